@@ -1,0 +1,68 @@
+"""Types of the C++ kernels; see kernels/module.cpp."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_Vector = npt.NDArray[np.float64]
+_Indices = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.floating[Any]]
+_Columns = npt.NDArray[np.signedinteger[Any]]
+
+class Loss:
+    def __init__(self, name: str, parameter: float) -> None: ...
+
+class SimplexQP:
+    def append(self, cross: _Vector, diagonal: float, linear: float) -> None: ...
+    def remove(self, indices: _Indices) -> None: ...
+    def set_linear(self, b: _Vector) -> None: ...
+    def assign(self, Q: _Vector, b: _Vector, alpha: _Vector | None = None) -> None: ...
+    def solve(self, tolerance: float = 1e-12, max_steps: int = 100000) -> float: ...
+    @property
+    def weights(self) -> _Vector: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def objective(self) -> float: ...
+
+def csr_scores(
+    row_start: _Indices, column: _Columns, value: _Numbers, w: _Vector, z: _Vector
+) -> None: ...
+def csr_adjoint(
+    row_start: _Indices, column: _Columns, value: _Numbers, a: _Vector, g: _Vector
+) -> None: ...
+def csr_evaluate(
+    row_start: _Indices,
+    column: _Columns,
+    value: _Numbers,
+    loss: Loss,
+    y: _Vector,
+    s: _Vector | None,
+    w: _Vector,
+    z: _Vector,
+    a: _Vector,
+    g: _Vector,
+) -> float: ...
+def csr_first_duplicate(
+    row_start: _Indices, column: _Columns, value: _Numbers, seen: _Indices
+) -> int: ...
+def dense_scores(X: _Numbers, w: _Vector, z: _Vector) -> None: ...
+def dense_adjoint(X: _Numbers, a: _Vector, g: _Vector) -> None: ...
+def dense_evaluate(
+    X: _Numbers,
+    loss: Loss,
+    y: _Vector,
+    s: _Vector | None,
+    w: _Vector,
+    z: _Vector,
+    a: _Vector,
+    g: _Vector,
+) -> float: ...
+def scan(X: _Numbers) -> tuple[int, int, int, float]: ...
+def slopes(
+    loss: Loss, z: _Vector, y: _Vector, s: _Vector | None, b: float, a: _Vector
+) -> float: ...
+def sums(
+    loss: Loss, z: _Vector, y: _Vector, s: _Vector | None, b: float
+) -> tuple[float, float]: ...

@@ -1,0 +1,95 @@
+"""From arrays and names to a problem."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+
+from fenchel import engines, losses, regularizers
+from fenchel.data.checked import checked_labels, checked_matrix, checked_weights
+from fenchel.data.shards import cut
+from fenchel.engines import Engine
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.losses import Labels, ScalarLoss
+from fenchel.problem import Array, Problem
+from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.risk import LinearRisk
+
+
+def problem(
+    X: Any,
+    y: Any = None,
+    *,
+    loss: str | ScalarLoss = "hinge",
+    regularizer: str | Regularizer = "l2",
+    strength: float = 1e-4,
+    intercept: bool = False,
+    sample_weight: Any = None,
+    engine: str | Engine | None = None,
+    **loss_options: Any,
+) -> Problem:
+    """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
+
+    `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `delta=`,
+    `epsilon=`, `rho=`, `mu=` and `l1_ratio=` go to the one that takes them. For losses of two classes y may
+    hold any two values: the smaller stands for -1, the larger for +1. With `intercept=True` an
+    unregularised b is part of the model. X is used as it is, without a copy, where its layout allows.
+    """
+    penalty_options = _split_options(regularizer, loss_options)
+    chosen_loss = losses.named(loss, loss_options)
+    penalty = regularizers.named(regularizer, penalty_options)
+    placed = engines.named(engine)
+    strength = _checked_strength(strength)
+    _check_intercept(chosen_loss, intercept)
+
+    rows = checked_matrix(X)
+    labels, _ = checked_labels(y, chosen_loss.labels, rows.n_rows)
+    weights = checked_weights(sample_weight, rows.n_rows)
+    penalty.free(rows.n_columns)  # refuses weights of the wrong length
+    if intercept:
+        _check_attainable(chosen_loss, labels, weights)
+    risk = LinearRisk(chosen_loss, placed.place(cut(rows, labels, weights)), intercept=intercept)
+    return Problem(risk, penalty, strength)
+
+
+def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the regulariser's options out of `options`."""
+    kind = REGULARIZERS.get(regularizer) if isinstance(regularizer, str) else None
+    if kind is None:
+        return {}
+    names = inspect.signature(kind).parameters
+    return {name: options.pop(name) for name in list(options) if name in names}
+
+
+def _checked_strength(strength: object) -> float:
+    real = isinstance(strength, int | float | np.number) and not isinstance(strength, bool)
+    if not real or not (math.isfinite(strength) and strength >= 0):  # type: ignore[arg-type, operator]
+        raise InvalidData(f"strength must be a finite number >= 0; got {strength!r}")
+    return float(strength)  # type: ignore[arg-type]
+
+
+def _check_intercept(loss: ScalarLoss, intercept: object) -> None:
+    if not isinstance(intercept, bool | np.bool_):
+        raise InvalidData(f"intercept must be True or False; got {intercept!r}")
+    if intercept and not loss.intercept:
+        raise Incompatible(
+            f"{type(loss).__name__} has no use for an intercept: a large one explains every row; "
+            "use intercept=False"
+        )
+
+
+def _check_attainable(loss: ScalarLoss, y: Array, s: Array | None) -> None:
+    """With an intercept, labels must pull it from both sides."""
+    counted = y if s is None else y[s > 0]
+    if loss.labels is Labels.BINARY and np.all(counted == counted[0]):
+        raise InvalidData(
+            "all rows with sample_weight > 0 are of one class, so no best intercept exists; "
+            "use intercept=False or keep rows of both classes"
+        )
+    if loss.labels is Labels.COUNT and not counted.any():
+        raise InvalidData(
+            "y is 0 for every row, so the best intercept is -inf; use intercept=False"
+        )

@@ -1,0 +1,1 @@
+"""Data: arrays checked once, then cut into shards of rows."""

@@ -1,0 +1,126 @@
+"""Blocks of rows: what a matrix must do for a risk, whatever its storage.
+
+Three verbs, defined by formula:  scores z = X w,  adjoint g = X' a,  and both with a loss between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from fenchel import _kernels
+
+Array = npt.NDArray[np.float64]
+
+
+class Rows(Protocol):
+    """A block of rows of X."""
+
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102 - the name says it
+
+    @property
+    def n_columns(self) -> int: ...  # noqa: D102 - the name says it
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+
+    def adjoint(self, a: Array) -> Array:
+        """g = X' a."""
+
+    def evaluate(
+        self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+    ) -> tuple[float, Array, Array]:
+        """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
+
+    def matrix(self) -> Any:
+        """The same rows as a NumPy or SciPy matrix that shares their memory."""
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows in compressed sparse row storage; column and value are the whole matrix's arrays."""
+
+    row_start: npt.NDArray[np.int64]
+    column: npt.NDArray[np.signedinteger[Any]]
+    value: npt.NDArray[np.floating[Any]]
+    n_columns: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.row_start) - 1
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+        z = np.empty(self.n_rows)
+        _kernels.csr_scores(self.row_start, self.column, self.value, w, z)
+        return z
+
+    def adjoint(self, a: Array) -> Array:
+        """g = X' a."""
+        g = np.zeros(self.n_columns)
+        _kernels.csr_adjoint(self.row_start, self.column, self.value, a, g)
+        return g
+
+    def evaluate(
+        self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+    ) -> tuple[float, Array, Array]:
+        """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
+        z, a, g = np.empty(self.n_rows), np.empty(self.n_rows), np.zeros(self.n_columns)
+        total = _kernels.csr_evaluate(
+            self.row_start, self.column, self.value, loss, y, s, w, z, a, g
+        )
+        return total, g, z
+
+    def matrix(self) -> sparse.csr_array:
+        """The same rows as a SciPy matrix that shares their memory."""
+        first, last = self.row_start[0], self.row_start[-1]
+        return sparse.csr_array(
+            (self.value[first:last], self.column[first:last], self.row_start - first),
+            shape=(self.n_rows, self.n_columns),
+        )
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Rows of a dense matrix in C or Fortran order, strided along the other axis."""
+
+    values: npt.NDArray[np.floating[Any]]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return int(self.values.shape[1])
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+        z = np.empty(self.n_rows)
+        _kernels.dense_scores(self.values, w, z)
+        return z
+
+    def adjoint(self, a: Array) -> Array:
+        """g = X' a."""
+        g = np.zeros(self.n_columns)
+        _kernels.dense_adjoint(self.values, a, g)
+        return g
+
+    def evaluate(
+        self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+    ) -> tuple[float, Array, Array]:
+        """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
+        z, a, g = np.empty(self.n_rows), np.empty(self.n_rows), np.zeros(self.n_columns)
+        return _kernels.dense_evaluate(self.values, loss, y, s, w, z, a, g), g, z
+
+    def matrix(self) -> npt.NDArray[np.floating[Any]]:
+        """The rows themselves."""
+        return self.values

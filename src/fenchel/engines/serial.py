@@ -1,0 +1,16 @@
+"""The reference engine: one shard after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fenchel.engines.base import Engine, PerShard
+
+
+class Serial(Engine):
+    """Evaluates shards one after another; every other engine must agree with it bit for bit."""
+
+    def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
+        """task(shard, *args) for every shard."""
+        return PerShard(task(*call) for call in self._calls(args))

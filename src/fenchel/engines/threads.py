@@ -1,0 +1,52 @@
+"""Shards in a pool of threads; the kernels release the GIL."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fenchel.engines.base import Engine, PerShard
+from fenchel.errors import InvalidData
+
+_ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+class Threads(Engine):
+    """Runs shards in `n_threads` threads; by default one per core this process may use.
+
+    FENCHEL_NUM_THREADS and OMP_NUM_THREADS are honoured, in that order.
+    """
+
+    def __init__(self, n_threads: int | None = None):
+        super().__init__()
+        if n_threads is not None and (not isinstance(n_threads, int) or n_threads < 1):
+            raise InvalidData(f"n_threads must be a whole number >= 1; got {n_threads!r}")
+        self.n_threads = n_threads or _default_threads()
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"n_threads": self.n_threads}
+
+    def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
+        """task(shard, *args) for every shard."""
+        if self.n_threads == 1 or self.n_shards == 1:
+            return PerShard(task(*call) for call in self._calls(args))
+        pool = _pool(self.n_threads, os.getpid())
+        return PerShard(pool.map(lambda call: task(*call), self._calls(args)))
+
+
+@functools.cache
+def _pool(n_threads: int, pid: int) -> ThreadPoolExecutor:
+    """One pool for all problems; a forked child has another pid and gets its own."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="fenchel")
+
+
+def _default_threads() -> int:
+    for name in _ENVIRONMENT:
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

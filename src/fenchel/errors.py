@@ -1,0 +1,32 @@
+"""The exceptions fenchel raises.
+
+FenchelError
+├── InvalidData         (ValueError)    the arrays, labels or settings given cannot be used as they are
+├── Incompatible        (TypeError)     this loss, regulariser and solver do not go together
+├── NotConverged        (RuntimeError)  raised only by `Result.raise_for_status()`
+└── InvalidCertificate  (RuntimeError)  `verify` could not confirm what a result claims
+"""
+
+
+class FenchelError(Exception):
+    """Base class of every error that fenchel raises on purpose."""
+
+
+class InvalidData(FenchelError, ValueError):
+    """Arrays, labels or settings that cannot be used as they are."""
+
+
+class Incompatible(FenchelError, TypeError):
+    """A combination of loss, regulariser, solver and options that makes no sense."""
+
+
+class NotConverged(FenchelError, RuntimeError):
+    """The requested gap was not reached."""
+
+
+class InvalidCertificate(FenchelError, RuntimeError):
+    """A result claims more than its witness proves."""
+
+
+class FenchelWarning(UserWarning):
+    """Input that was accepted after a repair worth knowing about."""

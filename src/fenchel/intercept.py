@@ -1,0 +1,118 @@
+"""The unregularised intercept, profiled out exactly: R(w) = min over b of L(b), L(b) = sum l(z + b).
+
+Let below <= above enclose a minimiser, with slopes g_below <= 0 <= g_above of L. The two tangents
+at (w, below) and (w, above), mixed with weight t on the first so that t g_below + (1 - t) g_above
+= 0, no longer depend on b: the mix is a cut for R itself, valid for every w whatever the bracket,
+and the mixed slopes are a subgradient of R up to the bracket's width. So the certificate never
+relies on how well b was found, and the same construction serves smooth, kinked and user-written losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fenchel.errors import InvalidData
+
+_WIDEST = 2.0**400
+_TOLERANCE = 1e-14  # how far the mixed cut may lie below L(b), relative to L(b)
+
+
+class Trial(NamedTuple):
+    """L at one offset."""
+
+    b: float
+    value: float
+    slope: float
+
+
+class Offset(NamedTuple):
+    """A bracket of the best offset and the mix of its tangents."""
+
+    below: float
+    above: float
+    weight: float  # of the tangent at `below`
+    best: float  # the better end
+    value: float  # L(best): an upper bound of R(w)
+    floor: float  # the mixed cut at w: a lower bound of R(w), equal up to round-off
+
+
+def profile(
+    sums: Callable[[float], tuple[float, float]], resolution: float, start: float = 0.0
+) -> Offset:
+    """Minimises the convex L over the offset; `sums(b)` gives (L(b), a slope of L at b).
+
+    The bracket's ends are kept `resolution` away from where L bends, so that scores that differ
+    by round-off, as in `verify`, are on the same side of every kink.
+    """
+
+    def trial(b: float) -> Trial:
+        return Trial(b, *sums(b))
+
+    below, above = _narrowed(trial, *_bracket(trial, start), resolution)
+    best = _better(below, above)
+    offset = _mix(trial(below.b - resolution), trial(above.b + resolution))
+    return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
+
+
+def _narrowed(
+    trial: Callable[[float], Trial], below: Trial, above: Trial, resolution: float
+) -> tuple[Trial, Trial]:
+    """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain."""
+    halving = False
+    while (width := above.b - below.b) > resolution:
+        offset = _mix(below, above)
+        if offset.value - offset.floor <= _TOLERANCE * abs(offset.value):
+            break
+        middle = 0.5 * (below.b + above.b)
+        here = trial(middle if halving else _crossing(below, above, middle))
+        if here.slope == 0:
+            return here, here
+        below, above = (here, above) if here.slope < 0 else (below, here)
+        halving = above.b - below.b > 0.5 * width and not halving
+    return below, above
+
+
+def _bracket(trial: Callable[[float], Trial], start: float) -> tuple[Trial, Trial]:
+    """Two offsets with slopes <= 0 and >= 0, found by doubling steps from `start`."""
+    here = trial(start)
+    if here.slope == 0 or math.isnan(here.slope):  # nan: scores so large that l is inf both ways
+        return here, here
+    step = -1.0 if here.slope > 0 else 1.0
+    while abs(step) < _WIDEST:
+        there = trial(start + step)
+        if there.slope == 0:
+            return there, there
+        if (there.slope > 0) != (here.slope > 0):
+            return (here, there) if here.slope < 0 else (there, here)
+        here, step = there, 2 * step
+    raise InvalidData(
+        "the loss keeps falling as the intercept grows, so no best intercept exists: "
+        "check the labels, or fit without an intercept"
+    )
+
+
+def _crossing(below: Trial, above: Trial, middle: float) -> float:
+    """Where the two tangents meet, if that is inside the bracket."""
+    rise = above.slope * (above.b - middle) - below.slope * (below.b - middle)
+    b = middle + (below.value - above.value + rise) / (above.slope - below.slope)
+    return b if below.b < b < above.b else middle
+
+
+def _mix(below: Trial, above: Trial) -> Offset:
+    """The mean of two tangents whose slopes in b cancel; one of them if it is flat."""
+    for flat in (below, above):
+        if flat.slope == 0 or below.b == above.b:
+            return Offset(flat.b, flat.b, 1.0, flat.b, flat.value, flat.value)
+    best = _better(below, above)
+    weight = above.slope / (above.slope - below.slope)
+    # The tangents at `best`, so that no large offset cancels.
+    at_below = below.value + below.slope * (best.b - below.b)
+    at_above = above.value + above.slope * (best.b - above.b)
+    floor = weight * at_below + (1 - weight) * at_above
+    return Offset(below.b, above.b, weight, best.b, best.value, min(floor, best.value))
+
+
+def _better(below: Trial, above: Trial) -> Trial:
+    return below if below.value <= above.value else above

@@ -1,0 +1,79 @@
+"""Losses: what is minimised on each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fenchel.errors import Incompatible
+from fenchel.losses.base import Conjugable, Labels, ScalarLoss
+from fenchel.losses.scalar import (
+    AbsoluteError,
+    EpsilonInsensitive,
+    Exponential,
+    Hinge,
+    Huber,
+    Logistic,
+    Novelty,
+    Perceptron,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    SquaredEpsilonInsensitive,
+    SquaredError,
+    SquaredHinge,
+    SquaredPerceptron,
+)
+from fenchel.naming import construct
+
+__all__ = [
+    "LOSSES",
+    "AbsoluteError",
+    "Conjugable",
+    "EpsilonInsensitive",
+    "Exponential",
+    "Hinge",
+    "Huber",
+    "Labels",
+    "Logistic",
+    "Novelty",
+    "Perceptron",
+    "Poisson",
+    "Quantile",
+    "ScalarLoss",
+    "SmoothedHinge",
+    "SquaredEpsilonInsensitive",
+    "SquaredError",
+    "SquaredHinge",
+    "SquaredPerceptron",
+    "named",
+]
+
+LOSSES: dict[str, type[ScalarLoss]] = {
+    "perceptron": Perceptron,
+    "squared_perceptron": SquaredPerceptron,
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "smoothed_hinge": SmoothedHinge,
+    "exponential": Exponential,
+    "logistic": Logistic,
+    "novelty": Novelty,
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "quantile": Quantile,
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+    "huber": Huber,
+    "poisson": Poisson,
+}
+
+
+def named(loss: str | ScalarLoss, options: dict[str, Any]) -> ScalarLoss:
+    """The loss of that name with its options, or the instance itself."""
+    if isinstance(loss, ScalarLoss):
+        if options:
+            raise Incompatible(
+                f"the options {sorted(options)} were given beside an instance, {loss!r}; "
+                "set them on the instance"
+            )
+        return loss
+    return construct("loss", loss, LOSSES, options)

@@ -1,0 +1,73 @@
+"""What a scalar loss is: a convex function l(z, y) of one score z and one label y."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class Labels(enum.Enum):
+    """What a loss expects of y; the value is the phrase used in messages."""
+
+    BINARY = "two classes"
+    REAL = "real numbers"
+    COUNT = "numbers >= 0"
+    NONE = "no labels"
+
+
+class ScalarLoss(ABC):
+    """A convex loss l(z, y), written over arrays of scores and labels.
+
+    `value` and `slope` are all a loss must have. The facts below are claims that solvers and
+    certificates rely on; their defaults claim nothing.
+    """
+
+    labels: ClassVar[Labels] = Labels.REAL
+    nonnegative: ClassVar[bool] = False  # l >= 0 everywhere: admits the bundle's zero cut
+    differentiable: ClassVar[bool] = False  # no kinks: quasi-Newton solvers may be used
+    intercept: ClassVar[bool] = True  # min over b of sum l(z + b, y) is attained for sensible data
+
+    @abstractmethod
+    def value(self, z: Array, y: Array) -> Array:
+        """l(z, y)."""
+
+    @abstractmethod
+    def slope(self, z: Array, y: Array) -> Array:
+        """One element of the subdifferential of l in z."""
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope; inf where the slope jumps or its growth is unbounded."""
+        return np.inf
+
+    def kinks(self, y: Array) -> Array:
+        """The scores at which the slope jumps, as an array of shape (n_kinks, len(y))."""
+        return np.empty((0, len(y)))
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        names = list(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+
+class Conjugable(ScalarLoss):
+    """A scalar loss whose convex conjugate in z is known in closed form."""
+
+    @abstractmethod
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """l*(alpha, y) = sup over z of alpha z - l(z, y); inf outside its domain."""
+
+    @abstractmethod
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """The closed interval of alpha, for each row, outside which the conjugate is inf."""

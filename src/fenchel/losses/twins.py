@@ -1,0 +1,40 @@
+"""From a loss to its twin in C++, and to the sums over rows that both can do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel import _kernels
+from fenchel.losses import LOSSES
+from fenchel.losses.base import Array, ScalarLoss
+
+_NAMES = {loss: name for name, loss in LOSSES.items()}
+
+
+def twin(loss: ScalarLoss) -> _kernels.Loss | None:
+    """The native loss, by exact type: a subclass may have changed the formula."""
+    name = _NAMES.get(type(loss))
+    return None if name is None else _kernels.Loss(name, next(iter(loss.settings().values()), 0.0))
+
+
+def slopes(
+    loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float = 0.0
+) -> tuple[float, Array]:
+    """(sum_i s_i l(z_i + b, y_i), the array of s_i l'(z_i + b, y_i))."""
+    native = twin(loss)
+    if native is not None:
+        a = np.empty_like(z)
+        return _kernels.slopes(native, z, y, s, b, a), a
+    value, slope = np.asarray(loss.value(z + b, y)), np.asarray(loss.slope(z + b, y))
+    if s is not None:
+        value, slope = (np.where(s > 0, s * part, 0.0) for part in (value, slope))
+    return float(np.sum(value)), np.ascontiguousarray(slope, dtype=np.float64)
+
+
+def sums(loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float) -> tuple[float, float]:
+    """(sum_i s_i l(z_i + b, y_i), sum_i s_i l'(z_i + b, y_i))."""
+    native = twin(loss)
+    if native is not None:
+        return _kernels.sums(native, z, y, s, b)
+    value, slope = slopes(loss, z, y, s, b)
+    return value, float(np.sum(slope))

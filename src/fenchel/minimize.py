@@ -1,0 +1,161 @@
+"""The loop every solver shares: bounds, limits, history, callbacks and interrupts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidData
+from fenchel.problem import Array, Point, Problem
+from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.solvers import Solver, Step, chosen
+from fenchel.witness import Witness
+
+# A sum of n rounded terms is off by a few units in the last place: no lower bound claims more.
+_ROUND_OFF = 1e-14
+_PATIENCE = 50  # iterations in which neither bound moves before the run counts as stalled
+
+
+def minimize(
+    problem: Problem,
+    solver: str | Solver = "auto",
+    *,
+    gap: float = 1e-4,
+    max_iterations: int = 10_000,
+    max_seconds: float | None = None,
+    w0: npt.ArrayLike | None = None,
+    callback: Callable[[Record], Any] | None = None,
+) -> Result:
+    """Minimises the problem until (objective - lower_bound) / |objective| <= gap.
+
+    `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
+    it too. Either way, and at every limit, the best iterate is returned with its certificate.
+    """
+    _check_limits(gap, max_iterations, max_seconds)
+    w = _start(w0, problem.risk.n_parameters)
+    method, reason = chosen(solver, problem)
+    run = _Run(problem, gap, max_iterations, max_seconds or math.inf, callback)
+    steps = method.iterate(problem, w)
+    try:
+        status = next((end for end in map(run.take, steps) if end is not None), Status.STALLED)
+    except KeyboardInterrupt:
+        if run.best is None:
+            raise
+        status = Status.INTERRUPTED
+    return run.result(status, method.name, reason)
+
+
+class _Run:
+    """The best bounds so far and the limits of one minimisation."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        gap: float,
+        max_iterations: int,
+        max_seconds: float,
+        callback: Callable[[Record], Any] | None,
+    ):
+        self.problem, self.callback = problem, callback
+        self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
+        self.started, self.passes_before = time.perf_counter(), problem.risk.passes
+        self.best: Point | None = None
+        self.objective = math.inf
+        self.lower_bound, self.evidence = -math.inf, None
+        if problem.risk.nonnegative:
+            self.lower_bound, self.evidence = 0.0, Witness
+        self.history: list[Record] = []
+
+    evidence: Callable[[], Witness] | None
+
+    def take(self, step: Step) -> Status | None:
+        """Records a step; says whether and why the run ends."""
+        if step.objective < self.objective:
+            self.best, self.objective = step.point, step.objective
+        lower_bound = step.lower_bound - _ROUND_OFF * abs(step.lower_bound)
+        if lower_bound > self.lower_bound:
+            self.lower_bound, self.evidence = lower_bound, step.witness
+        self.history.append(
+            Record(
+                iteration=len(self.history) + 1,
+                objective=self.objective,
+                lower_bound=self.lower_bound,
+                gap=relative_gap(self.objective, self.lower_bound),
+                passes=self.problem.risk.passes - self.passes_before,
+                seconds=time.perf_counter() - self.started,
+            )
+        )
+        return self._end(step)
+
+    def _end(self, step: Step) -> Status | None:
+        last = self.history[-1]
+        stop = self.callback is not None and self.callback(last)
+        if self.best is None or math.isnan(step.objective):
+            return Status.NONFINITE
+        if step.objective == -math.inf:
+            return Status.UNBOUNDED
+        if last.gap <= self.gap:
+            return Status.CONVERGED
+        if stop:
+            return Status.INTERRUPTED
+        if last.iteration >= self.max_iterations:
+            return Status.MAX_ITERATIONS
+        if last.seconds >= self.max_seconds:
+            return Status.TIME_LIMIT
+        return Status.STALLED if self._stalled() else None
+
+    def _stalled(self) -> bool:
+        if len(self.history) <= _PATIENCE:
+            return False
+        then, now = self.history[-1 - _PATIENCE], self.history[-1]
+        moved = (then.objective - now.objective) + (now.lower_bound - then.lower_bound)
+        return not moved > _ROUND_OFF * abs(now.objective)
+
+    def result(self, status: Status, solver: str, reason: str) -> Result:
+        """The best iterate with what was proved of it."""
+        n = self.problem.risk.n_parameters
+        last = self.history[-1]
+        return Result(
+            w=np.zeros(n) if self.best is None else self.best.w,
+            intercept=0.0 if self.best is None else self.best.intercept,
+            certificate=Certificate(self.lower_bound, self.objective),
+            status=status,
+            iterations=last.iteration,
+            passes=last.passes,
+            seconds=last.seconds,
+            history=self.history,
+            solver=solver,
+            reason=reason,
+            witness=None if self.evidence is None else self.evidence(),
+        )
+
+
+def _start(w0: npt.ArrayLike | None, n_parameters: int) -> Array:
+    if w0 is None:
+        return np.zeros(n_parameters)
+    w = np.array(w0, dtype=np.float64)
+    if w.shape != (n_parameters,):
+        raise InvalidData(f"w0 must have shape ({n_parameters},); got {w.shape}")
+    if not np.isfinite(w).all():
+        raise InvalidData("w0 holds nan or inf")
+    return w
+
+
+def _check_limits(gap: object, max_iterations: object, max_seconds: object) -> None:
+    if not (_is_number(gap) and gap > 0):  # type: ignore[operator]
+        raise InvalidData(f"gap must be a number > 0; got {gap!r}")
+    if isinstance(max_iterations, bool) or not (
+        isinstance(max_iterations, int | np.integer) and max_iterations >= 1
+    ):
+        raise InvalidData(f"max_iterations must be a whole number >= 1; got {max_iterations!r}")
+    if max_seconds is not None and not (_is_number(max_seconds) and max_seconds > 0):  # type: ignore[operator]
+        raise InvalidData(f"max_seconds must be a number > 0 or None; got {max_seconds!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,0 +1,97 @@
+"""What is minimised: J(w) = strength * Omega(w) + R(w).
+
+The protocols below are all a solver sees of the data. A *point* is the risk at one w; it keeps its
+scores with the shards. A *ray* from it costs one pass over X, after which the risk at any step
+along it costs none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.regularizers import Regularizer
+from fenchel.witness import Witness
+
+Array = npt.NDArray[np.float64]
+
+
+class Point(Protocol):
+    """The risk at one w."""
+
+    w: Array
+
+    @property
+    def value(self) -> float:
+        """R(w)."""
+
+    @property
+    def subgradient(self) -> Array:
+        """One element a of the subdifferential of R at w; computed on first use."""
+
+    @property
+    def constant(self) -> float:
+        """The b for which R(v) >= <a, v> + b for all v, with equality at w up to round-off."""
+
+    @property
+    def intercept(self) -> float:
+        """The offset at which the risk is attained; 0 without an intercept."""
+
+    @property
+    def witness(self) -> Witness:
+        """The evidence for the cut (a, b), in the least memory."""
+
+    @property
+    def duals(self) -> Witness:
+        """The same evidence as one dual variable for each row; needs `risk.has_duals`."""
+
+    def towards(self, p: Array) -> Ray:
+        """The ray w + eta p: one pass, X p."""
+
+
+class Ray(Protocol):
+    """eta -> R(w + eta p)."""
+
+    def at(self, eta: float) -> Point:
+        """The point w + eta p; no pass for its scores."""
+
+    def along(self, eta: float) -> tuple[float, float]:
+        """(R(w + eta p), one element of its subdifferential in eta); no pass."""
+
+
+class Risk(Protocol):
+    """The data term R(w), convex in w."""
+
+    n_parameters: int
+    nonnegative: bool  # R >= 0 everywhere: admits the bundle's zero cut
+    differentiable: bool
+    has_duals: bool  # its rows have dual variables: the loss has a conjugate
+    passes: int  # products with X or X' so far
+
+    def at(self, w: Array) -> Point:
+        """The risk at w: two passes, X w and X' a."""
+
+    def compressed(self, witness: Witness) -> Witness:
+        """The same evidence in bounded memory, for a pass per tangency, where that is possible."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise J(w) = strength * Omega(w) + R(w)."""
+
+    risk: Risk
+    regularizer: Regularizer
+    strength: float
+
+    def objective(self, point: Point) -> float:
+        """J(w)."""
+        return self.strength * self.regularizer.value(point.w) + point.value
+
+    def bound(self, a: Array, b: float) -> float:
+        """The lower bound min over w of strength * Omega(w) + <a, w> + b that a cut (a, b) proves."""
+        if self.strength == 0:
+            return b if not a.any() else -np.inf
+        return b - self.strength * self.regularizer.conjugate(-a / self.strength)

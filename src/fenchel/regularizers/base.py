@@ -1,0 +1,110 @@
+"""What a regulariser is: a convex function Omega(w) that knows its conjugate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidData
+
+Array = npt.NDArray[np.float64]
+
+
+class Regularizer(ABC):
+    """A convex Omega(w) >= 0 with Omega(0) = 0, separable over coordinates with weights c_j >= 0.
+
+    `weights` are the c_j (None: all 1); c_j = 0 leaves coordinate j unpenalised. The conjugate
+    Omega*(u) = sup over w of <u, w> - Omega(w) is then inf unless u_j = 0, and `conjugate_argmax`
+    says 0 there: whoever uses it supplies the free coordinates.
+    """
+
+    def __init__(self, weights: npt.ArrayLike | None = None):
+        self.weights = None if weights is None else _checked(weights)
+
+    @property
+    def c(self) -> Array | float:
+        """The coordinate weights as a factor."""
+        return 1.0 if self.weights is None else self.weights
+
+    def free(self, n_features: int) -> npt.NDArray[np.intp]:
+        """The indices of the unpenalised coordinates."""
+        if self.weights is None:
+            return np.empty(0, dtype=np.intp)
+        if len(self.weights) != n_features:
+            raise InvalidData(
+                f"the regulariser has {len(self.weights)} weights but X has {n_features} columns; "
+                "give one weight per column"
+            )
+        return np.flatnonzero(self.weights == 0)
+
+    @property
+    def strong_convexity(self) -> float:
+        """The largest m for which Omega - m/2 ||w||^2 is convex."""
+        return 0.0
+
+    @abstractmethod
+    def value(self, w: Array) -> float:
+        """Omega(w)."""
+
+    @abstractmethod
+    def subgradient(self, w: Array) -> Array:
+        """One element of the subdifferential of Omega at w."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: float) -> Array:
+        """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
+
+    @abstractmethod
+    def conjugate(self, u: Array) -> float:
+        """Omega*(u) = sup over w of <u, w> - Omega(w)."""
+
+    def dual_scale(self, u: Array) -> float:
+        """The largest s <= 1 for which Omega*(s u) is finite."""
+        return 1.0
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.settings().items() if v is not None)
+        return f"{type(self).__name__}({settings})"
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        return {"weights": self.weights}
+
+
+class StronglyConvex(Regularizer):
+    """A regulariser whose conjugate is differentiable, with a Hessian that is diagonal."""
+
+    @abstractmethod
+    def conjugate_argmax(self, u: Array) -> Array:
+        """The gradient of Omega* at u: the w that attains it."""
+
+    @abstractmethod
+    def conjugate_curvature(self, u: Array) -> Array:
+        """The diagonal of a generalised Hessian of Omega* at u."""
+
+
+def soft_threshold(v: Array, threshold: Array | float) -> Array:
+    """sign(v) max(0, |v| - threshold)."""
+    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)
+
+
+def over(numerator: Array, c: Array | float) -> Array:
+    """numerator / c, and 0 where c = 0 (an unpenalised coordinate)."""
+    if isinstance(c, float):
+        return numerator / c
+    return np.divide(numerator, c, out=np.zeros_like(numerator), where=c > 0)
+
+
+def _checked(weights: npt.ArrayLike) -> Array:
+    c = np.array(weights, dtype=np.float64)
+    if c.ndim != 1:
+        raise InvalidData(f"weights must be one number per column of X; got shape {c.shape}")
+    bad = ~(np.isfinite(c) & (c >= 0))
+    if bad.any():
+        j = int(np.argmax(bad))
+        raise InvalidData(f"weights must be finite and >= 0; weights[{j}] is {c[j]}")
+    c.setflags(write=False)
+    return c

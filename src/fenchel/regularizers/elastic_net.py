@@ -1,0 +1,63 @@
+"""The elastic net: sparse like L1, strongly convex like L2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidData
+from fenchel.regularizers.base import Array, StronglyConvex, over, soft_threshold
+
+
+class ElasticNet(StronglyConvex):
+    """Omega(w) = sum_j c_j (rho |w_j| + (1 - rho)/2 w_j^2), rho = l1_ratio in (0, 1)."""
+
+    def __init__(self, l1_ratio: float = 0.5, weights: npt.ArrayLike | None = None):
+        if not 0 < l1_ratio < 1:
+            raise InvalidData(
+                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r} "
+                "(at 0 use the regulariser l2, at 1 use l1)"
+            )
+        super().__init__(weights)
+        self.l1_ratio = float(l1_ratio)
+
+    @property
+    def strong_convexity(self) -> float:
+        """(1 - rho) min_j c_j."""
+        return (1 - self.l1_ratio) * float(np.min(self.c))
+
+    def value(self, w: Array) -> float:
+        """sum_j c_j (rho |w_j| + (1 - rho)/2 w_j^2)."""
+        rho = self.l1_ratio
+        return float(np.sum(self.c * (rho * np.abs(w) + (1 - rho) / 2 * w**2)))
+
+    def subgradient(self, w: Array) -> Array:
+        """c (rho sign(w) + (1 - rho) w)."""
+        return self.c * (self.l1_ratio * np.sign(w) + (1 - self.l1_ratio) * w)
+
+    def prox(self, v: Array, step: float) -> Array:
+        """Soft thresholding at step c rho, then shrinking by 1 + step c (1 - rho)."""
+        shrunk = soft_threshold(v, step * self.c * self.l1_ratio)
+        return shrunk / (1.0 + step * self.c * (1 - self.l1_ratio))
+
+    def conjugate(self, u: Array) -> float:
+        """sum_j max(0, |u_j| - c_j rho)^2 / (2 c_j (1 - rho))."""
+        if np.any(u[self.free(len(u))]):
+            return np.inf
+        excess = soft_threshold(u, self.c * self.l1_ratio)
+        return 0.5 * float(np.dot(over(excess, self.c), excess)) / (1 - self.l1_ratio)
+
+    def conjugate_argmax(self, u: Array) -> Array:
+        """Soft threshold of u at c rho, over c (1 - rho)."""
+        return over(soft_threshold(u, self.c * self.l1_ratio), self.c) / (1 - self.l1_ratio)
+
+    def conjugate_curvature(self, u: Array) -> Array:
+        """1 / (c (1 - rho)) where |u| > c rho, else 0."""
+        moves = (np.abs(u) > self.c * self.l1_ratio).astype(np.float64)
+        return over(moves, self.c) / (1 - self.l1_ratio)
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        return {"l1_ratio": self.l1_ratio, "weights": self.weights}

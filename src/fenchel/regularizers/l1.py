@@ -1,0 +1,36 @@
+"""The sparsity-inducing norm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.regularizers.base import Array, Regularizer, soft_threshold
+
+
+class L1(Regularizer):
+    """Omega(w) = sum_j c_j |w_j|."""
+
+    def value(self, w: Array) -> float:
+        """sum_j c_j |w_j|."""
+        return float(np.sum(self.c * np.abs(w)))
+
+    def subgradient(self, w: Array) -> Array:
+        """c sign(w)."""
+        return self.c * np.sign(w)
+
+    def prox(self, v: Array, step: float) -> Array:
+        """Soft thresholding at step c."""
+        return soft_threshold(v, step * self.c)
+
+    def conjugate(self, u: Array) -> float:
+        """0 where |u_j| <= c_j for all j, else inf."""
+        return 0.0 if np.all(np.abs(u) <= self.c) else np.inf
+
+    def dual_scale(self, u: Array) -> float:
+        """min_j c_j / |u_j| where some |u_j| > c_j, else 1; a hair less, so that s u is inside."""
+        magnitude = np.abs(u)
+        outside = magnitude > self.c
+        if not outside.any():
+            return 1.0
+        c = np.broadcast_to(np.asarray(self.c), u.shape)
+        return float(np.min(c[outside] / magnitude[outside])) * (1 - 1e-12)

@@ -1,0 +1,112 @@
+"""What a minimisation returns: the best iterate, how good it is, and the evidence for that."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import NotConverged
+from fenchel.witness import Witness
+
+Array = npt.NDArray[np.float64]
+
+
+class Status(enum.Enum):
+    """How a run ended; each member's value says what it means and what to do."""
+
+    CONVERGED = "the gap is certified to be within the tolerance"
+    MAX_ITERATIONS = "the iteration limit was reached; raise `max_iterations` or loosen `gap`"
+    TIME_LIMIT = "the time limit was reached; raise `max_seconds` or loosen `gap`"
+    INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
+    STALLED = "neither bound moves any more: `gap` is below what round-off or this solver can reach"
+    NONFINITE = "the objective became nan or inf; rescale X or y, or raise `strength`"
+    UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `strength`"
+
+
+class Certificate(NamedTuple):
+    """lower_bound <= min J <= upper_bound, and where the lower bound comes from."""
+
+    lower_bound: float
+    upper_bound: float
+    source: str = "solver"
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / |upper|; 0 where both bounds are 0."""
+        return relative_gap(self.upper_bound, self.lower_bound)
+
+
+class Record(NamedTuple):
+    """One line of the history: the best bounds after an iteration, and what they cost so far."""
+
+    iteration: int
+    objective: float
+    lower_bound: float
+    gap: float
+    passes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best iterate of a run, its certificate and its history."""
+
+    w: Array
+    intercept: float
+    certificate: Certificate
+    status: Status
+    iterations: int
+    passes: int  # products with X or X'
+    seconds: float
+    history: Sequence[Record]
+    solver: str
+    reason: str  # why this solver
+    witness: Witness | None
+
+    @property
+    def objective(self) -> float:
+        """J at the best iterate: an upper bound of min J."""
+        return self.certificate.upper_bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The best proved lower bound of min J."""
+        return self.certificate.lower_bound
+
+    @property
+    def gap(self) -> float:
+        """(objective - lower_bound) / |objective|."""
+        return self.certificate.gap
+
+    @property
+    def converged(self) -> bool:
+        """Whether the requested gap was certified."""
+        return self.status is Status.CONVERGED
+
+    def raise_for_status(self) -> Result:
+        """Raises NotConverged unless the requested gap was certified; returns the result itself."""
+        if not self.converged:
+            raise NotConverged(
+                f"{self.solver} stopped with gap {self.gap:.2e} after {self.iterations} iterations: "
+                f"{self.status.value}"
+            )
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.status.name.lower()} by {self.solver}: "
+            f"{self.lower_bound:.8g} <= min J <= {self.objective:.8g}, gap {self.gap:.1e}, "
+            f"{self.iterations} iterations, {self.passes} passes, {self.seconds:.2f} s)"
+        )
+
+
+def relative_gap(upper: float, lower: float) -> float:
+    """(upper - lower) / |upper|; 0 where both are 0."""
+    if upper == lower:
+        return 0.0
+    return (upper - lower) / abs(upper) if upper != 0 else np.inf

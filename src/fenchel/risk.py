@@ -1,0 +1,206 @@
+"""R(w) = (1/S) sum_i s_i l(<x_i, w> + b, y_i) over shards, the intercept b profiled out."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.shards import Shard
+from fenchel.engines import Engine, PerShard
+from fenchel.intercept import Offset, profile
+from fenchel.losses.base import Conjugable, ScalarLoss
+from fenchel.losses.twins import slopes, sums, twin
+from fenchel.witness import Tangency, Witness, mixture
+
+Array = npt.NDArray[np.float64]
+
+_RESOLUTION = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
+
+
+class LinearRisk:
+    """The mean loss of a linear model."""
+
+    def __init__(self, loss: ScalarLoss, engine: Engine, *, intercept: bool = False):
+        self.loss = loss
+        self.engine = engine
+        self.has_intercept = intercept
+        self.n_parameters = engine.shards[0].rows.n_columns
+        self.n_rows = sum(shard.rows.n_rows for shard in engine.shards)
+        self.weight = float(engine.total(engine.map(_weight)))  # S
+        self.passes = 0
+
+    @property
+    def nonnegative(self) -> bool:
+        """R >= 0, because l >= 0."""
+        return self.loss.nonnegative
+
+    @property
+    def differentiable(self) -> bool:
+        """R has a gradient, because l has a slope."""
+        return self.loss.differentiable
+
+    @property
+    def has_duals(self) -> bool:
+        """Rows have dual variables, because l has a conjugate."""
+        return isinstance(self.loss, Conjugable)
+
+    def at(self, w: Array) -> LinearPoint:
+        """The risk at w: two passes, X w and X' a."""
+        if self.has_intercept:
+            self.passes += 1
+            point = LinearPoint(self, w, self.engine.map(_scores, w))
+            point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
+            return point
+        self.passes += 2
+        values, gradients, z = self.engine.map(_evaluate, self.loss, w).split()
+        point = LinearPoint(self, w, z)
+        point.offset = Offset(0.0, 0.0, 1.0, 0.0, *(self.engine.total(values) / self.weight,) * 2)
+        point.subgradient = self.engine.total(gradients) / self.weight
+        return point
+
+    def compressed(self, witness: Witness) -> Witness:
+        """The same evidence as one dual variable a row; only where the loss has a conjugate."""
+        if not self.has_duals:
+            return witness
+        rows = [Witness(alpha=self._alpha(touch)) for touch in witness.tangencies]
+        return mixture([Witness(alpha=witness.alpha), *rows], [1.0, *witness.weights])
+
+    def _alpha(self, touch: Tangency) -> Array:
+        self.passes += 1
+        z = self.engine.map(_scores, touch.w)
+        return self.engine.gather(self.engine.map(_slopes, self.loss, z, *touch[1:])) / self.weight
+
+
+class LinearPoint:
+    """The risk at one w, with its scores kept by the shards."""
+
+    def __init__(self, risk: LinearRisk, w: Array, z: PerShard):
+        self.risk, self.w, self.z = risk, w, z
+
+    @functools.cached_property
+    def offset(self) -> Offset:
+        """The best intercept at these scores; 0 with R(w) as its value without one."""
+        if self.risk.has_intercept:
+            largest = max(self.risk.engine.map(_largest, self.z))
+            return profile(lambda b: self._mean(_sums, b), _RESOLUTION * (1.0 + largest))
+        value = self._mean(_sums, 0.0)[0]
+        return Offset(0.0, 0.0, 1.0, 0.0, value, value)
+
+    def _mean(self, task: Any, b: float) -> tuple[float, ...]:
+        engine = self.risk.engine
+        parts = engine.map(task, self.risk.loss, self.z, b).split()
+        return tuple(float(engine.total(part)) / self.risk.weight for part in parts)
+
+    @property
+    def value(self) -> float:
+        """R(w)."""
+        return self.offset.value
+
+    @property
+    def intercept(self) -> float:
+        """The best offset."""
+        return self.offset.best
+
+    @functools.cached_property
+    def slopes(self) -> PerShard:
+        """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket; R's subgradient is X'a/S."""
+        below, above, weight = self.offset[:3]
+        return self.risk.engine.map(_slopes, self.risk.loss, self.z, below, above, weight)
+
+    @functools.cached_property
+    def subgradient(self) -> Array:
+        """X' a / S."""
+        self.risk.passes += 1
+        engine = self.risk.engine
+        total: Array = engine.total(engine.map(_adjoint, self.slopes))
+        return total / self.risk.weight
+
+    @functools.cached_property
+    def constant(self) -> float:
+        """b with R(v) >= <a, v> + b for all v."""
+        return self.offset.floor - float(self.subgradient @ self.w)
+
+    @property
+    def witness(self) -> Witness:
+        """The rows' dual variables or the place of tangency, whichever is smaller."""
+        if self.risk.has_duals and self.risk.n_rows < self.risk.n_parameters:
+            return self.duals
+        return Witness([Tangency(self.w, *self.offset[:3])], [1.0])
+
+    @property
+    def duals(self) -> Witness:
+        """alpha_i = s_i/S l'(z_i + b, y_i)."""
+        return Witness(alpha=self.risk.engine.gather(self.slopes) / self.risk.weight)
+
+    def towards(self, p: Array) -> LinearRay:
+        """The ray w + eta p: one pass, X p."""
+        self.risk.passes += 1
+        return LinearRay(self, p, self.risk.engine.map(_scores, p))
+
+
+class LinearRay:
+    """eta -> R(w + eta p), from the scores X w and X p."""
+
+    def __init__(self, origin: LinearPoint, p: Array, q: PerShard):
+        self.origin, self.p, self.q = origin, p, q
+
+    def at(self, eta: float) -> LinearPoint:
+        """The point w + eta p; its scores are z + eta q."""
+        origin = self.origin
+        z = origin.risk.engine.map(_moved, origin.z, self.q, eta)
+        return LinearPoint(origin.risk, origin.w + eta * self.p, z)
+
+    def along(self, eta: float) -> tuple[float, float]:
+        """(R(w + eta p), sum_i a_i q_i / S)."""
+        point, engine = self.at(eta), self.origin.risk.engine
+        slope = engine.total(engine.map(_inner, point.slopes, self.q)) / self.origin.risk.weight
+        return point.value, float(slope)
+
+
+def _weight(shard: Shard) -> float:
+    return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def _scores(shard: Shard, w: Array) -> Array:
+    return shard.rows.scores(w)
+
+
+def _evaluate(shard: Shard, loss: ScalarLoss, w: Array) -> tuple[float, Array, Array]:
+    native = twin(loss)
+    if native is not None:
+        return shard.rows.evaluate(native, shard.y, shard.s, w)
+    z = shard.rows.scores(w)
+    value, a = slopes(loss, z, shard.y, shard.s)
+    return value, shard.rows.adjoint(a), z
+
+
+def _largest(shard: Shard, z: Array) -> float:
+    return float(max(np.max(z), -np.min(z)))
+
+
+def _sums(shard: Shard, loss: ScalarLoss, z: Array, b: float) -> tuple[float, float]:
+    return sums(loss, z, shard.y, shard.s, b)
+
+
+def _slopes(
+    shard: Shard, loss: ScalarLoss, z: Array, below: float, above: float, weight: float
+) -> Array:
+    a = slopes(loss, z, shard.y, shard.s, below)[1]
+    if above == below:
+        return a
+    return weight * a + (1 - weight) * slopes(loss, z, shard.y, shard.s, above)[1]
+
+
+def _adjoint(shard: Shard, a: Array) -> Array:
+    return shard.rows.adjoint(a)
+
+
+def _moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
+    return z + eta * q
+
+
+def _inner(shard: Shard, a: Array, q: Array) -> float:
+    return float(a @ q)

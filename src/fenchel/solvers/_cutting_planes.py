@@ -1,0 +1,132 @@
+"""The cutting-plane model  max_i <a_i, w> + b_i <= R(w)  of the cuts seen so far (001 eq. 4).
+
+Its dual (001 theorem 2) is
+
+    max over alpha in the simplex of  D(alpha) = <b, alpha> - lambda Omega*(-A'alpha / lambda),
+
+with the cuts a_i as the rows of A. Any feasible alpha proves a lower bound of J, and the bound is
+always computed from alpha itself, never taken from the inner solver's word. Cut 0 is the zero cut
+R >= 0 where the risk allows it.
+
+Memory stays bounded: a cut that had no weight for `_IDLE` solves is dropped, which changes neither
+alpha nor its bound; and when more than `max_cuts` carry weight, the lighter half is replaced by
+its weighted mean, which represents the same alpha.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.problem import Array, Point, Problem
+from fenchel.witness import Witness, mixture
+
+_IDLE = 50  # solves without weight after which a cut is dropped
+_ROUND_OFF = 1e-12  # a sum of slopes below this fraction of its terms is zero
+
+Indices = npt.NDArray[np.intp]
+
+
+class Minimum(NamedTuple):
+    """The model's minimiser, and what its dual solution proves."""
+
+    w: Array
+    lower_bound: float
+    witness: Callable[[], Witness]
+
+
+class CuttingPlanes(ABC):
+    """Cuts of the risk, and the dual weights alpha of the model's minimiser."""
+
+    def __init__(self, problem: Problem, max_cuts: int):
+        self.problem = problem
+        self.max_cuts = max_cuts
+        self.free = problem.regularizer.free(problem.risk.n_parameters)
+        self.b, self.alpha = np.empty(0), np.empty(0)
+        self._storage = np.empty((8, problem.risk.n_parameters))
+        self._evidence: list[Witness] = []
+        self._idle = np.empty(0, dtype=np.int64)
+        if problem.risk.nonnegative:
+            self._append(np.zeros(problem.risk.n_parameters), 0.0, Witness())
+
+    @property
+    def A(self) -> Array:
+        """The cuts' subgradients, one a row."""
+        return self._storage[: len(self.b)]
+
+    def add(self, point: Point) -> None:
+        """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
+        self._append(point.subgradient, point.constant, point.witness)
+
+    def minimize(self) -> Minimum:
+        """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
+        if len(self.b) > self.max_cuts:
+            self._aggregate()
+        w = self.solve()
+        lower_bound, scale = self._bound()
+        used = np.flatnonzero(self.alpha)
+        evidence, weights = [self._evidence[i] for i in used], scale * self.alpha[used]
+        self._idle = np.where(self.alpha > 0, 0, self._idle + 1)
+        self._drop(np.flatnonzero(self._idle > _IDLE))
+        return Minimum(w, lower_bound, lambda: mixture(evidence, weights.tolist()))
+
+    @abstractmethod
+    def solve(self) -> Array:
+        """Maximises the dual: sets `alpha` and returns the w that belongs to it."""
+
+    def appended(self, a: Array, b: float) -> None:
+        """A cut was appended."""
+
+    def dropped(self, cuts: Indices) -> None:
+        """These cuts were dropped."""
+
+    def _bound(self) -> tuple[float, float]:
+        """The lower bound that alpha proves, and the factor that makes alpha feasible."""
+        a, b = self.alpha @ self.A, float(self.alpha @ self.b)
+        if len(self.free):
+            terms = self.alpha @ np.abs(self.A[:, self.free])
+            a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms
+        scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
+        return self.problem.bound(scale * a, scale * b), scale
+
+    def _append(self, a: Array, b: float, evidence: Witness, weight: float = 0.0) -> None:
+        n = len(self.b)
+        if n == len(self._storage):
+            grown = np.empty((n + n // 2, self._storage.shape[1]))
+            grown[:n] = self._storage
+            self._storage = grown
+        self._storage[n] = a
+        self.b, self.alpha = np.append(self.b, b), np.append(self.alpha, weight)
+        self._idle = np.append(self._idle, 0)
+        self._evidence.append(evidence)
+        self.appended(a, b)
+
+    def _drop(self, cuts: Indices) -> None:
+        if self.problem.risk.nonnegative:
+            cuts = cuts[cuts != 0]  # the zero cut stays: it makes every scaling of alpha feasible
+        if not len(cuts):
+            return
+        kept = np.delete(np.arange(len(self.b)), cuts)
+        self._storage[: len(kept)] = self._storage[kept]
+        self.b, self.alpha, self._idle = self.b[kept], self.alpha[kept], self._idle[kept]
+        self._evidence = [self._evidence[i] for i in kept]
+        self.dropped(cuts)
+
+    def _aggregate(self) -> None:
+        """Replaces the lighter half of the cuts, the newest apart, by their weighted mean."""
+        first = int(self.problem.risk.nonnegative)
+        light = first + np.argsort(self.alpha[first:-1], kind="stable")[: len(self.b) // 2]
+        carried = light[self.alpha[light] > 0]
+        weight = float(np.sum(self.alpha[carried]))
+        if weight > 0:
+            share = self.alpha[carried] / weight
+            parts = mixture([self._evidence[i] for i in carried], share.tolist())
+            evidence = self.problem.risk.compressed(parts)
+            mean = share @ self.A[carried], float(share @ self.b[carried])
+            self.alpha[carried] = 0.0
+            self._append(*mean, evidence, weight)
+        self._drop(light)

@@ -1,0 +1,124 @@
+"""Cutting planes under a strongly convex regulariser: a quadratic programme over the simplex.
+
+For L2 the dual is 001 eq. 7,  max <b, alpha> - 1/(2 lambda) alpha'A C^-1 A'alpha,  with C the
+coordinate weights: the Gram matrix grows by a row a cut and the active set stays warm. For any
+other Omega* (elastic net) the same programme with Q = A H(u) A' / lambda, H the Hessian of Omega*
+at u = -A'alpha / lambda, is the Newton step of a damped Newton method on the dual.
+
+Unpenalised coordinates F must satisfy A_F'alpha = 0. They are handled by the method of
+multipliers: the term rho/2 ||A_F'alpha - v/rho||^2 joins the programme, which gives these
+coordinates the curvature rho, and v <- v - rho A_F'alpha. That is a proximal point
+iteration on w_F = v, which ends after finitely many steps because the model is polyhedral in w_F.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from fenchel import _kernels
+from fenchel.problem import Array, Problem
+from fenchel.regularizers import L2, StronglyConvex
+from fenchel.solvers._cutting_planes import _ROUND_OFF, CuttingPlanes, Indices
+
+_STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
+_MULTIPLIER_STEPS = 100
+_NEWTON_STEPS = 100
+_INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
+
+
+class QuadraticPlanes(CuttingPlanes):
+    """The model's dual by quadratic programmes."""
+
+    def __init__(self, problem: Problem, max_cuts: int):
+        self.regularizer = cast(StronglyConvex, problem.regularizer)
+        self.qp = _kernels.SimplexQP()
+        self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
+        super().__init__(problem, max_cuts)
+
+    def solve(self) -> Array:
+        """Maximises the dual for L2 or by Newton's method, free coordinates by multipliers."""
+        maximize = self._exact if isinstance(self.regularizer, L2) else self._newton
+        maximize()
+        for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
+            slope = self.alpha @ self.A[:, self.free]
+            terms = self.alpha @ np.abs(self.A[:, self.free])
+            if np.all(np.abs(slope) <= _ROUND_OFF / 10 * terms):
+                break
+            self.v[self.free] -= self._rho * slope
+            maximize()
+        return self._w(self.alpha @ self.A)
+
+    @property
+    def _rho(self) -> float:
+        return _STIFFNESS / self.problem.strength
+
+    def _w(self, a: Array) -> Array:
+        """The w that belongs to a = A'alpha."""
+        w = self.regularizer.conjugate_argmax(-a / self.problem.strength)
+        w[self.free] = self.v[self.free] - self._rho * a[self.free]
+        return w
+
+    def _curvature(self, a: Array) -> Array:
+        """-dw/da, a diagonal."""
+        h = self.regularizer.conjugate_curvature(-a / self.problem.strength) / self.problem.strength
+        h[self.free] = self._rho
+        return h
+
+    # L2: the Hessian is constant.
+
+    def appended(self, a: Array, b: float) -> None:
+        """Extends the Gram matrix by the new cut."""
+        if isinstance(self.regularizer, L2):
+            row = self.A @ (self._curvature(a) * a)
+            self.qp.append(row[:-1], row[-1], b)
+
+    def dropped(self, cuts: Indices) -> None:
+        """Shrinks the Gram matrix."""
+        if isinstance(self.regularizer, L2):
+            self.qp.remove(cuts.astype(np.int64))
+
+    def _exact(self) -> None:
+        if len(self.free):
+            self.qp.set_linear(self.b + self.A @ self.v)
+        self.qp.solve(_INNER_GAP)
+        self.alpha = self.qp.weights
+
+    # Any other Omega*: damped Newton.
+
+    def _newton(self) -> None:
+        A, alpha = self.A, self.alpha
+        if not alpha.any():
+            alpha[0] = 1.0
+        for _ in range(_NEWTON_STEPS):
+            a = alpha @ A
+            g = self.b + A @ self._w(a)  # the gradient of D
+            if np.max(g) - alpha @ g <= _INNER_GAP * (np.abs(self.b) @ alpha + np.abs(alpha @ g)):
+                break
+            h = self._curvature(a)
+            moving = h > 0
+            root = A[:, moving] * np.sqrt(h[moving])
+            Q = root @ root.T
+            self.qp.assign(Q, g + Q @ alpha, alpha)
+            self.qp.solve(_INNER_GAP)
+            towards = self.qp.weights - alpha
+            step = self._exact_step(a, towards @ A, float(towards @ self.b))
+            if step == 0:
+                break
+            alpha = alpha + step * towards
+        self.alpha = alpha
+
+    def _exact_step(self, a: Array, da: Array, db: float) -> float:
+        """Argmax over t in [0, 1] of D(alpha + t towards), by bisection on its falling slope."""
+
+        def slope(t: float) -> float:
+            return db + float(da @ self._w(a + t * da))
+
+        if slope(1.0) >= 0:
+            return 1.0
+        low, high = 0.0, 1.0
+        while high - low > 1e-3 * high and high > 1e-12:
+            t = 0.5 * (low + high)
+            low, high = (t, high) if slope(t) > 0 else (low, t)
+        return low

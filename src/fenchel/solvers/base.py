@@ -1,0 +1,70 @@
+"""What a solver is: a generator of steps, and a statement of what it needs."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fenchel.problem import Array, Point, Problem
+from fenchel.regularizers import Regularizer
+from fenchel.witness import Witness
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration: a point, J there, and the best lower bound proved by now."""
+
+    point: Point
+    objective: float
+    lower_bound: float = float("-inf")
+    witness: Callable[[], Witness] | None = None  # makes the evidence for lower_bound
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a solver asks of a problem; everything else it must not rely on."""
+
+    regularizers: tuple[type[Regularizer], ...]
+    differentiable: bool = False
+    strongly_convex: bool = False
+    positive_strength: bool = True
+
+
+class Solver(ABC):
+    """A method that minimises a problem, one `Step` at a time.
+
+    It never tests for convergence, prints, times or keeps history: `minimize` does that for all.
+    A generator that ends says that no further progress is possible.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[Needs]
+
+    @abstractmethod
+    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+        """Steps from w towards the minimiser."""
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Why this solver cannot minimise this problem, or None."""
+        needs, regularizer = self.needs, problem.regularizer
+        if not isinstance(regularizer, needs.regularizers):
+            names = " or ".join(kind.__name__ for kind in needs.regularizers)
+            return f"it needs the regulariser {names}, not {type(regularizer).__name__}"
+        if needs.differentiable and not problem.risk.differentiable:
+            return "it needs a differentiable loss"
+        if needs.positive_strength and problem.strength == 0:
+            return "it needs strength > 0"
+        if needs.strongly_convex and regularizer.strong_convexity == 0:
+            return "it needs every coordinate penalised (all weights > 0)"
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"

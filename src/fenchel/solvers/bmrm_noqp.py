@@ -1,0 +1,55 @@
+"""The bundle method without a quadratic programme (001 section 5).
+
+One dual step towards the newest cut, in closed form: with u = A'alpha, r = <b, alpha> and
+w = -C^-1 u / lambda, the dual along ((1 - eta) alpha, eta) is the parabola
+
+    D(eta) = (1 - eta) r + eta b - ||(1 - eta) u + eta a||^2 / (2 lambda)     (norm of C^-1)
+
+whose slope at 0 is gamma = <a - u, w> + b - r and whose curvature is -||a - u||^2 / lambda. That is
+001 eq. 15, because u = -lambda C w. Past cuts are not stored.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.problem import Array, Problem
+from fenchel.regularizers import L2
+from fenchel.solvers.base import Needs, Solver, Step
+from fenchel.witness import Witness, mixture
+
+
+class BMRMWithoutQP(Solver):
+    """Bundle method with a closed-form dual step: O(n + d) memory, more iterations."""
+
+    name = "bmrm-noqp"
+    needs = Needs(regularizers=(L2,), strongly_convex=True)
+
+    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+        """001 section 5."""
+        risk, c, strength = problem.risk, problem.regularizer.c, problem.strength
+        point = risk.at(w)
+        yield Step(point, problem.objective(point))
+        if risk.nonnegative:  # all weight on the zero cut
+            u, r, evidence = np.zeros_like(w), 0.0, Witness()
+        else:
+            u, r, evidence = point.subgradient, point.constant, point.witness
+        while True:
+            w = -u / (strength * c)
+            a, b = point.subgradient, point.constant
+            gamma = float((a - u) @ w) + b - r
+            curvature = float((a - u) @ ((a - u) / c)) / strength
+            eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
+            u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
+            if risk.has_duals:
+                evidence = mixture([evidence, point.duals], [1 - eta, eta])
+            witness = functools.partial(_same, evidence) if risk.has_duals else None
+            point = risk.at(-u / (strength * c))
+            yield Step(point, problem.objective(point), problem.bound(u, r), witness)
+
+
+def _same(evidence: Witness) -> Witness:
+    return evidence

@@ -1,0 +1,194 @@
+"""Checking a result from its witness and the data alone.
+
+This file shares no code with the solvers or the kernels: scores and gradients are products of
+NumPy and SciPy, losses are their Python formulas, all in float64. It proves
+
+    min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
+
+for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
+loss has no conjugate, the weighted tangents' bound instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidCertificate, InvalidData
+from fenchel.losses import Conjugable, ScalarLoss
+from fenchel.problem import Problem
+from fenchel.result import Certificate, Result
+from fenchel.risk import LinearRisk
+from fenchel.witness import Tangency, Witness
+
+Array = npt.NDArray[np.float64]
+
+_AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
+_ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
+
+
+def verify(result: Result, problem: Problem) -> Certificate:
+    """The certificate recomputed from the result's witness and the data.
+
+    Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
+    result claims. A result without a witness gets the tangent bound at its w, and says so.
+    """
+    risk = problem.risk
+    if not isinstance(risk, LinearRisk):
+        raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
+    data = _Data(risk)
+    w = np.asarray(result.w, dtype=np.float64)
+    upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, result.intercept)
+    if result.witness is None:
+        return _without_witness(data, problem, result, upper)
+    lower = _proved(data, problem, result.witness)
+    allowed = _AGREEMENT * abs(upper)
+    if not abs(upper - result.objective) <= allowed:
+        raise InvalidCertificate(
+            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
+        )
+    if not lower >= result.lower_bound - allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
+        )
+    return Certificate(lower, upper, "witness")
+
+
+class _Data:
+    """The rows of all shards, and the loss, with plain NumPy and SciPy."""
+
+    def __init__(self, risk: LinearRisk):
+        shards = risk.engine.shards
+        self.loss: ScalarLoss = risk.loss
+        self.blocks: list[Any] = [shard.rows.matrix() for shard in shards]
+        self.y = np.concatenate([shard.y for shard in shards])
+        weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
+        s = np.concatenate(weights)
+        self.share: Array = s / np.sum(s)  # s_i / S
+        self.has_intercept = risk.has_intercept
+
+    def scores(self, w: Array) -> Array:
+        """X w."""
+        return np.concatenate([np.asarray(block @ w, dtype=np.float64) for block in self.blocks])
+
+    def adjoint(self, a: Array) -> Array:
+        """X' a."""
+        ends = np.cumsum([block.shape[0] for block in self.blocks])
+        parts = zip(self.blocks, np.split(a, ends[:-1]), strict=True)
+        return np.sum(
+            [np.asarray(block.T @ part, dtype=np.float64) for block, part in parts], axis=0
+        )
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """sum_i s_i/S l(<x_i, w> + b, y_i)."""
+        value = self.loss.value(self.scores(w) + b, self.y)
+        return float(np.sum(np.where(self.share > 0, self.share * value, 0.0)))
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
+        z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        alpha, constant = np.zeros_like(z), 0.0
+        for offset, weight in ((touch.below, touch.weight), (touch.above, 1 - touch.weight)):
+            value, slope = self.loss.value(z + offset, self.y), self.loss.slope(z + offset, self.y)
+            part = np.where(self.share > 0, weight * self.share * slope, 0.0)
+            rest = np.where(self.share > 0, weight * self.share * value, 0.0) - part * (z + offset)
+            alpha += part
+            constant += float(np.sum(rest))
+        return alpha, constant
+
+
+def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
+    """The lower bound that the witness proves."""
+    weights = np.asarray(witness.weights, dtype=np.float64)
+    shares = np.array([touch.weight for touch in witness.tangencies])
+    if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
+        raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
+    if not np.all((shares >= 0) & (shares <= 1)):
+        raise InvalidCertificate("a tangent of the witness is not a mean of two")
+    alpha = (
+        np.zeros(len(data.y))
+        if witness.alpha is None
+        else np.array(witness.alpha, dtype=np.float64)
+    )
+    if alpha.shape != data.y.shape or not np.isfinite(alpha).all():
+        raise InvalidCertificate(f"the witness needs {len(data.y)} finite dual variables")
+    constant = 0.0
+    for touch, weight in zip(witness.tangencies, weights, strict=True):
+        part, rest = data.tangent(touch)
+        alpha += weight * part
+        constant += weight * rest
+    if isinstance(data.loss, Conjugable):
+        alpha, constant = _conjugate_bound(data, alpha)
+    else:
+        _check_weights(data, weights, witness)
+    return _regularised(data, problem, alpha, constant)
+
+
+def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
+    """(alpha moved into the conjugate's domain, -sum_i s_i/S l*(S alpha_i / s_i))."""
+    loss = data.loss
+    assert isinstance(loss, Conjugable)
+    counted = data.share > 0
+    share, y = data.share[counted], data.y[counted]
+    lowest, highest = loss.domain(y)
+    each = np.clip(alpha[counted] / share, lowest, highest)
+    moved = np.zeros_like(alpha)
+    moved[counted] = share * each
+    if np.any(np.abs(moved - alpha) > _ZERO * (np.abs(alpha) + data.share)):
+        raise InvalidCertificate("the witness's dual variables lie outside the conjugate's domain")
+    return moved, -float(np.sum(share * loss.conjugate(each, y)))
+
+
+def _check_weights(data: _Data, weights: Array, witness: Witness) -> None:
+    total = float(np.sum(weights))
+    if witness.alpha is not None:
+        raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
+    if total > 1 + _ZERO or (total < 1 - _ZERO and not data.loss.nonnegative):
+        raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
+
+
+def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -> float:
+    """constant - lambda Omega*(-X'alpha / lambda), after the conditions of free coordinates."""
+    terms = float(np.sum(np.abs(alpha)))
+    if data.has_intercept and abs(float(np.sum(alpha))) > _ZERO * terms:
+        raise InvalidCertificate(
+            "the witness's dual variables do not add up to 0, as an intercept needs"
+        )
+    a = data.adjoint(alpha)
+    free = problem.regularizer.free(len(a))
+    if len(free):
+        magnitude = np.sum(
+            [abs(block[:, free]).T @ np.abs(part) for block, part in _parts(data, alpha)], 0
+        )
+        if np.any(np.abs(a[free]) > _ZERO * magnitude):
+            raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+        a[free] = 0.0
+    if problem.strength == 0:
+        return constant if not a.any() else -np.inf
+    u = -a / problem.strength
+    scale = problem.regularizer.dual_scale(u)
+    if scale < 1:
+        if not data.loss.nonnegative or scale < 1 - 1e-6:
+            return -np.inf
+        # Mixing with the cut R >= 0 keeps the bound valid: l*(s alpha) <= s l*(alpha) as l*(0) <= 0.
+        u, constant = scale * u, scale * constant
+    return constant - problem.strength * problem.regularizer.conjugate(u)
+
+
+def _parts(data: _Data, alpha: Array) -> list[tuple[Any, Array]]:
+    ends = np.cumsum([block.shape[0] for block in data.blocks])
+    return list(zip(data.blocks, np.split(alpha, ends[:-1]), strict=True))
+
+
+def _without_witness(data: _Data, problem: Problem, result: Result, upper: float) -> Certificate:
+    touch = Tangency(np.asarray(result.w), result.intercept, result.intercept, 1.0)
+    alpha, constant = data.tangent(touch)
+    try:
+        lower = _regularised(data, problem, alpha, constant)
+    except InvalidCertificate:
+        lower = -np.inf
+    if data.loss.nonnegative:
+        lower = max(lower, 0.0)
+    return Certificate(lower, upper, "tangent at w: the result has no witness")
