@@ -34,9 +34,10 @@ def problem(
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
 
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `delta=`,
-    `epsilon=`, `rho=`, `mu=` and `l1_ratio=` go to the one that takes them. For losses of two classes y may
-    hold any two values: the smaller stands for -1, the larger for +1. With `intercept=True` an
-    unregularised b is part of the model. X is used as it is, without a copy, where its layout allows.
+    `epsilon=`, `rho=`, `mu=` and `l1_ratio=` go to the one that takes them. For losses of two
+    classes y may hold any two values: the smaller stands for -1, the larger for +1. With
+    `intercept=True` an unregularised b is part of the model. X is used as it is, without a copy,
+    where its layout allows.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)

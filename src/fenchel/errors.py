@@ -1,8 +1,8 @@
 """The exceptions fenchel raises.
 
 FenchelError
-├── InvalidData         (ValueError)    the arrays, labels or settings given cannot be used as they are
-├── Incompatible        (TypeError)     this loss, regulariser and solver do not go together
+├── InvalidData         (ValueError)    arrays, labels or settings that cannot be used
+├── Incompatible        (TypeError)     loss, regulariser and solver do not go together
 ├── NotConverged        (RuntimeError)  raised only by `Result.raise_for_status()`
 └── InvalidCertificate  (RuntimeError)  `verify` could not confirm what a result claims
 """

@@ -1,10 +1,10 @@
-"""The unregularised intercept, profiled out exactly: R(w) = min over b of L(b), L(b) = sum l(z + b).
+"""The unregularised intercept, profiled out exactly: R(w) = min over b of L(b) = sum l(z + b).
 
 Let below <= above enclose a minimiser, with slopes g_below <= 0 <= g_above of L. The two tangents
 at (w, below) and (w, above), mixed with weight t on the first so that t g_below + (1 - t) g_above
 = 0, no longer depend on b: the mix is a cut for R itself, valid for every w whatever the bracket,
 and the mixed slopes are a subgradient of R up to the bracket's width. So the certificate never
-relies on how well b was found, and the same construction serves smooth, kinked and user-written losses.
+relies on how well b was found, and one construction serves smooth, kinked and user-written losses.
 """
 
 from __future__ import annotations

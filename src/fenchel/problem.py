@@ -66,10 +66,19 @@ class Risk(Protocol):
     """The data term R(w), convex in w."""
 
     n_parameters: int
-    nonnegative: bool  # R >= 0 everywhere: admits the bundle's zero cut
-    differentiable: bool
-    has_duals: bool  # its rows have dual variables: the loss has a conjugate
     passes: int  # products with X or X' so far
+
+    @property
+    def nonnegative(self) -> bool:
+        """R >= 0 everywhere: admits the bundle's zero cut."""
+
+    @property
+    def differentiable(self) -> bool:
+        """R has a gradient everywhere."""
+
+    @property
+    def has_duals(self) -> bool:
+        """Its rows have dual variables: the loss has a conjugate."""
 
     def at(self, w: Array) -> Point:
         """The risk at w: two passes, X w and X' a."""
@@ -91,7 +100,7 @@ class Problem:
         return self.strength * self.regularizer.value(point.w) + point.value
 
     def bound(self, a: Array, b: float) -> float:
-        """The lower bound min over w of strength * Omega(w) + <a, w> + b that a cut (a, b) proves."""
+        """What a cut (a, b) proves: min over w of strength * Omega(w) + <a, w> + b <= min J."""
         if self.strength == 0:
             return b if not a.any() else -np.inf
         return b - self.strength * self.regularizer.conjugate(-a / self.strength)

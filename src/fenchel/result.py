@@ -92,8 +92,8 @@ class Result:
         """Raises NotConverged unless the requested gap was certified; returns the result itself."""
         if not self.converged:
             raise NotConverged(
-                f"{self.solver} stopped with gap {self.gap:.2e} after {self.iterations} iterations: "
-                f"{self.status.value}"
+                f"{self.solver} stopped with gap {self.gap:.2e} after {self.iterations} "
+                f"iterations: {self.status.value}"
             )
         return self
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,14 +84,15 @@ class LinearPoint:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
         if self.risk.has_intercept:
             largest = max(self.risk.engine.map(_largest, self.z))
-            return profile(lambda b: self._mean(_sums, b), _RESOLUTION * (1.0 + largest))
-        value = self._mean(_sums, 0.0)[0]
+            return profile(self._sums, _RESOLUTION * (1.0 + largest))
+        value = self._sums(0.0)[0]
         return Offset(0.0, 0.0, 1.0, 0.0, value, value)
 
-    def _mean(self, task: Any, b: float) -> tuple[float, ...]:
+    def _sums(self, b: float) -> tuple[float, float]:
+        """(R, its slope in the offset) at the offset b."""
         engine = self.risk.engine
-        parts = engine.map(task, self.risk.loss, self.z, b).split()
-        return tuple(float(engine.total(part)) / self.risk.weight for part in parts)
+        values, slopes = engine.map(_sums, self.risk.loss, self.z, b).split()
+        return engine.total(values) / self.risk.weight, engine.total(slopes) / self.risk.weight
 
     @property
     def value(self) -> float:
@@ -106,7 +106,7 @@ class LinearPoint:
 
     @functools.cached_property
     def slopes(self) -> PerShard:
-        """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket; R's subgradient is X'a/S."""
+        """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
         below, above, weight = self.offset[:3]
         return self.risk.engine.map(_slopes, self.risk.loss, self.z, below, above, weight)
 

@@ -11,6 +11,7 @@ loss has no conjugate, the weighted tangents' bound instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,24 @@ class _Data:
         """X w."""
         return np.concatenate([np.asarray(block @ w, dtype=np.float64) for block in self.blocks])
 
+    def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
+        """Each block of rows with its part of a per-row array."""
+        ends = np.cumsum([block.shape[0] for block in self.blocks])
+        return zip(self.blocks, np.split(a, ends[:-1]), strict=True)
+
     def adjoint(self, a: Array) -> Array:
         """X' a."""
-        ends = np.cumsum([block.shape[0] for block in self.blocks])
-        parts = zip(self.blocks, np.split(a, ends[:-1]), strict=True)
-        return np.sum(
-            [np.asarray(block.T @ part, dtype=np.float64) for block, part in parts], axis=0
-        )
+        total = np.zeros(self.blocks[0].shape[1])
+        for block, part in self.parts(a):
+            total += block.T @ part
+        return total
+
+    def magnitude(self, a: Array, columns: npt.NDArray[np.intp]) -> Array:
+        """|X|' |a| in some columns."""
+        total = np.zeros(len(columns))
+        for block, part in self.parts(a):
+            total += abs(block[:, columns]).T @ np.abs(part)
+        return total
 
     def mean_loss(self, w: Array, b: float) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
@@ -159,10 +171,7 @@ def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -
     a = data.adjoint(alpha)
     free = problem.regularizer.free(len(a))
     if len(free):
-        magnitude = np.sum(
-            [abs(block[:, free]).T @ np.abs(part) for block, part in _parts(data, alpha)], 0
-        )
-        if np.any(np.abs(a[free]) > _ZERO * magnitude):
+        if np.any(np.abs(a[free]) > _ZERO * data.magnitude(alpha, free)):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
         a[free] = 0.0
     if problem.strength == 0:
@@ -172,14 +181,9 @@ def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -
     if scale < 1:
         if not data.loss.nonnegative or scale < 1 - 1e-6:
             return -np.inf
-        # Mixing with the cut R >= 0 keeps the bound valid: l*(s alpha) <= s l*(alpha) as l*(0) <= 0.
+        # Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
         u, constant = scale * u, scale * constant
     return constant - problem.strength * problem.regularizer.conjugate(u)
-
-
-def _parts(data: _Data, alpha: Array) -> list[tuple[Any, Array]]:
-    ends = np.cumsum([block.shape[0] for block in data.blocks])
-    return list(zip(data.blocks, np.split(alpha, ends[:-1]), strict=True))
 
 
 def _without_witness(data: _Data, problem: Problem, result: Result, upper: float) -> Certificate:

@@ -90,7 +90,7 @@ def _sparse(X: Any) -> SparseRows:
 
 
 def _converted(X: Any) -> Any:
-    """Another sparse format as CSR. Its indices are checked first: SciPy's conversion trusts them."""
+    """Another sparse format as CSR, its indices checked first: SciPy's conversion trusts them."""
     if X.format in ("csc", "bsr"):
         X.check_format(full_check=True)
     if X.format == "coo":
@@ -110,7 +110,7 @@ def _structure(
     used = row_start[-1]
     if used > len(column) or used > len(value):
         raise InvalidData(
-            f"X.indptr ends at {used} but X.indices has {len(column)} and X.data {len(value)} entries"
+            f"X.indptr ends at {used}, but X.indices has {len(column)} and X.data {len(value)}"
         )
     _indices_within(column[:used], n_columns, "column")
 

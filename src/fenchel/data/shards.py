@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 
@@ -36,15 +38,15 @@ def cut(rows: SparseRows | DenseRows, y: Array, s: Array | None) -> tuple[Shard,
     edges = np.unique(np.concatenate([[0], inner, [rows.n_rows]]))
     return tuple(
         Shard(_slice(rows, i, j), y[i:j], None if s is None else s[i:j])
-        for i, j in zip(edges[:-1], edges[1:], strict=True)
+        for i, j in itertools.pairwise(edges)
     )
 
 
-def _ends(rows: SparseRows | DenseRows) -> Array:
+def _ends(rows: SparseRows | DenseRows) -> npt.NDArray[np.int64]:
     """The count of numbers before each row."""
     if isinstance(rows, SparseRows):
         return rows.row_start
-    return np.arange(rows.n_rows + 1) * rows.n_columns
+    return np.arange(rows.n_rows + 1, dtype=np.int64) * rows.n_columns
 
 
 def _slice(rows: SparseRows | DenseRows, i: int, j: int) -> Rows:

@@ -44,7 +44,7 @@ class ScalarLoss(ABC):
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the slope; inf where the slope jumps or its growth is unbounded."""
+        """The Lipschitz constant of the slope; inf where the slope jumps or has none."""
         return np.inf
 
     def kinks(self, y: Array) -> Array:

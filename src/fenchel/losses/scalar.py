@@ -51,7 +51,7 @@ class _SmoothMargin(_Margin):
 
 
 class Perceptron(_Margin):
-    """l(z, y) = max(0, -yz). Under L2 alone the minimiser is w = 0; it needs data terms beside it."""
+    """l(z, y) = max(0, -yz). Under L2, L1 or both the minimiser is w = 0."""
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, -u)."""
@@ -75,7 +75,7 @@ class Perceptron(_Margin):
 
 
 class SquaredPerceptron(_SmoothMargin):
-    """l(z, y) = 1/2 max(0, -yz)^2. Under L2 alone the minimiser is w = 0."""
+    """l(z, y) = 1/2 max(0, -yz)^2. Its minimiser is w = 0 too."""
 
     smoothness = 1.0
 
@@ -180,7 +180,7 @@ class Exponential(_SmoothMargin):
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """-beta log(-beta) + beta on beta <= 0."""
-        inside = np.maximum(-y * alpha, 0.0)
+        inside: Array = np.maximum(-y * alpha, 0.0)
         return _within(alpha, self.domain(y), xlogy(inside, inside) - inside)
 
 
@@ -196,7 +196,8 @@ class Logistic(_Margin):
 
     def slope(self, z: Array, y: Array) -> Array:
         """-y / (1 + exp(u))."""
-        return -y * expit(-y * z)
+        p: Array = expit(-y * z)
+        return -y * p
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Beta in [-1, 0]."""
@@ -409,7 +410,8 @@ class Poisson(_Scalar):
     def value(self, z: Array, y: Array) -> Array:
         """exp(z) - y z + (y log y - y); inf beyond the range of floating point."""
         with np.errstate(over="ignore"):
-            return np.maximum(0.0, np.exp(z) - y * z + (xlogy(y, y) - y))
+            deviance: Array = np.exp(z) - y * z + (xlogy(y, y) - y)
+        return np.maximum(0.0, deviance)
 
     def slope(self, z: Array, y: Array) -> Array:
         """exp(z) - y."""

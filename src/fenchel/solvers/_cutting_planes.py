@@ -78,9 +78,11 @@ class CuttingPlanes(ABC):
     def solve(self) -> Array:
         """Maximises the dual: sets `alpha` and returns the w that belongs to it."""
 
+    @abstractmethod
     def appended(self, a: Array, b: float) -> None:
         """A cut was appended."""
 
+    @abstractmethod
     def dropped(self, cuts: Indices) -> None:
         """These cuts were dropped."""
 

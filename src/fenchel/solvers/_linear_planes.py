@@ -57,13 +57,12 @@ def _empty_programme(problem: Problem) -> Any:
     free = c == 0  # one free column u_j; v_j is fixed at 0
     lower = np.concatenate([[0.0], np.where(free, -np.inf, 0.0), np.zeros(d)])
     upper = np.concatenate([[np.inf], np.full(d, np.inf), np.where(free, 0.0, np.inf)])
-    lp = highspy.Highs()
+    lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("presolve", "off")
     lp.setOptionValue("threads", 1)
     lp.setOptionValue("primal_feasibility_tolerance", 1e-9)
     lp.setOptionValue("dual_feasibility_tolerance", 1e-9)
-    none = np.empty(0)
-    n = 2 * d + 1
-    lp.addCols(n, np.concatenate([[1.0], c, c]), lower, upper, 0, none, none, none)
+    cost, nowhere = np.concatenate([[1.0], c, c]), np.empty(0, dtype=np.int32)
+    lp.addCols(2 * d + 1, cost, lower, upper, 0, nowhere, nowhere, np.empty(0))
     return lp

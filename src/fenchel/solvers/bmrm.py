@@ -31,7 +31,7 @@ class BMRM(Solver):
     """Bundle method: any convex risk; L2 and elastic net by quadratic, L1 by linear programmes.
 
     `step` is how far to go from the best point to the model's minimiser for the next cut (1: all
-    the way, as in the papers). `max_cuts` bounds the memory; beyond it the lightest cuts are merged.
+    the way, as in the papers). `max_cuts` bounds the memory: beyond it light cuts are merged.
     """
 
     name = "bmrm"
@@ -70,7 +70,7 @@ class BMRM(Solver):
         return point
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Without R >= 0 the first models may have no minimiser in a direction Omega barely sees."""
+        """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""
         regularizer = problem.regularizer
         if not problem.risk.nonnegative and regularizer.strong_convexity == 0:
             return (

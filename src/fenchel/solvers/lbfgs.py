@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from fenchel.errors import InvalidData
-from fenchel.problem import Array, Problem
+from fenchel.problem import Array, Point, Problem, Ray
 from fenchel.regularizers import L2
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._line_search import wolfe
@@ -48,14 +48,7 @@ class LBFGS(Solver):
             if not slope < 0:
                 return
             ray = point.towards(p)
-            linear, quadratic = float((c * point.w) @ p), float((c * p) @ p)
-            regular = problem.regularizer.value(point.w)
-
-            def phi(eta: float) -> tuple[float, float]:
-                risk, risk_slope = ray.along(eta)
-                omega = regular + eta * (linear + 0.5 * eta * quadratic)
-                return strength * omega + risk, strength * (linear + eta * quadratic) + risk_slope
-
+            phi = _along(problem, point, p, ray)
             eta = wolfe(phi, J, slope, 1.0 if H.pairs else 1.0 / float(np.linalg.norm(g)))
             if math.isinf(eta):
                 yield Step(point, -math.inf)  # J falls without end along p
@@ -71,3 +64,19 @@ class LBFGS(Solver):
         if len(problem.regularizer.free(problem.risk.n_parameters)):
             return "it cannot certify a problem with unpenalised coordinates (weights of 0)"
         return super().obstacle(problem)
+
+
+def _along(
+    problem: Problem, point: Point, p: Array, ray: Ray
+) -> Callable[[float], tuple[float, float]]:
+    """eta -> (J(w + eta p), its slope in eta), without a pass."""
+    c, strength = problem.regularizer.c, problem.strength
+    omega = problem.regularizer.value(point.w)
+    linear, quadratic = float((c * point.w) @ p), float((c * p) @ p)
+
+    def phi(eta: float) -> tuple[float, float]:
+        risk, slope = ray.along(eta)
+        regular = omega + eta * (linear + 0.5 * eta * quadratic)
+        return strength * regular + risk, strength * (linear + eta * quadratic) + slope
+
+    return phi
