@@ -39,25 +39,54 @@ class Offset(NamedTuple):
 
 
 def profile(
-    sums: Callable[[float], tuple[float, float]], resolution: float, start: float = 0.0
+    sums: Callable[[float], tuple[float, float]], start: float, resolution: float, smooth: bool
 ) -> Offset:
     """Minimises the convex L over the offset; `sums(b)` gives (L(b), a slope of L at b).
 
-    The bracket's ends are kept `resolution` away from where L bends, so that scores that differ
-    by round-off, as in `verify`, are on the same side of every kink.
+    Where L has kinks (not `smooth`), the bracket's ends are kept `resolution` away from them, so
+    that scores that differ by round-off, as in `verify`, are on the same side of every kink.
     """
 
     def trial(b: float) -> Trial:
         return Trial(b, *sums(b))
 
-    below, above = _narrowed(trial, *_bracket(trial, start), resolution)
+    below, above = _bracket(trial, start, resolution)
+    below, above = _narrowed(trial, below, above, resolution, _secant if smooth else _crossing)
     best = _better(below, above)
-    offset = _mix(trial(below.b - resolution), trial(above.b + resolution))
+    if not smooth:
+        below, above = trial(below.b - resolution), trial(above.b + resolution)
+    offset = _mix(below, above)
     return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
 
 
+def _bracket(
+    trial: Callable[[float], Trial], start: float, resolution: float
+) -> tuple[Trial, Trial]:
+    """Two offsets with slopes <= 0 and >= 0, found by growing steps from `start`."""
+    here = trial(start)
+    if here.slope == 0 or math.isnan(here.slope):  # nan: scores so large that l is inf both ways
+        return here, here
+    # A loss has slopes and curvatures of order 1, so the minimiser is about a slope away.
+    step = -math.copysign(max(2 * min(abs(here.slope), 1.0), resolution), here.slope)
+    while abs(step) < _WIDEST:
+        there = trial(here.b + step)
+        if there.slope == 0:
+            return there, there
+        if (there.slope > 0) != (here.slope > 0):
+            return (here, there) if here.slope < 0 else (there, here)
+        here, step = there, 4 * step
+    raise InvalidData(
+        "the loss keeps falling as the intercept grows, so no best intercept exists: "
+        "check the labels, or fit without an intercept"
+    )
+
+
 def _narrowed(
-    trial: Callable[[float], Trial], below: Trial, above: Trial, resolution: float
+    trial: Callable[[float], Trial],
+    below: Trial,
+    above: Trial,
+    resolution: float,
+    inside: Callable[[Trial, Trial], float],
 ) -> tuple[Trial, Trial]:
     """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain."""
     halving = False
@@ -65,8 +94,8 @@ def _narrowed(
         offset = _mix(below, above)
         if offset.value - offset.floor <= _TOLERANCE * abs(offset.value):
             break
-        middle = 0.5 * (below.b + above.b)
-        here = trial(middle if halving else _crossing(below, above, middle))
+        middle, b = 0.5 * (below.b + above.b), inside(below, above)
+        here = trial(middle if halving or not below.b < b < above.b else b)
         if here.slope == 0:
             return here, here
         below, above = (here, above) if here.slope < 0 else (below, here)
@@ -74,30 +103,15 @@ def _narrowed(
     return below, above
 
 
-def _bracket(trial: Callable[[float], Trial], start: float) -> tuple[Trial, Trial]:
-    """Two offsets with slopes <= 0 and >= 0, found by doubling steps from `start`."""
-    here = trial(start)
-    if here.slope == 0 or math.isnan(here.slope):  # nan: scores so large that l is inf both ways
-        return here, here
-    step = -1.0 if here.slope > 0 else 1.0
-    while abs(step) < _WIDEST:
-        there = trial(start + step)
-        if there.slope == 0:
-            return there, there
-        if (there.slope > 0) != (here.slope > 0):
-            return (here, there) if here.slope < 0 else (there, here)
-        here, step = there, 2 * step
-    raise InvalidData(
-        "the loss keeps falling as the intercept grows, so no best intercept exists: "
-        "check the labels, or fit without an intercept"
-    )
+def _crossing(below: Trial, above: Trial) -> float:
+    """Where the two tangents meet: the minimiser if L bends once in between."""
+    rise = above.slope * (above.b - below.b)
+    return below.b + (below.value - above.value + rise) / (above.slope - below.slope)
 
 
-def _crossing(below: Trial, above: Trial, middle: float) -> float:
-    """Where the two tangents meet, if that is inside the bracket."""
-    rise = above.slope * (above.b - middle) - below.slope * (below.b - middle)
-    b = middle + (below.value - above.value + rise) / (above.slope - below.slope)
-    return b if below.b < b < above.b else middle
+def _secant(below: Trial, above: Trial) -> float:
+    """Where the slope vanishes if it is linear in between."""
+    return below.b - below.slope * (above.b - below.b) / (above.slope - below.slope)
 
 
 def _mix(below: Trial, above: Trial) -> Offset:

@@ -80,8 +80,8 @@ class Risk(Protocol):
     def has_duals(self) -> bool:
         """Its rows have dual variables: the loss has a conjugate."""
 
-    def at(self, w: Array) -> Point:
-        """The risk at w: two passes, X w and X' a."""
+    def at(self, w: Array, near: Point | None = None) -> Point:
+        """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence in bounded memory, for a pass per tangency, where that is possible."""

@@ -12,6 +12,7 @@ from fenchel.engines import Engine, PerShard
 from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
 from fenchel.losses.twins import slopes, sums, twin
+from fenchel.problem import Point
 from fenchel.witness import Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
@@ -46,11 +47,12 @@ class LinearRisk:
         """Rows have dual variables, because l has a conjugate."""
         return isinstance(self.loss, Conjugable)
 
-    def at(self, w: Array) -> LinearPoint:
-        """The risk at w: two passes, X w and X' a."""
+    def at(self, w: Array, near: Point | None = None) -> LinearPoint:
+        """The risk at w: two passes, X w and X' a; the intercept is sought from that of `near`."""
         if self.has_intercept:
             self.passes += 1
-            point = LinearPoint(self, w, self.engine.map(_scores, w))
+            guess = 0.0 if near is None else near.intercept
+            point = LinearPoint(self, w, self.engine.map(_scores, w), guess)
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
@@ -76,15 +78,17 @@ class LinearRisk:
 class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
-    def __init__(self, risk: LinearRisk, w: Array, z: PerShard):
+    def __init__(self, risk: LinearRisk, w: Array, z: PerShard, near: float = 0.0):
         self.risk, self.w, self.z = risk, w, z
+        self.near = near  # a guess of the intercept
 
     @functools.cached_property
     def offset(self) -> Offset:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
         if self.risk.has_intercept:
             largest = max(self.risk.engine.map(_largest, self.z))
-            return profile(self._sums, _RESOLUTION * (1.0 + largest))
+            resolution = _RESOLUTION * (1.0 + largest)
+            return profile(self._sums, self.near, resolution, self.risk.differentiable)
         value = self._sums(0.0)[0]
         return Offset(0.0, 0.0, 1.0, 0.0, value, value)
 
@@ -146,12 +150,16 @@ class LinearRay:
 
     def __init__(self, origin: LinearPoint, p: Array, q: PerShard):
         self.origin, self.p, self.q = origin, p, q
+        self._last = (0.0, origin)  # a line search asks for the step it accepts once more
 
     def at(self, eta: float) -> LinearPoint:
         """The point w + eta p; its scores are z + eta q."""
         origin = self.origin
-        z = origin.risk.engine.map(_moved, origin.z, self.q, eta)
-        return LinearPoint(origin.risk, origin.w + eta * self.p, z)
+        if eta != self._last[0]:
+            z = origin.risk.engine.map(_moved, origin.z, self.q, eta)
+            w = origin.w + eta * self.p
+            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept)
+        return self._last[1]
 
     def along(self, eta: float) -> tuple[float, float]:
         """(R(w + eta p), sum_i a_i q_i / S)."""

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 from fenchel import _kernels
 from fenchel.losses import LOSSES
 from fenchel.losses.base import Array, ScalarLoss
 
-_NAMES = {loss: name for name, loss in LOSSES.items()}
+# Each built-in loss's name and, where it has one, its parameter.
+_NATIVE = {
+    kind: (name, next(iter(inspect.signature(kind).parameters), None))
+    for name, kind in LOSSES.items()
+}
 
 
 def twin(loss: ScalarLoss) -> _kernels.Loss | None:
     """The native loss, by exact type: a subclass may have changed the formula."""
-    name = _NAMES.get(type(loss))
-    return None if name is None else _kernels.Loss(name, next(iter(loss.settings().values()), 0.0))
+    if type(loss) not in _NATIVE:
+        return None
+    name, parameter = _NATIVE[type(loss)]
+    return _kernels.Loss(name, 0.0 if parameter is None else getattr(loss, parameter))
 
 
 def slopes(

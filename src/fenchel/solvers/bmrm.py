@@ -63,10 +63,10 @@ class BMRM(Solver):
     def _between(self, problem: Problem, best: Point, w: Array) -> Point:
         """The point best + step (w - best), nearer where the risk overflows there."""
         step = self.step
-        point = problem.risk.at(best.w + step * (w - best.w))
+        point = problem.risk.at(best.w + step * (w - best.w), near=best)
         while not math.isfinite(point.value):
             step /= 2
-            point = problem.risk.at(best.w + step * (w - best.w))
+            point = problem.risk.at(best.w + step * (w - best.w), near=best)
         return point
 
     def obstacle(self, problem: Problem) -> str | None:

@@ -47,7 +47,7 @@ class BMRMWithoutQP(Solver):
             if risk.has_duals:
                 evidence = mixture([evidence, point.duals], [1 - eta, eta])
             witness = functools.partial(_same, evidence) if risk.has_duals else None
-            point = risk.at(-u / (strength * c))
+            point = risk.at(-u / (strength * c), near=point)
             yield Step(point, problem.objective(point), problem.bound(u, r), witness)
 
 

@@ -1,0 +1,65 @@
+# make demo   sets up everything and shows what fenchel does
+# make test   sets up everything and runs the whole test suite
+# make check  lint, types and the sanitizer build as well
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc')
+KERNEL_TESTS := tests/test_kernels.py tests/test_simplex_qp.py tests/test_losses.py tests/test_bad_input.py
+
+.PHONY: setup demo test check lint types sanitize format clean
+
+setup: $(VENV)/.fenchel
+demo: setup
+	$(BIN)/python examples/demo.py
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto
+check: lint types sanitize
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(VENV)/.fenchel: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet --group test
+	touch $@
+
+$(VENV)/.lint: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group lint
+	touch $@
+
+$(VENV)/.benchmark: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group benchmark
+	touch $@
+
+benchmark: $(VENV)/.benchmark
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror src/fenchel/kernels/*
+
+types: $(VENV)/.fenchel $(VENV)/.lint
+	$(BIN)/mypy
+
+# The kernels built with ASan and UBSan, over their tests. Leaks are Python's own business.
+sanitize: $(VENV)/.test
+	rm -rf build/sanitized
+	$(BIN)/python -m pip install --quiet --no-deps --target build/sanitized \
+	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
+	PYTHONPATH=build/sanitized LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 FENCHEL_SANITIZED=1 \
+	    $(BIN)/python -m pytest -q -p no:cacheprovider $(KERNEL_TESTS)
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/fenchel/kernels/*
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
