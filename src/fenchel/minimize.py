@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import blas
 from fenchel.errors import InvalidData
 from fenchel.problem import Array, Point, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
@@ -42,7 +43,8 @@ def minimize(
     run = _Run(problem, gap, max_iterations, max_seconds or math.inf, callback)
     steps = method.iterate(problem, w)
     try:
-        status = next((end for end in map(run.take, steps) if end is not None), Status.STALLED)
+        with blas.one_thread():
+            status = next((end for end in map(run.take, steps) if end is not None), Status.STALLED)
     except KeyboardInterrupt:
         if run.best is None:
             raise

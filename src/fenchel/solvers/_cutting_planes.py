@@ -66,17 +66,25 @@ class CuttingPlanes(ABC):
         """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
         if len(self.b) > self.max_cuts:
             self._aggregate()
-        w = self.solve()
-        lower_bound, scale = self._bound()
+        self.maximize()
+        a = self.alpha @ self.A
+        w = self.minimizer(a)
+        lower_bound, scale = self._bound(a)
         used = np.flatnonzero(self.alpha)
         evidence, weights = [self._evidence[i] for i in used], scale * self.alpha[used]
         self._idle = np.where(self.alpha > 0, 0, self._idle + 1)
-        self._drop(np.flatnonzero(self._idle > _IDLE))
+        idle = np.flatnonzero(self._idle > _IDLE)
+        if len(idle) > len(self.b) // 4:  # many at once: the others have to be moved
+            self._drop(idle)
         return Minimum(w, lower_bound, lambda: mixture(evidence, weights.tolist()))
 
     @abstractmethod
-    def solve(self) -> Array:
-        """Maximises the dual: sets `alpha` and returns the w that belongs to it."""
+    def maximize(self) -> None:
+        """Sets `alpha` to the maximiser of the dual."""
+
+    @abstractmethod
+    def minimizer(self, a: Array) -> Array:
+        """The w that belongs to a = A'alpha."""
 
     @abstractmethod
     def appended(self, a: Array, b: float) -> None:
@@ -86,9 +94,9 @@ class CuttingPlanes(ABC):
     def dropped(self, cuts: Indices) -> None:
         """These cuts were dropped."""
 
-    def _bound(self) -> tuple[float, float]:
+    def _bound(self, a: Array) -> tuple[float, float]:
         """The lower bound that alpha proves, and the factor that makes alpha feasible."""
-        a, b = self.alpha @ self.A, float(self.alpha @ self.b)
+        b = float(self.alpha @ self.b)
         if len(self.free):
             terms = self.alpha @ np.abs(self.A[:, self.free])
             a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms

@@ -37,7 +37,7 @@ class LinearPlanes(CuttingPlanes):
         rows = (cuts - 1).astype(np.int32)
         self.lp.deleteRows(len(rows), rows)
 
-    def solve(self) -> Array:
+    def maximize(self) -> None:
         """Re-solves from the last basis."""
         self.lp.run()
         solution = self.lp.getSolution()
@@ -45,8 +45,11 @@ class LinearPlanes(CuttingPlanes):
         alpha /= max(1.0, np.sum(alpha))
         self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])
         u, v = np.split(np.asarray(solution.col_value)[1:], 2)
-        w: Array = u - v
-        return w
+        self.w: Array = u - v
+
+    def minimizer(self, a: Array) -> Array:
+        """The linear programme's own solution: alpha does not determine w."""
+        return self.w
 
 
 def _empty_programme(problem: Problem) -> Any:

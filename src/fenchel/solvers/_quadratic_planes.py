@@ -37,8 +37,8 @@ class QuadraticPlanes(CuttingPlanes):
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
         super().__init__(problem, max_cuts)
 
-    def solve(self) -> Array:
-        """Maximises the dual for L2 or by Newton's method, free coordinates by multipliers."""
+    def maximize(self) -> None:
+        """Exact for L2, by Newton's method for others; free coordinates by multipliers."""
         maximize = self._exact if isinstance(self.regularizer, L2) else self._newton
         maximize()
         for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
@@ -48,14 +48,13 @@ class QuadraticPlanes(CuttingPlanes):
                 break
             self.v[self.free] -= self._rho * slope
             maximize()
-        return self._w(self.alpha @ self.A)
 
     @property
     def _rho(self) -> float:
         return _STIFFNESS / self.problem.strength
 
-    def _w(self, a: Array) -> Array:
-        """The w that belongs to a = A'alpha."""
+    def minimizer(self, a: Array) -> Array:
+        """The gradient of Omega* at -a / lambda; the proximal point in free coordinates."""
         w = self.regularizer.conjugate_argmax(-a / self.problem.strength)
         w[self.free] = self.v[self.free] - self._rho * a[self.free]
         return w
@@ -93,7 +92,7 @@ class QuadraticPlanes(CuttingPlanes):
             alpha[0] = 1.0
         for _ in range(_NEWTON_STEPS):
             a = alpha @ A
-            g = self.b + A @ self._w(a)  # the gradient of D
+            g = self.b + A @ self.minimizer(a)  # the gradient of D
             if np.max(g) - alpha @ g <= _INNER_GAP * (np.abs(self.b) @ alpha + np.abs(alpha @ g)):
                 break
             h = self._curvature(a)
@@ -113,7 +112,7 @@ class QuadraticPlanes(CuttingPlanes):
         """Argmax over t in [0, 1] of D(alpha + t towards), by bisection on its falling slope."""
 
         def slope(t: float) -> float:
-            return db + float(da @ self._w(a + t * da))
+            return db + float(da @ self.minimizer(a + t * da))
 
         if slope(1.0) >= 0:
             return 1.0
