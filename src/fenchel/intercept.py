@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fenchel.errors import InvalidData
+from fenchel.witness import Bracket
 
 _WIDEST = 2.0**400
 _TOLERANCE = 1e-14  # how far the mixed cut may lie below L(b), relative to L(b)
@@ -28,12 +29,10 @@ class Trial(NamedTuple):
 
 
 class Offset(NamedTuple):
-    """A bracket of the best offset and the mix of its tangents."""
+    """The best offset, with the bracket that proves it."""
 
-    below: float
-    above: float
-    weight: float  # of the tangent at `below`
-    best: float  # the better end
+    bracket: Bracket
+    best: float  # the best offset tried
     value: float  # L(best): an upper bound of R(w)
     floor: float  # the mixed cut at w: a lower bound of R(w), equal up to round-off
 
@@ -118,14 +117,15 @@ def _mix(below: Trial, above: Trial) -> Offset:
     """The mean of two tangents whose slopes in b cancel; one of them if it is flat."""
     for flat in (below, above):
         if flat.slope == 0 or below.b == above.b:
-            return Offset(flat.b, flat.b, 1.0, flat.b, flat.value, flat.value)
+            return Offset(Bracket(flat.b, flat.b), flat.b, flat.value, flat.value)
     best = _better(below, above)
-    weight = above.slope / (above.slope - below.slope)
+    rise = above.slope - below.slope
+    weights = above.slope / rise, -below.slope / rise
     # The tangents at `best`, so that no large offset cancels.
     at_below = below.value + below.slope * (best.b - below.b)
     at_above = above.value + above.slope * (best.b - above.b)
-    floor = weight * at_below + (1 - weight) * at_above
-    return Offset(below.b, above.b, weight, best.b, best.value, min(floor, best.value))
+    floor = weights[0] * at_below + weights[1] * at_above
+    return Offset(Bracket(below.b, above.b, *weights), best.b, best.value, min(floor, best.value))
 
 
 def _better(below: Trial, above: Trial) -> Trial:

@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from fenchel import blas
 from fenchel.errors import InvalidData
-from fenchel.problem import Array, Point, Problem
+from fenchel.problem import ROUND_OFF, Array, Point, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, Step, chosen
 from fenchel.witness import Witness
 
-# A sum of n rounded terms is off by a few units in the last place: no lower bound claims more.
-_ROUND_OFF = 1e-14
 _PATIENCE = 50  # iterations in which neither bound moves before the run counts as stalled
 
 
@@ -43,7 +41,7 @@ def minimize(
     run = _Run(problem, gap, max_iterations, max_seconds or math.inf, callback)
     steps = method.iterate(problem, w)
     try:
-        with blas.one_thread():
+        with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = next((end for end in map(run.take, steps) if end is not None), Status.STALLED)
     except KeyboardInterrupt:
         if run.best is None:
@@ -79,9 +77,8 @@ class _Run:
         """Records a step; says whether and why the run ends."""
         if step.objective < self.objective:
             self.best, self.objective = step.point, step.objective
-        lower_bound = step.lower_bound - _ROUND_OFF * abs(step.lower_bound)
-        if lower_bound > self.lower_bound:
-            self.lower_bound, self.evidence = lower_bound, step.witness
+        if step.lower_bound > self.lower_bound:
+            self.lower_bound, self.evidence = step.lower_bound, step.witness
         self.history.append(
             Record(
                 iteration=len(self.history) + 1,
@@ -116,7 +113,7 @@ class _Run:
             return False
         then, now = self.history[-1 - _PATIENCE], self.history[-1]
         moved = (then.objective - now.objective) + (now.lower_bound - then.lower_bound)
-        return not moved > _ROUND_OFF * abs(now.objective)
+        return not moved > ROUND_OFF * abs(now.objective)
 
     def result(self, status: Status, solver: str, reason: str) -> Result:
         """The best iterate with what was proved of it."""

@@ -18,6 +18,8 @@ from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
 
+ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
+
 
 class Point(Protocol):
     """The risk at one w."""
@@ -99,8 +101,15 @@ class Problem:
         """J(w)."""
         return self.strength * self.regularizer.value(point.w) + point.value
 
-    def bound(self, a: Array, b: float) -> float:
-        """What a cut (a, b) proves: min over w of strength * Omega(w) + <a, w> + b <= min J."""
+    def bound(self, a: Array, b: float, sizes: tuple[float, float] | None = None) -> float:
+        """What a cut (a, b) proves: min over w of strength * Omega(w) + <a, w> + b <= min J.
+
+        Less what round-off may have added. `sizes` are the magnitudes of the sums that made a (as
+        a norm) and b, where these cancelled; an error in a counts as often as w is long.
+        """
         if self.strength == 0:
             return b if not a.any() else -np.inf
-        return b - self.strength * self.regularizer.conjugate(-a / self.strength)
+        u = -a / self.strength
+        size_a, size_b = sizes or (float(np.linalg.norm(a)), abs(b))
+        doubt = ROUND_OFF * (size_b + size_a * self.regularizer.reach(u, b / self.strength))
+        return b - self.strength * self.regularizer.conjugate(u) - doubt

@@ -28,7 +28,8 @@ class Status(enum.Enum):
     UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `strength`"
 
 
-class Certificate(NamedTuple):
+@dataclass(frozen=True)
+class Certificate:
     """lower_bound <= min J <= upper_bound, and where the lower bound comes from."""
 
     lower_bound: float
@@ -39,6 +40,12 @@ class Certificate(NamedTuple):
     def gap(self) -> float:
         """(upper - lower) / |upper|; 0 where both bounds are 0."""
         return relative_gap(self.upper_bound, self.lower_bound)
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate({self.lower_bound:.8g} <= min J <= {self.upper_bound:.8g}, "
+            f"gap {self.gap:.1e}, from the {self.source})"
+        )
 
 
 class Record(NamedTuple):

@@ -13,7 +13,7 @@ from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
 from fenchel.losses.twins import slopes, sums, twin
 from fenchel.problem import Point
-from fenchel.witness import Tangency, Witness, mixture
+from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 
@@ -49,6 +49,7 @@ class LinearRisk:
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: two passes, X w and X' a; the intercept is sought from that of `near`."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
         if self.has_intercept:
             self.passes += 1
             guess = 0.0 if near is None else near.intercept
@@ -58,7 +59,8 @@ class LinearRisk:
         self.passes += 2
         values, gradients, z = self.engine.map(_evaluate, self.loss, w).split()
         point = LinearPoint(self, w, z)
-        point.offset = Offset(0.0, 0.0, 1.0, 0.0, *(self.engine.total(values) / self.weight,) * 2)
+        value = self.engine.total(values) / self.weight
+        point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = self.engine.total(gradients) / self.weight
         return point
 
@@ -72,7 +74,9 @@ class LinearRisk:
     def _alpha(self, touch: Tangency) -> Array:
         self.passes += 1
         z = self.engine.map(_scores, touch.w)
-        return self.engine.gather(self.engine.map(_slopes, self.loss, z, *touch[1:])) / self.weight
+        return (
+            self.engine.gather(self.engine.map(_slopes, self.loss, z, touch.bracket)) / self.weight
+        )
 
 
 class LinearPoint:
@@ -90,7 +94,7 @@ class LinearPoint:
             resolution = _RESOLUTION * (1.0 + largest)
             return profile(self._sums, self.near, resolution, self.risk.differentiable)
         value = self._sums(0.0)[0]
-        return Offset(0.0, 0.0, 1.0, 0.0, value, value)
+        return Offset(Bracket(), 0.0, value, value)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
@@ -111,8 +115,7 @@ class LinearPoint:
     @functools.cached_property
     def slopes(self) -> PerShard:
         """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
-        below, above, weight = self.offset[:3]
-        return self.risk.engine.map(_slopes, self.risk.loss, self.z, below, above, weight)
+        return self.risk.engine.map(_slopes, self.risk.loss, self.z, self.offset.bracket)
 
     @functools.cached_property
     def subgradient(self) -> Array:
@@ -132,7 +135,7 @@ class LinearPoint:
         """The rows' dual variables or the place of tangency, whichever is smaller."""
         if self.risk.has_duals and self.risk.n_rows < self.risk.n_parameters:
             return self.duals
-        return Witness([Tangency(self.w, *self.offset[:3])], [1.0])
+        return Witness([Tangency(self.w, self.offset.bracket)], [1.0])
 
     @property
     def duals(self) -> Witness:
@@ -193,13 +196,12 @@ def _sums(shard: Shard, loss: ScalarLoss, z: Array, b: float) -> tuple[float, fl
     return sums(loss, z, shard.y, shard.s, b)
 
 
-def _slopes(
-    shard: Shard, loss: ScalarLoss, z: Array, below: float, above: float, weight: float
-) -> Array:
-    a = slopes(loss, z, shard.y, shard.s, below)[1]
-    if above == below:
+def _slopes(shard: Shard, loss: ScalarLoss, z: Array, bracket: Bracket) -> Array:
+    a = slopes(loss, z, shard.y, shard.s, bracket.below)[1]
+    if bracket.above == bracket.below:
         return a
-    return weight * a + (1 - weight) * slopes(loss, z, shard.y, shard.s, above)[1]
+    above = slopes(loss, z, shard.y, shard.s, bracket.above)[1]
+    return bracket.weight_below * a + bracket.weight_above * above
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

@@ -22,7 +22,7 @@ from fenchel.losses import Conjugable, ScalarLoss
 from fenchel.problem import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
-from fenchel.witness import Tangency, Witness
+from fenchel.witness import Bracket, Tangency, Witness
 
 Array = npt.NDArray[np.float64]
 
@@ -102,7 +102,8 @@ class _Data:
         """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
         z = self.scores(np.asarray(touch.w, dtype=np.float64))
         alpha, constant = np.zeros_like(z), 0.0
-        for offset, weight in ((touch.below, touch.weight), (touch.above, 1 - touch.weight)):
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
             value, slope = self.loss.value(z + offset, self.y), self.loss.slope(z + offset, self.y)
             part = np.where(self.share > 0, weight * self.share * slope, 0.0)
             rest = np.where(self.share > 0, weight * self.share * value, 0.0) - part * (z + offset)
@@ -114,10 +115,10 @@ class _Data:
 def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
     """The lower bound that the witness proves."""
     weights = np.asarray(witness.weights, dtype=np.float64)
-    shares = np.array([touch.weight for touch in witness.tangencies])
+    shares = np.array([touch.bracket[2:] for touch in witness.tangencies]).reshape(-1, 2)
     if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
         raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
-    if not np.all((shares >= 0) & (shares <= 1)):
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= _ZERO)):
         raise InvalidCertificate("a tangent of the witness is not a mean of two")
     alpha = (
         np.zeros(len(data.y))
@@ -126,16 +127,17 @@ def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
     )
     if alpha.shape != data.y.shape or not np.isfinite(alpha).all():
         raise InvalidCertificate(f"the witness needs {len(data.y)} finite dual variables")
-    constant = 0.0
+    constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
     for touch, weight in zip(witness.tangencies, weights, strict=True):
         part, rest = data.tangent(touch)
         alpha += weight * part
         constant += weight * rest
+        magnitude += weight * float(np.sum(np.abs(part)))
     if isinstance(data.loss, Conjugable):
         alpha, constant = _conjugate_bound(data, alpha)
     else:
         _check_weights(data, weights, witness)
-    return _regularised(data, problem, alpha, constant)
+    return _regularised(data, problem, alpha, constant, magnitude)
 
 
 def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
@@ -161,10 +163,11 @@ def _check_weights(data: _Data, weights: Array, witness: Witness) -> None:
         raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
 
 
-def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -> float:
+def _regularised(
+    data: _Data, problem: Problem, alpha: Array, constant: float, magnitude: float
+) -> float:
     """constant - lambda Omega*(-X'alpha / lambda), after the conditions of free coordinates."""
-    terms = float(np.sum(np.abs(alpha)))
-    if data.has_intercept and abs(float(np.sum(alpha))) > _ZERO * terms:
+    if data.has_intercept and abs(float(np.sum(alpha))) > _ZERO * magnitude:
         raise InvalidCertificate(
             "the witness's dual variables do not add up to 0, as an intercept needs"
         )
@@ -179,7 +182,7 @@ def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -
     u = -a / problem.strength
     scale = problem.regularizer.dual_scale(u)
     if scale < 1:
-        if not data.loss.nonnegative or scale < 1 - 1e-6:
+        if not data.loss.nonnegative:
             return -np.inf
         # Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
         u, constant = scale * u, scale * constant
@@ -187,12 +190,12 @@ def _regularised(data: _Data, problem: Problem, alpha: Array, constant: float) -
 
 
 def _without_witness(data: _Data, problem: Problem, result: Result, upper: float) -> Certificate:
-    touch = Tangency(np.asarray(result.w), result.intercept, result.intercept, 1.0)
+    touch = Tangency(np.asarray(result.w), Bracket(result.intercept, result.intercept))
     alpha, constant = data.tangent(touch)
     try:
-        lower = _regularised(data, problem, alpha, constant)
+        lower = _regularised(data, problem, alpha, constant, float(np.sum(np.abs(alpha))))
     except InvalidCertificate:
         lower = -np.inf
     if data.loss.nonnegative:
         lower = max(lower, 0.0)
-    return Certificate(lower, upper, "tangent at w: the result has no witness")
+    return Certificate(lower, upper, "tangent at w, as the result has no witness")

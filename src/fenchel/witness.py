@@ -12,17 +12,24 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-class Tangency(NamedTuple):
-    """Where a cut touches the risk: weight on (w, below) and 1 - weight on (w, above).
+class Bracket(NamedTuple):
+    """Two offsets that enclose the best intercept, and the mix of tangents whose slopes cancel.
 
-    Without an intercept both offsets are 0. With one, `below` and `above` enclose the best offset
-    and `weight` is such that the two tangents' slopes in the offset cancel (see intercept.py).
+    See intercept.py. Without an intercept both offsets are 0. The weights add up to 1; both are
+    kept, because one may be far below the round-off of the other and yet carry a huge slope.
     """
 
-    w: Array
     below: float = 0.0
     above: float = 0.0
-    weight: float = 1.0
+    weight_below: float = 1.0
+    weight_above: float = 0.0
+
+
+class Tangency(NamedTuple):
+    """Where a cut touches the risk: at w, with the intercept in a bracket."""
+
+    w: Array
+    bracket: Bracket = Bracket()
 
 
 @dataclass(frozen=True)

@@ -31,15 +31,12 @@ namespace detail {
 
 // ---- Compressed rows -------------------------------------------------------------------------
 
-// Nonzeros between use and prefetch of the column and value arrays. The hardware prefetcher stops
-// at each page and shares its slots with the random reads of w: asking ahead is 1.1x on 5e7
-// nonzeros in memory, 1.2x on matrices near the size of the last cache (192 to 512 ahead agree).
-// Prefetching w[column] or g[column] themselves is 1.1x to 1.3x slower, vector gathers no faster.
+// Nonzeros between prefetch and use of the column and value arrays: 1.1x to 1.2x on 20news, imdb
+// and 5e7 nonzeros. Prefetching g[column] itself costs 1.1x to 1.3x; AVX2 gathers cost 1.3x.
 inline constexpr std::size_t kAhead = 384;
 
-// Nonzeros scored before they are scattered: few enough that the last cache still holds them,
-// so many that w (then g) owns the second cache meanwhile. Fusing row by row is 1.3x slower on
-// 100000 uniform columns, where w and g each fill most of that cache.
+// Nonzeros scored before they are scattered. So many that w, then g, has the second cache to
+// itself: blocks of 4096 are 1.1x to 1.2x slower (20news, imdb, uniform columns).
 inline constexpr std::size_t kBlockNonzeros = std::size_t{1} << 20;
 
 /// The distance to prefetch at from a row ending at `end`: 0 where it would leave the shard.
@@ -114,61 +111,67 @@ struct Lines {
 // Four lines at a time: w or g is then read (and written) once per four.
 inline constexpr int kTogether = 4;
 
-using Pack __attribute__((vector_size(32))) = double;
+// Lanes doubles: 2 for SSE2, 4 for AVX2 (gcc splits 4 for SSE2 badly: 2.5x slower).
+template <class Value, int Lanes>
+struct Vector {
+    typedef Value Type __attribute__((vector_size(Lanes * sizeof(Value))));
+};
+template <int Lanes>
+using Pack = typename Vector<double, Lanes>::Type;
 
 #define FENCHEL_INLINE __attribute__((always_inline)) inline
 
 // By reference, as a vector passed by value would tie the ABI to the instruction set.
-template <class Value>
-FENCHEL_INLINE void load(const Value* x, Pack& pack) {
-    typedef Value Stored __attribute__((vector_size(4 * sizeof(Value))));
-    Stored stored;
+template <int Lanes, class Value>
+FENCHEL_INLINE void load(const Value* x, Pack<Lanes>& pack) {
+    typename Vector<Value, Lanes>::Type stored;
     std::memcpy(&stored, x, sizeof stored);
-    pack = __builtin_convertvector(stored, Pack);
+    pack = __builtin_convertvector(stored, Pack<Lanes>);
 }
 
 /// out[l] += sum_k x[l stride + k] w[k] for L lines, prefetching `ahead` elements further on.
-template <int L, class Value>
+template <int Lanes, int L, class Value>
 FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
                             std::ptrdiff_t ahead, const double* w, double* out) {
-    Pack sum[L] = {}, wk, xk;
+    Pack<Lanes> sum[L] = {}, wk, xk;
     std::size_t k = 0;
     for (; k + 8 <= length; k += 8) {
         for (int l = 0; l < L; ++l) __builtin_prefetch(x + k + (l * stride + ahead));
-        for (int u = 0; u < 8; u += 4) {
-            load(w + k + u, wk);
+        for (int u = 0; u < 8; u += Lanes) {
+            load<Lanes>(w + k + u, wk);
             for (int l = 0; l < L; ++l) {
-                load(x + k + (l * stride + u), xk);
+                load<Lanes>(x + k + (l * stride + u), xk);
                 sum[l] += xk * wk;
             }
         }
     }
     for (int l = 0; l < L; ++l) {
-        double tail = 0;
-        for (std::size_t r = k; r < length; ++r) tail += x[l * stride + r] * w[r];
-        out[l] += ((sum[l][0] + sum[l][1]) + (sum[l][2] + sum[l][3])) + tail;
+        double total = 0;
+        for (int u = 0; u < Lanes; ++u) total += sum[l][u];
+        for (std::size_t r = k; r < length; ++r) total += (x + l * stride)[r] * w[r];
+        out[l] += total;
     }
 }
 
 /// g[k] += sum_l a[l] x[l stride + k] over L lines, prefetching `ahead` elements further on.
-template <int L, class Value>
+template <int Lanes, int L, class Value>
 FENCHEL_INLINE void add_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
                             std::ptrdiff_t ahead, const double* a, double* __restrict g) {
-    Pack gk, xk;
+    Pack<Lanes> gk, xk;
     std::size_t k = 0;
     for (; k + 8 <= length; k += 8) {
         for (int l = 0; l < L; ++l) __builtin_prefetch(x + k + (l * stride + ahead));
-        for (int u = 0; u < 8; u += 4) {
-            load(g + k + u, gk);
+        for (int u = 0; u < 8; u += Lanes) {
+            load<Lanes>(g + k + u, gk);
             for (int l = 0; l < L; ++l) {
-                load(x + k + (l * stride + u), xk);
+                load<Lanes>(x + k + (l * stride + u), xk);
                 gk += a[l] * xk;
             }
             std::memcpy(g + k + u, &gk, sizeof gk);
         }
     }
     for (; k < length; ++k)
-        for (int l = 0; l < L; ++l) g[k] += a[l] * x[l * stride + k];
+        for (int l = 0; l < L; ++l) g[k] += a[l] * (x + l * stride)[k];
 }
 
 /// The prefetch distance at line l: the same place in the next four lines, 0 if there are none.
@@ -178,59 +181,59 @@ FENCHEL_INLINE std::ptrdiff_t distance(const Lines<Value>& X, std::size_t l) {
 }
 
 /// out[l] += sum_k x(l, k) w[k] over the lines l
-template <class Value>
+template <int Lanes, class Value>
 FENCHEL_INLINE void dot_body(const Lines<Value>& X, const double* w, double* out) {
     std::size_t l = 0;
     const Value* x = X.first;
     for (; l + kTogether <= X.count; l += kTogether, x += kTogether * X.stride)
-        dot_few<kTogether>(x, X.stride, X.length, distance(X, l), w, out + l);
-    for (; l < X.count; ++l, x += X.stride) dot_few<1>(x, X.stride, X.length, 0, w, out + l);
+        dot_few<Lanes, kTogether>(x, X.stride, X.length, distance(X, l), w, out + l);
+    for (; l < X.count; ++l, x += X.stride) dot_few<Lanes, 1>(x, X.stride, X.length, 0, w, out + l);
 }
 
 /// g[k] += sum_l a[l] x(l, k)
-template <class Value>
+template <int Lanes, class Value>
 FENCHEL_INLINE void add_body(const Lines<Value>& X, const double* a, double* g) {
     std::size_t l = 0;
     const Value* x = X.first;
     for (; l + kTogether <= X.count; l += kTogether, x += kTogether * X.stride)
         if (std::any_of(a + l, a + l + kTogether, [](double al) { return al != 0; }))
-            add_few<kTogether>(x, X.stride, X.length, distance(X, l), a + l, g);
+            add_few<Lanes, kTogether>(x, X.stride, X.length, distance(X, l), a + l, g);
     for (; l < X.count; ++l, x += X.stride)
-        if (a[l] != 0) add_few<1>(x, X.stride, X.length, 0, a + l, g);
+        if (a[l] != 0) add_few<Lanes, 1>(x, X.stride, X.length, 0, a + l, g);
 }
 
-// A portable wheel is compiled for SSE2; AVX2 where the machine has it is 1.2x (AVX-512 adds
-// nothing: memory is the limit). Chosen by a plain test: an ifunc would run before ASan is ready.
+// The wheel is built for SSE2; AVX2 is chosen at run time (AVX-512 adds nothing: memory is the
+// limit). By a plain test, as an ifunc would be resolved before the sanitizers are ready.
 #if defined(__x86_64__)
-inline bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-
 template <class Value>
 __attribute__((target("avx2,fma"))) void dot_avx2(const Lines<Value>& X, const double* w,
                                                   double* out) {
-    dot_body(X, w, out);
+    dot_body<4>(X, w, out);
 }
 
 template <class Value>
 __attribute__((target("avx2,fma"))) void add_avx2(const Lines<Value>& X, const double* a,
                                                   double* g) {
-    add_body(X, a, g);
+    add_body<4>(X, a, g);
 }
-#else
-inline bool has_avx2() { return false; }
-template <class Value>
-void dot_avx2(const Lines<Value>&, const double*, double*) {}
-template <class Value>
-void add_avx2(const Lines<Value>&, const double*, double*) {}
+
+inline bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 #endif
 
 template <class Value>
 void dot(const Lines<Value>& X, const double* w, double* out) {
-    has_avx2() ? dot_avx2(X, w, out) : dot_body(X, w, out);
+#if defined(__x86_64__)
+    if (has_avx2()) return dot_avx2(X, w, out);
+#endif
+    dot_body<2>(X, w, out);
 }
 
 template <class Value>
 void add(const Lines<Value>& X, const double* a, double* g) {
-    has_avx2() ? add_avx2(X, a, g) : add_body(X, a, g);
+#if defined(__x86_64__)
+    if (has_avx2()) return add_avx2(X, a, g);
+#endif
+    add_body<2>(X, a, g);
 }
 
 template <class Value>
@@ -247,15 +250,14 @@ Lines<Value> lines(const Dense<Value>& X, std::size_t first, std::size_t last, b
     return {X.n_columns, last - first, value, X.column_stride, ahead ? X.n_columns : 0};
 }
 
-// Rows per block of a dense matrix. Row-major: the rows stay in the first cache between the two
-// products, 1.8x over two passes on 60000 x 780. Column-major: they stay in the second cache, in
-// pieces of a column of at least 1 KB; 1.5x.
+// Rows per block: a row-major block stays in the first cache between the two products, a
+// column-major one in the second, in pieces of a column of 1 KB or more.
 template <class Value>
 std::size_t block_rows(const Dense<Value>& X) {
     const std::size_t row_bytes = sizeof(Value) * std::max<std::size_t>(X.n_columns, 1);
-    const std::size_t fit = (row_major(X) ? std::size_t{32} << 10 : std::size_t{800} << 10) / row_bytes;
-    return row_major(X) ? std::clamp<std::size_t>(fit / 4 * 4, 4, 512)
-                        : std::clamp<std::size_t>(fit / 8 * 8, 128, 4096);
+    if (row_major(X))
+        return std::clamp<std::size_t>((std::size_t{32} << 10) / row_bytes / 4 * 4, 4, 512);
+    return std::clamp<std::size_t>((std::size_t{800} << 10) / row_bytes / 8 * 8, 128, 4096);
 }
 
 /// body(first, last) for each block of rows in turn.
@@ -344,7 +346,7 @@ void adjoint(const Dense<Value>& X, const double* a, double* g) {
 template <class Value, class Slopes>
 void evaluate(const Dense<Value>& X, const double* w, double* z, double* a, double* g,
               Slopes&& slopes) {
-    // A row-major block is still in the first cache for the adjoint: prefetching again costs 1.1x.
+    // A row-major block is still in the first cache for the adjoint: no prefetching again.
     const bool ahead = !detail::row_major(X);
     detail::for_each_block(X, [&](std::size_t first, std::size_t last) {
         detail::dense_scores(X, first, last, w, z);

@@ -404,12 +404,15 @@ class SimplexQp {
             for (std::size_t k = 0; k < m; ++k) d_[k] = nu * z_[k] - w_[k];
             const double slope = dot(d_.data(), d_.data(), m);  // −g'd, as U'(w − νz) = g_S − ν1
             substitute_back(d_);
-            double radius = 0.0, error = 0.0;
+            double radius = 0.0, error = 0.0, sum = 0.0, size = 0.0;
             for (std::size_t k = 0; k < m; ++k) {
                 radius += std::abs(d_[k]) * radius_[support_[k]];
                 error += std::abs(d_[k] * b_[support_[k]]);
+                sum += d_[k];
+                size += std::abs(d_[k]);
             }
             if (!std::isfinite(radius + slope)) break;
+            if (!(std::abs(sum) < 1e-6 * size)) break;  // d is 0, or rounding: it leaves the simplex
             const bool real = slope > 8.0 * epsilon * (rho * radius + error);
             double t = raised_ != none && real ? reach(slope, epsilon * radius * radius) : 1.0;
             block = ratio_test(d_, 1.0, t);
@@ -420,20 +423,19 @@ class SimplexQp {
             }
             if (t > 1.0) break;  // past the model's minimum, g on S is not what w says
         }
-        normalise();
+        if (!normalise()) {
+            alpha_ = best_alpha_;
+            adopt();
+        }
         return steps;
     }
 
     // With a raised pivot a Newton step falls short: the step that minimises f along d.
     double reach(double slope, double noise) const {
-        double curvature = 0.0, sum = 0.0, size = 0.0;
-        for (std::size_t k = 0; k < d_.size(); ++k) {
-            sum += d_[k];
-            size += std::abs(d_[k]);
+        double curvature = 0.0;
+        for (std::size_t k = 0; k < d_.size(); ++k)
             for (std::size_t l = 0; l < d_.size(); ++l)
                 curvature += d_[k] * d_[l] * q(support_[k])[support_[l]];
-        }
-        if (std::abs(sum) > 1e-8 * size) return 1.0;  // d is rounding, not a direction
         if (!(curvature > noise)) return std::numeric_limits<double>::infinity();
         return slope > 1.01 * curvature ? slope / curvature : 1.0;
     }

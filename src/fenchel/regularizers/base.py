@@ -61,6 +61,10 @@ class Regularizer(ABC):
     def conjugate(self, u: Array) -> float:
         """Omega*(u) = sup over w of <u, w> - Omega(w)."""
 
+    @abstractmethod
+    def reach(self, u: Array, value: float) -> float:
+        """The length of a w that attains Omega*(u); else of any with Omega(w) <= value."""
+
     def dual_scale(self, u: Array) -> float:
         """The largest s <= 1 for which Omega*(s u) is finite."""
         return 1.0
@@ -80,6 +84,10 @@ class StronglyConvex(Regularizer):
     @abstractmethod
     def conjugate_argmax(self, u: Array) -> Array:
         """The gradient of Omega* at u: the w that attains it."""
+
+    def reach(self, u: Array, value: float) -> float:
+        """The length of the gradient of Omega* at u."""
+        return float(np.linalg.norm(self.conjugate_argmax(u)))
 
     @abstractmethod
     def conjugate_curvature(self, u: Array) -> Array:

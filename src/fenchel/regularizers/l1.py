@@ -26,6 +26,10 @@ class L1(Regularizer):
         """0 where |u_j| <= c_j for all j, else inf."""
         return 0.0 if np.all(np.abs(u) <= self.c) else np.inf
 
+    def reach(self, u: Array, value: float) -> float:
+        """sum_j c_j |w_j| <= value bounds the length by value over the least penalty."""
+        return abs(value) / float(np.min(np.extract(np.asarray(self.c) > 0, self.c), initial=1.0))
+
     def dual_scale(self, u: Array) -> float:
         """min_j c_j / |u_j| where some |u_j| > c_j, else 1; a hair less, so that s u is inside."""
         magnitude = np.abs(u)

@@ -31,6 +31,10 @@ _ROUND_OFF = 1e-12  # a sum of slopes below this fraction of its terms is zero
 Indices = npt.NDArray[np.intp]
 
 
+class InnerFailure(ArithmeticError):
+    """The inner problem's numbers are out of its solver's range."""
+
+
 class Minimum(NamedTuple):
     """The model's minimiser, and what its dual solution proves."""
 
@@ -49,6 +53,7 @@ class CuttingPlanes(ABC):
         self.b, self.alpha = np.empty(0), np.empty(0)
         self._storage = np.empty((8, problem.risk.n_parameters))
         self._evidence: list[Witness] = []
+        self._norms = np.empty(0)  # of the cuts' subgradients
         self._idle = np.empty(0, dtype=np.int64)
         if problem.risk.nonnegative:
             self._append(np.zeros(problem.risk.n_parameters), 0.0, Witness())
@@ -101,7 +106,8 @@ class CuttingPlanes(ABC):
             terms = self.alpha @ np.abs(self.A[:, self.free])
             a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
-        return self.problem.bound(scale * a, scale * b), scale
+        sizes = float(self.alpha @ self._norms), float(self.alpha @ np.abs(self.b))
+        return self.problem.bound(scale * a, scale * b, sizes), scale
 
     def _append(self, a: Array, b: float, evidence: Witness, weight: float = 0.0) -> None:
         n = len(self.b)
@@ -111,6 +117,7 @@ class CuttingPlanes(ABC):
             self._storage = grown
         self._storage[n] = a
         self.b, self.alpha = np.append(self.b, b), np.append(self.alpha, weight)
+        self._norms = np.append(self._norms, np.linalg.norm(a))
         self._idle = np.append(self._idle, 0)
         self._evidence.append(evidence)
         self.appended(a, b)
@@ -122,7 +129,8 @@ class CuttingPlanes(ABC):
             return
         kept = np.delete(np.arange(len(self.b)), cuts)
         self._storage[: len(kept)] = self._storage[kept]
-        self.b, self.alpha, self._idle = self.b[kept], self.alpha[kept], self._idle[kept]
+        self.b, self.alpha = self.b[kept], self.alpha[kept]
+        self._norms, self._idle = self._norms[kept], self._idle[kept]
         self._evidence = [self._evidence[i] for i in kept]
         self.dropped(cuts)
 

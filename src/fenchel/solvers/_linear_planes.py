@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.problem import Array, Problem
-from fenchel.solvers._cutting_planes import CuttingPlanes, Indices
+from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 
 
 class LinearPlanes(CuttingPlanes):
@@ -41,6 +41,9 @@ class LinearPlanes(CuttingPlanes):
         """Re-solves from the last basis."""
         self.lp.run()
         solution = self.lp.getSolution()
+        optimal = self.lp.modelStatusToString(self.lp.getModelStatus()) == "Optimal"
+        if not optimal or len(solution.row_dual) != len(self.b) - 1:
+            raise InnerFailure
         alpha = np.maximum(np.asarray(solution.row_dual), 0.0)
         alpha /= max(1.0, np.sum(alpha))
         self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])

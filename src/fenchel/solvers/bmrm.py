@@ -19,9 +19,9 @@ import math
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
-from fenchel.problem import Array, Point, Problem
+from fenchel.problem import Array, Problem
 from fenchel.regularizers import L1, L2, ElasticNet
-from fenchel.solvers._cutting_planes import CuttingPlanes
+from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import Needs, Solver, Step
@@ -51,23 +51,22 @@ class BMRM(Solver):
         J = problem.objective(best)
         yield Step(point, J)
         model = cutting_planes(problem, self.max_cuts)
+        step = self.step
         while True:
             model.add(point)  # a_t in dR, b_t = R - <a_t, .>
-            w, lower_bound, witness = model.minimize()  # w_t = argmin J_t
-            point = self._between(problem, best, w)
+            try:
+                w, lower_bound, witness = model.minimize()  # w_t = argmin J_t
+            except InnerFailure:
+                return
+            step = min(2 * step, self.step)
+            point = problem.risk.at(best.w + step * (w - best.w), near=best)
+            while not math.isfinite(point.value) and step > 0:  # the risk overflows so far away
+                step /= 4
+                point = problem.risk.at(best.w + step * (w - best.w), near=best)
             objective = problem.objective(point)
             if objective < J:
                 best, J = point, objective
             yield Step(point, objective, lower_bound, witness)
-
-    def _between(self, problem: Problem, best: Point, w: Array) -> Point:
-        """The point best + step (w - best), nearer where the risk overflows there."""
-        step = self.step
-        point = problem.risk.at(best.w + step * (w - best.w), near=best)
-        while not math.isfinite(point.value):
-            step /= 2
-            point = problem.risk.at(best.w + step * (w - best.w), near=best)
-        return point
 
     def obstacle(self, problem: Problem) -> str | None:
         """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""
