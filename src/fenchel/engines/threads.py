@@ -31,11 +31,26 @@ class Threads(Engine):
         return {"n_threads": self.n_threads}
 
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
-        """task(shard, *args) for every shard."""
-        if self.n_threads == 1 or self.n_shards == 1:
-            return PerShard(task(*call) for call in self._calls(args))
-        pool = _pool(self.n_threads, os.getpid())
-        return PerShard(pool.map(lambda call: task(*call), self._calls(args)))
+        """task(shard, *args) for every shard; the calling thread works too."""
+        calls = list(self._calls(args))
+        results: list[Any] = [None] * len(calls)
+        next_shard = iter(range(len(calls)))  # shared: each thread takes the next shard to do
+
+        def work() -> None:
+            for i in next_shard:
+                results[i] = task(*calls[i])
+
+        helpers = [self._pool.submit(work) for _ in range(min(self.n_threads, len(calls)) - 1)]
+        try:
+            work()
+        finally:
+            for helper in helpers:
+                helper.result()
+        return PerShard(results)
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor:
+        return _pool(self.n_threads, os.getpid())
 
 
 @functools.cache

@@ -412,7 +412,7 @@ class SimplexQp {
                 size += std::abs(d_[k]);
             }
             if (!std::isfinite(radius + slope)) break;
-            if (!(std::abs(sum) < 1e-6 * size)) break;  // d is 0, or rounding: it leaves the simplex
+            if (!(std::abs(sum) < 0.1 * size)) break;  // d is 0, or rounding: it leaves the simplex
             const bool real = slope > 8.0 * epsilon * (rho * radius + error);
             double t = raised_ != none && real ? reach(slope, epsilon * radius * radius) : 1.0;
             block = ratio_test(d_, 1.0, t);
