@@ -68,6 +68,7 @@ class Risk(Protocol):
     """The data term R(w), convex in w."""
 
     n_parameters: int
+    n_rows: int
     passes: int  # products with X or X' so far
 
     @property
@@ -81,6 +82,9 @@ class Risk(Protocol):
     @property
     def has_duals(self) -> bool:
         """Its rows have dual variables: the loss has a conjugate."""
+
+    def curvature(self) -> Array:
+        """A rough diagonal of the Hessian of R, the same at every w: a pass, two with intercept."""
 
     def at(self, w: Array, near: Point | None = None) -> Point:
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""

@@ -47,6 +47,20 @@ class LinearRisk:
         """Rows have dual variables, because l has a conjugate."""
         return isinstance(self.loss, Conjugable)
 
+    def curvature(self) -> Array:
+        """The columns' mean squares, about their means where there is an intercept.
+
+        Times the loss's curvature, as far as that is bounded.
+        """
+        self.passes += 1
+        squares = self.engine.total(self.engine.map(_squares)) / self.weight
+        if self.has_intercept:
+            self.passes += 1
+            means = self.engine.total(self.engine.map(_means)) / self.weight
+            squares = np.maximum(squares - means**2, _RESOLUTION * squares)
+        curvature: Array = min(self.loss.smoothness, 1.0) * squares
+        return curvature
+
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: two passes, X w and X' a; the intercept is sought from that of `near`."""
         w = np.ascontiguousarray(w, dtype=np.float64)
@@ -173,6 +187,14 @@ class LinearRay:
 
 def _weight(shard: Shard) -> float:
     return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def _squares(shard: Shard) -> Array:
+    return shard.rows.squares(shard.s)
+
+
+def _means(shard: Shard) -> Array:
+    return shard.rows.adjoint(np.ones(shard.rows.n_rows) if shard.s is None else shard.s)
 
 
 def _scores(shard: Shard, w: Array) -> Array:

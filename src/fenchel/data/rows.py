@@ -37,6 +37,9 @@ class Rows(Protocol):
     ) -> tuple[float, Array, Array]:
         """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
 
+    def squares(self, s: Array | None) -> Array:
+        """g_j = sum_i s_i x_ij^2."""
+
     def matrix(self) -> Any:
         """The same rows as a NumPy or SciPy matrix that shares their memory."""
 
@@ -76,6 +79,12 @@ class SparseRows:
             self.row_start, self.column, self.value, loss, y, s, w, z, a, g
         )
         return total, g, z
+
+    def squares(self, s: Array | None) -> Array:
+        """g_j = sum_i s_i x_ij^2."""
+        g = np.zeros(self.n_columns)
+        _kernels.csr_squares(self.row_start, self.column, self.value, s, g)
+        return g
 
     def matrix(self) -> sparse.csr_array:
         """The same rows as a SciPy matrix that shares their memory."""
@@ -120,6 +129,12 @@ class DenseRows:
         """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
         z, a, g = np.empty(self.n_rows), np.empty(self.n_rows), np.zeros(self.n_columns)
         return _kernels.dense_evaluate(self.values, loss, y, s, w, z, a, g), g, z
+
+    def squares(self, s: Array | None) -> Array:
+        """g_j = sum_i s_i x_ij^2."""
+        g = np.zeros(self.n_columns)
+        _kernels.dense_squares(self.values, s, g)
+        return g
 
     def matrix(self) -> npt.NDArray[np.floating[Any]]:
         """The rows themselves."""

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "columns.hpp"
 #include "losses.hpp"
 #include "matrix.hpp"
 #include "simplex_qp.hpp"
@@ -86,6 +87,14 @@ void adjoint(const Matrix& X, const Vector<double>& a, Output& g) {
 }
 
 template <class Matrix>
+void squares(const Matrix& X, const Weights& s, Output& g) {
+    if (s) require(s->size() == X.n_rows, "sample weights", s->size(), X.n_rows);
+    require(g.size() == X.n_columns, "g", g.size(), X.n_columns);
+    nb::gil_scoped_release unlocked;
+    fenchel::squares(X, s ? s->data() : nullptr, g.data());
+}
+
+template <class Matrix>
 double evaluate(const Matrix& X, const Loss& loss, const Vector<double>& y, const Weights& s,
                 const Vector<double>& w, Output& z, Output& a, Output& g) {
     require(y.size() == X.n_rows, "y", y.size(), X.n_rows);
@@ -140,6 +149,12 @@ void bind_csr(nb::module_& m) {
              Output g) { adjoint(csr_view(row_start, column, value, g.size()), a, g); },
           "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
           "a"_a.noconvert(), "g"_a.noconvert());
+    m.def("csr_squares",
+          [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g) {
+              squares(csr_view(row_start, column, value, g.size()), s, g);
+          },
+          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
+          "g"_a.noconvert());
     m.def("csr_evaluate",
           [](Start row_start, Vector<Column> column, Vector<Value> value, const Loss& loss,
              Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g) {
@@ -167,6 +182,9 @@ void bind_dense(nb::module_& m) {
     m.def("dense_adjoint",
           [](Table<Value> X, Vector<double> a, Output g) { adjoint(dense_view(X), a, g); },
           "X"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
+    m.def("dense_squares",
+          [](Table<Value> X, Weights s, Output g) { squares(dense_view(X), s, g); },
+          "X"_a.noconvert(), "s"_a.none(), "g"_a.noconvert());
     m.def("dense_evaluate",
           [](Table<Value> X, const Loss& loss, Vector<double> y, Weights s, Vector<double> w,
              Output z, Output a, Output g) {

@@ -67,6 +67,10 @@ class CuttingPlanes(ABC):
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
         self._append(point.subgradient, point.constant, point.witness)
 
+    def forget(self, n: int) -> None:
+        """Drops all but the newest n cuts."""
+        self._drop(np.arange(len(self.b) - n))
+
     def minimize(self) -> Minimum:
         """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
         if len(self.b) > self.max_cuts:

@@ -19,9 +19,13 @@ class Pair(NamedTuple):
 
 
 class LBFGSMemory:
-    """H, an approximation of the inverse Hessian that is never formed."""
+    """H, an approximation of the inverse Hessian that is never formed.
 
-    def __init__(self, m: int):
+    It starts from the diagonal `D`, scaled by the newest pair.
+    """
+
+    def __init__(self, m: int, D: Array):
+        self.D = D
         self.pairs: deque[Pair] = deque(maxlen=m)
 
     def add(self, s: Array, y: Array) -> None:
@@ -37,9 +41,10 @@ class LBFGSMemory:
         for s, y, rho in reversed(self.pairs):
             alphas.append(rho * float(s @ q))
             q -= alphas[-1] * y
+        q *= self.D
         if self.pairs:
-            s, y, rho = self.pairs[-1]
-            q *= 1.0 / (rho * float(y @ y))
+            _, y, rho = self.pairs[-1]
+            q *= 1.0 / (rho * float((self.D * y) @ y))
         for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
             q += (alpha - rho * float(y @ q)) * s
         return q

@@ -2,8 +2,12 @@
 
 003 eq. 11, divided by lambda so that all numbers the LP solver compares with its tolerances are of
 order 1:   min over xi >= 0, w = u - v of  xi + sum_j c_j (u_j + v_j)   subject to
-lambda xi >= <a_i, w> + b_i. The row duals are the weights alpha, sum alpha <= 1; what is missing
-to 1 is the weight of the zero cut.
+xi >= (<a_i, w> + b_i) / lambda. The row duals are the weights alpha, sum alpha <= 1; what is
+missing to 1 is the weight of the zero cut.
+
+A vertex has no more nonzeros than there are cuts, so the programme holds only the columns j that
+were needed so far. The dual condition |A'alpha|_j <= lambda c_j prices the others: those that
+violate it most come in, until none does.
 """
 
 from __future__ import annotations
@@ -15,22 +19,30 @@ import numpy as np
 from fenchel.problem import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 
+_BATCH = 64  # columns that come in at once, at the least
+_PRICE = 1 + 1e-9  # a dual constraint violated by less is within the LP solver's tolerance
+
 
 class LinearPlanes(CuttingPlanes):
     """The model by linear programmes."""
 
     def __init__(self, problem: Problem, max_cuts: int):
-        self.lp = _empty_programme(problem)
+        d = problem.risk.n_parameters
+        self.lp = _empty_programme()
+        self.c = np.broadcast_to(np.asarray(problem.regularizer.c, dtype=np.float64), (d,))
+        self.columns = np.empty(0, dtype=np.intp)  # column j is u at 1 + 2k, v at 2 + 2k
         super().__init__(problem, max_cuts)
+        self._enter(self.free)
 
     def appended(self, a: Array, b: float) -> None:
         """A row  xi - <a, u - v> / lambda >= b / lambda."""
         if len(self.b) == 1:
             return  # the zero cut is xi >= 0
-        d, used, strength = len(a), np.flatnonzero(a), self.problem.strength
-        columns = np.concatenate([[0], 1 + used, 1 + d + used]).astype(np.int32)
-        values = np.concatenate([[1.0], -a[used] / strength, a[used] / strength])
-        self.lp.addRow(b / strength, np.inf, len(columns), columns, values)
+        used = np.flatnonzero(a[self.columns])
+        values = _paired(-a[self.columns[used]] / self.problem.strength)
+        places = np.concatenate([[0], 1 + 2 * used, 2 + 2 * used]).astype(np.int32)
+        entries = np.concatenate([[1.0], values[::2], values[1::2]])
+        self.lp.addRow(b / self.problem.strength, np.inf, len(places), places, entries)
 
     def dropped(self, cuts: Indices) -> None:
         """Deletes rows; they are not binding, so the basis stays."""
@@ -38,37 +50,64 @@ class LinearPlanes(CuttingPlanes):
         self.lp.deleteRows(len(rows), rows)
 
     def maximize(self) -> None:
-        """Re-solves from the last basis."""
-        self.lp.run()
-        solution = self.lp.getSolution()
-        optimal = self.lp.modelStatusToString(self.lp.getModelStatus()) == "Optimal"
-        if not optimal or len(solution.row_dual) != len(self.b) - 1:
-            raise InnerFailure
-        alpha = np.maximum(np.asarray(solution.row_dual), 0.0)
-        alpha /= max(1.0, np.sum(alpha))
-        self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])
-        u, v = np.split(np.asarray(solution.col_value)[1:], 2)
-        self.w: Array = u - v
+        """Re-solves from the last basis, with the columns that turn out to be needed."""
+        while True:
+            self._run()
+            excess = np.abs(self.alpha @ self.A) / self.problem.strength - _PRICE * self.c
+            excess[self.columns] = 0.0
+            violated = np.flatnonzero(excess > 0)
+            if not len(violated):
+                return
+            batch = max(_BATCH, len(self.columns))
+            if len(violated) > batch:
+                violated = violated[np.argpartition(-excess[violated], batch)[:batch]]
+            self._enter(violated)
 
     def minimizer(self, a: Array) -> Array:
         """The linear programme's own solution: alpha does not determine w."""
-        return self.w
+        values = np.asarray(self.lp.getSolution().col_value)[1:]
+        w = np.zeros(self.problem.risk.n_parameters)
+        w[self.columns] = values[::2] - values[1::2]
+        return w
+
+    def _run(self) -> None:
+        self.lp.run()
+        row_dual = np.asarray(self.lp.getSolution().row_dual)
+        optimal = self.lp.modelStatusToString(self.lp.getModelStatus()) == "Optimal"
+        if not optimal or len(row_dual) != len(self.b) - 1:
+            raise InnerFailure
+        alpha = np.maximum(row_dual, 0.0)
+        alpha /= max(1.0, np.sum(alpha))
+        self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])
+
+    def _enter(self, columns: Indices) -> None:
+        """Adds u_j and v_j for these columns; a free one is u_j alone, v_j being fixed at 0."""
+        n, n_rows = 2 * len(columns), len(self.b) - 1
+        cost, free = np.repeat(self.c[columns], 2), np.repeat(self.c[columns] == 0, 2)
+        is_u = np.arange(n) % 2 == 0
+        lower = np.where(free & is_u, -np.inf, 0.0)
+        upper = np.where(free & ~is_u, 0.0, np.inf)
+        starts = (n_rows * np.arange(n)).astype(np.int32)
+        rows = np.tile(np.arange(n_rows, dtype=np.int32), n)
+        values = _paired(-self.A[1:, columns].T / self.problem.strength).ravel()
+        self.lp.addCols(n, cost, lower, upper, len(values), starts, rows, values)
+        self.columns = np.concatenate([self.columns, columns])
 
 
-def _empty_programme(problem: Problem) -> Any:
+def _paired(values: Array) -> Array:
+    """x_0, -x_0, x_1, -x_1, ... along the first axis: the entries of u and v."""
+    pairs: Array = np.stack([values, -values], axis=1)
+    return pairs.reshape(2 * len(values), *values.shape[1:])
+
+
+def _empty_programme() -> Any:
     import highspy  # slow to import, and needed by L1 only
 
-    d = problem.risk.n_parameters
-    c = np.broadcast_to(np.asarray(problem.regularizer.c, dtype=np.float64), (d,))
-    free = c == 0  # one free column u_j; v_j is fixed at 0
-    lower = np.concatenate([[0.0], np.where(free, -np.inf, 0.0), np.zeros(d)])
-    upper = np.concatenate([[np.inf], np.full(d, np.inf), np.where(free, 0.0, np.inf)])
     lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("presolve", "off")
     lp.setOptionValue("threads", 1)
     lp.setOptionValue("primal_feasibility_tolerance", 1e-9)
     lp.setOptionValue("dual_feasibility_tolerance", 1e-9)
-    cost, nowhere = np.concatenate([[1.0], c, c]), np.empty(0, dtype=np.int32)
-    lp.addCols(2 * d + 1, cost, lower, upper, 0, nowhere, nowhere, np.empty(0))
+    lp.addCol(1.0, 0.0, np.inf, 0, np.empty(0, dtype=np.int32), np.empty(0))  # xi
     return lp
