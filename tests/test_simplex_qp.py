@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from fenchel._kernels import SimplexQP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
+from fenchel._kernels import SimplexQP
 
 EPS = np.finfo(float).eps
 
@@ -324,3 +325,13 @@ def test_wrong_lengths_name_both_numbers():
         with pytest.raises(ValueError, match=rf"{index}.*2"):
             qp.remove(np.array([index]))
     assert qp.size == 2
+
+
+@pytest.mark.parametrize("q", np.logspace(-25, 25, 101))
+def test_weights_stay_on_the_simplex_when_q_and_b_differ_by_many_orders(q):
+    qp = SimplexQP()
+    qp.append(np.zeros(0), 0.0, 0.0)
+    qp.append(np.zeros(1), q, 1.7819932763715802)
+    qp.solve(1e-13)
+    expected = min(1.0, 1.7819932763715802 / q)
+    np.testing.assert_allclose(qp.weights, [1 - expected, expected], rtol=1e-9, atol=1e-15)

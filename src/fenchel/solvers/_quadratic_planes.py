@@ -25,6 +25,7 @@ from fenchel.solvers._cutting_planes import _ROUND_OFF, CuttingPlanes, Indices
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 100
 _NEWTON_STEPS = 100
+_NEWTON_GAP = 1e-4  # of the dual, relative to what the newest cut opened: the outer gap's size
 _INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
 
 
@@ -90,10 +91,13 @@ class QuadraticPlanes(CuttingPlanes):
         A, alpha = self.A, self.alpha
         if not alpha.any():
             alpha[0] = 1.0
+        enough = np.inf
         for _ in range(_NEWTON_STEPS):
             a = alpha @ A
             g = self.b + A @ self.minimizer(a)  # the gradient of D
-            if np.max(g) - alpha @ g <= _INNER_GAP * (np.abs(self.b) @ alpha + np.abs(alpha @ g)):
+            gap = np.max(g) - alpha @ g
+            enough = min(enough, _NEWTON_GAP * gap)
+            if gap <= max(enough, _INNER_GAP * (np.abs(self.b) @ alpha + np.abs(alpha @ g))):
                 break
             h = self._curvature(a)
             moving = h > 0
