@@ -15,7 +15,7 @@ struct Scan {
     std::size_t nonfinite = 0;  // how many are nan or inf
     std::size_t row = 0;        // the first of those
     std::size_t column = 0;
-    double largest = 0;         // the largest finite magnitude
+    double largest = 0;  // the largest finite magnitude
 };
 
 /// Counts nan and inf in X and finds the first, row by row.

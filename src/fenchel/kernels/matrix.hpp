@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "simd.hpp"
+
 namespace fenchel {
 
 /// Compressed rows: row i is the nonzeros row_start[i] .. row_start[i + 1] - 1.
@@ -119,8 +121,6 @@ struct Vector {
 template <int Lanes>
 using Pack = typename Vector<double, Lanes>::Type;
 
-#define FENCHEL_INLINE __attribute__((always_inline)) inline
-
 // By reference, as a vector passed by value would tie the ABI to the instruction set.
 template <int Lanes, class Value>
 FENCHEL_INLINE void load(const Value* x, Pack<Lanes>& pack) {
@@ -202,38 +202,24 @@ FENCHEL_INLINE void add_body(const Lines<Value>& X, const double* a, double* g) 
         if (a[l] != 0) add_few<Lanes, 1>(x, X.stride, X.length, 0, a + l, g);
 }
 
-// The wheel is built for SSE2; AVX2 is chosen at run time (AVX-512 adds nothing: memory is the
-// limit). By a plain test, as an ifunc would be resolved before the sanitizers are ready.
-#if defined(__x86_64__)
 template <class Value>
-__attribute__((target("avx2,fma"))) void dot_avx2(const Lines<Value>& X, const double* w,
-                                                  double* out) {
+FENCHEL_AVX2 void dot_avx2(const Lines<Value>& X, const double* w, double* out) {
     dot_body<4>(X, w, out);
 }
 
 template <class Value>
-__attribute__((target("avx2,fma"))) void add_avx2(const Lines<Value>& X, const double* a,
-                                                  double* g) {
+FENCHEL_AVX2 void add_avx2(const Lines<Value>& X, const double* a, double* g) {
     add_body<4>(X, a, g);
 }
 
-inline bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-#endif
-
 template <class Value>
 void dot(const Lines<Value>& X, const double* w, double* out) {
-#if defined(__x86_64__)
-    if (has_avx2()) return dot_avx2(X, w, out);
-#endif
-    dot_body<2>(X, w, out);
+    has_avx2() ? dot_avx2(X, w, out) : dot_body<2>(X, w, out);
 }
 
 template <class Value>
 void add(const Lines<Value>& X, const double* a, double* g) {
-#if defined(__x86_64__)
-    if (has_avx2()) return add_avx2(X, a, g);
-#endif
-    add_body<2>(X, a, g);
+    has_avx2() ? add_avx2(X, a, g) : add_body<2>(X, a, g);
 }
 
 template <class Value>
@@ -282,8 +268,6 @@ void dense_adjoint(const Dense<Value>& X, std::size_t first, std::size_t last, c
     const Lines<Value> block = lines(X, first, last, ahead);
     row_major(X) ? add(block, a + first, g) : dot(block, a + first, g);
 }
-
-#undef FENCHEL_INLINE
 
 }  // namespace detail
 

@@ -43,14 +43,15 @@ void require(bool holds, const char* name, std::size_t got, std::size_t expected
 /// A loss with its parameter, chosen once by name.
 struct Loss {
     fenchel::ScalarLoss scalar;
-    Loss(const std::string& name, double parameter) : scalar(fenchel::scalar_loss(name, parameter)) {
+    Loss(const std::string& name, double parameter)
+        : scalar(fenchel::scalar_loss(name, parameter)) {
         if (scalar.index() == 0) throw std::invalid_argument("no native loss is called " + name);
     }
 };
 
-fenchel::Rows rows_view(const Vector<double>& y, const Weights& s) {
+fenchel::Rows rows_view(const double* z, const Vector<double>& y, const Weights& s) {
     if (s) require(s->size() == y.size(), "sample weights", s->size(), y.size());
-    return {y.data(), s ? s->data() : nullptr};
+    return {z, y.data(), s ? s->data() : nullptr};
 }
 
 template <class Value, class Column>
@@ -102,13 +103,13 @@ double evaluate(const Matrix& X, const Loss& loss, const Vector<double>& y, cons
     require(z.size() == X.n_rows, "z", z.size(), X.n_rows);
     require(a.size() == X.n_rows, "a", a.size(), X.n_rows);
     require(g.size() == X.n_columns, "g", g.size(), X.n_columns);
-    const fenchel::Rows rows = rows_view(y, s);
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
     nb::gil_scoped_release unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         double sum = 0;
         fenchel::evaluate(X, w.data(), z.data(), a.data(), g.data(),
                           [&](std::size_t first, std::size_t last) {
-                              sum += fenchel::slopes(l, z.data(), rows, 0.0, a.data(), first, last);
+                              sum += fenchel::slopes(l, rows, 0.0, a.data(), first, last);
                           });
         return sum;
     });
@@ -118,87 +119,94 @@ double slopes(const Loss& loss, const Vector<double>& z, const Vector<double>& y
               double b, Output& a) {
     require(y.size() == z.size(), "y", y.size(), z.size());
     require(a.size() == z.size(), "a", a.size(), z.size());
-    const fenchel::Rows rows = rows_view(y, s);
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
     nb::gil_scoped_release unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
-        return fenchel::slopes(l, z.data(), rows, b, a.data(), 0, z.size());
+        return fenchel::slopes(l, rows, b, a.data(), 0, z.size());
     });
 }
 
 std::pair<double, double> sums(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
                                const Weights& s, double b) {
     require(y.size() == z.size(), "y", y.size(), z.size());
-    const fenchel::Rows rows = rows_view(y, s);
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
     nb::gil_scoped_release unlocked;
-    const fenchel::Bend sum = fenchel::with_loss(loss.scalar, [&](const auto& l) {
-        return fenchel::sums(l, z.data(), rows, b, z.size());
-    });
+    const fenchel::Bend sum = fenchel::with_loss(
+        loss.scalar, [&](const auto& l) { return fenchel::sums(l, rows, b, z.size()); });
     return {sum.value, sum.slope};
 }
 
 template <class Value, class Column>
 void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
-    m.def("csr_scores",
-          [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w,
-             Output z) { scores(csr_view(row_start, column, value, w.size()), w, z); },
-          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
-          "w"_a.noconvert(), "z"_a.noconvert());
-    m.def("csr_adjoint",
-          [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a,
-             Output g) { adjoint(csr_view(row_start, column, value, g.size()), a, g); },
-          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
-          "a"_a.noconvert(), "g"_a.noconvert());
-    m.def("csr_squares",
-          [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g) {
-              squares(csr_view(row_start, column, value, g.size()), s, g);
-          },
-          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
-          "g"_a.noconvert());
-    m.def("csr_evaluate",
-          [](Start row_start, Vector<Column> column, Vector<Value> value, const Loss& loss,
-             Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g) {
-              return evaluate(csr_view(row_start, column, value, w.size()), loss, y, s, w, z, a, g);
-          },
-          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "loss"_a,
-          "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(), "z"_a.noconvert(),
-          "a"_a.noconvert(), "g"_a.noconvert());
-    m.def("csr_first_duplicate",
-          [](Start row_start, Vector<Column> column, Vector<Value> value,
-             nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> seen) {
-              const auto X = csr_view(row_start, column, value, seen.size());
-              nb::gil_scoped_release unlocked;
-              return fenchel::first_duplicate(X, seen.data());
-          },
-          "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
-          "seen"_a.noconvert());
+    m.def(
+        "csr_scores",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w,
+           Output z) { scores(csr_view(row_start, column, value, w.size()), w, z); },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "w"_a.noconvert(),
+        "z"_a.noconvert());
+    m.def(
+        "csr_adjoint",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a,
+           Output g) { adjoint(csr_view(row_start, column, value, g.size()), a, g); },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "a"_a.noconvert(),
+        "g"_a.noconvert());
+    m.def(
+        "csr_squares",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g) {
+            squares(csr_view(row_start, column, value, g.size()), s, g);
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
+        "g"_a.noconvert());
+    m.def(
+        "csr_evaluate",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, const Loss& loss,
+           Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g) {
+            return evaluate(csr_view(row_start, column, value, w.size()), loss, y, s, w, z, a, g);
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "loss"_a,
+        "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(), "z"_a.noconvert(), "a"_a.noconvert(),
+        "g"_a.noconvert());
+    m.def(
+        "csr_first_duplicate",
+        [](Start row_start, Vector<Column> column, Vector<Value> value,
+           nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> seen) {
+            const auto X = csr_view(row_start, column, value, seen.size());
+            nb::gil_scoped_release unlocked;
+            return fenchel::first_duplicate(X, seen.data());
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
+        "seen"_a.noconvert());
 }
 
 template <class Value>
 void bind_dense(nb::module_& m) {
-    m.def("dense_scores",
-          [](Table<Value> X, Vector<double> w, Output z) { scores(dense_view(X), w, z); },
-          "X"_a.noconvert(), "w"_a.noconvert(), "z"_a.noconvert());
-    m.def("dense_adjoint",
-          [](Table<Value> X, Vector<double> a, Output g) { adjoint(dense_view(X), a, g); },
-          "X"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
-    m.def("dense_squares",
-          [](Table<Value> X, Weights s, Output g) { squares(dense_view(X), s, g); },
-          "X"_a.noconvert(), "s"_a.none(), "g"_a.noconvert());
-    m.def("dense_evaluate",
-          [](Table<Value> X, const Loss& loss, Vector<double> y, Weights s, Vector<double> w,
-             Output z, Output a, Output g) {
-              return evaluate(dense_view(X), loss, y, s, w, z, a, g);
-          },
-          "X"_a.noconvert(), "loss"_a, "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(),
-          "z"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
-    m.def("scan",
-          [](Table<Value> X) {
-              nb::gil_scoped_release unlocked;
-              const fenchel::Scan found = fenchel::scan(dense_view(X));
-              return std::make_tuple(found.nonfinite, found.row, found.column, found.largest);
-          },
-          "X"_a.noconvert());
+    m.def(
+        "dense_scores",
+        [](Table<Value> X, Vector<double> w, Output z) { scores(dense_view(X), w, z); },
+        "X"_a.noconvert(), "w"_a.noconvert(), "z"_a.noconvert());
+    m.def(
+        "dense_adjoint",
+        [](Table<Value> X, Vector<double> a, Output g) { adjoint(dense_view(X), a, g); },
+        "X"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
+    m.def(
+        "dense_squares", [](Table<Value> X, Weights s, Output g) { squares(dense_view(X), s, g); },
+        "X"_a.noconvert(), "s"_a.none(), "g"_a.noconvert());
+    m.def(
+        "dense_evaluate",
+        [](Table<Value> X, const Loss& loss, Vector<double> y, Weights s, Vector<double> w,
+           Output z, Output a,
+           Output g) { return evaluate(dense_view(X), loss, y, s, w, z, a, g); },
+        "X"_a.noconvert(), "loss"_a, "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(),
+        "z"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
+    m.def(
+        "scan",
+        [](Table<Value> X) {
+            nb::gil_scoped_release unlocked;
+            const fenchel::Scan found = fenchel::scan(dense_view(X));
+            return std::make_tuple(found.nonfinite, found.row, found.column, found.largest);
+        },
+        "X"_a.noconvert());
 }
 
 void bind_simplex_qp(nb::module_& m) {
@@ -241,7 +249,9 @@ void bind_simplex_qp(nb::module_& m) {
             nb::arg("b"), "Replace b, keeping Q and the weights.")
         .def(
             "assign",
-            [](SimplexQp& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q, Vector<double> b, Weights alpha) {
+            [](SimplexQp& self,
+               nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q,
+               Vector<double> b, Weights alpha) {
                 const std::size_t n = b.shape(0);
                 require(Q.shape(0) == n, "Q's first dimension", Q.shape(0), n);
                 require(Q.shape(1) == n, "Q's second dimension", Q.shape(1), n);
@@ -268,11 +278,11 @@ void bind_simplex_qp(nb::module_& m) {
         .def_prop_ro("objective", &SimplexQp::objective);
 }
 
-
 }  // namespace
 
 NB_MODULE(_kernels, m) {
-    nb::class_<Loss>(m, "Loss").def(nb::init<const std::string&, double>(), "name"_a, "parameter"_a);
+    nb::class_<Loss>(m, "Loss").def(nb::init<const std::string&, double>(), "name"_a,
+                                    "parameter"_a);
     bind_csr<double, std::int32_t>(m);
     bind_csr<double, std::int64_t>(m);
     bind_csr<float, std::int32_t>(m);
