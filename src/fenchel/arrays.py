@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,12 @@ from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import Labels, ScalarLoss
+from fenchel.naming import real
 from fenchel.problem import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risk import LinearRisk
+
+LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
 
 def problem(
@@ -58,18 +60,27 @@ def problem(
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
     """Takes the regulariser's options out of `options`."""
-    kind = REGULARIZERS.get(regularizer) if isinstance(regularizer, str) else None
-    if kind is None:
-        return {}
-    names = inspect.signature(kind).parameters
-    return {name: options.pop(name) for name in list(options) if name in names}
+    takes = {name: set(inspect.signature(kind).parameters) for name, kind in REGULARIZERS.items()}
+    mine = takes.get(regularizer, set()) if isinstance(regularizer, str) else set()
+    for name in set(options) - mine:
+        able = [other for other, names in takes.items() if name in names]
+        if able:
+            raise Incompatible(
+                f"regularizer {regularizer!r} does not take {name}; {' and '.join(able)} can"
+            )
+    return {name: options.pop(name) for name in list(options) if name in mine}
 
 
 def _checked_strength(strength: object) -> float:
-    real = isinstance(strength, int | float | np.number) and not isinstance(strength, bool)
-    if not real or not (math.isfinite(strength) and strength >= 0):  # type: ignore[arg-type, operator]
+    try:
+        value = real("strength", strength)
+    except InvalidData:
+        value = -1.0
+    if value < 0:
         raise InvalidData(f"strength must be a finite number >= 0; got {strength!r}")
-    return float(strength)  # type: ignore[arg-type]
+    if 0 < value < LEAST_STRENGTH:
+        raise InvalidData(f"strength must be 0, or at least {LEAST_STRENGTH:g}; got {strength!r}")
+    return value
 
 
 def _check_intercept(loss: ScalarLoss, intercept: object) -> None:

@@ -13,10 +13,11 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fenchel.errors import InvalidData
 from fenchel.witness import Bracket
 
 _WIDEST = 2.0**400
+_ROUND_OFF = 1e-15
+_BLUR = 1e-12  # of an offset, relative to it
 _TOLERANCE = 1e-14  # how far the mixed cut may lie below L(b), relative to L(b)
 
 
@@ -53,7 +54,8 @@ def profile(
     below, above = _narrowed(trial, below, above, resolution, _secant if smooth else _crossing)
     best = _better(below, above)
     if not smooth:
-        below, above = trial(below.b - resolution), trial(above.b + resolution)
+        width = _finest(below, above, resolution)
+        below, above = trial(below.b - width), trial(above.b + width)
     offset = _mix(below, above)
     return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
 
@@ -74,10 +76,8 @@ def _bracket(
         if (there.slope > 0) != (here.slope > 0):
             return (here, there) if here.slope < 0 else (there, here)
         here, step = there, 4 * step
-    raise InvalidData(
-        "the loss keeps falling as the intercept grows, so no best intercept exists: "
-        "check the labels, or fit without an intercept"
-    )
+    nowhere = Trial(start, math.nan, math.nan)  # L falls for ever, or the scores are out of range
+    return nowhere, nowhere
 
 
 def _narrowed(
@@ -89,7 +89,7 @@ def _narrowed(
 ) -> tuple[Trial, Trial]:
     """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain."""
     halving = False
-    while (width := above.b - below.b) > resolution:
+    while (width := above.b - below.b) > _finest(below, above, resolution):
         offset = _mix(below, above)
         if offset.value - offset.floor <= _TOLERANCE * abs(offset.value):
             break
@@ -100,6 +100,11 @@ def _narrowed(
         below, above = (here, above) if here.slope < 0 else (below, here)
         halving = above.b - below.b > 0.5 * width and not halving
     return below, above
+
+
+def _finest(below: Trial, above: Trial, resolution: float) -> float:
+    """The least distance of offsets that round-off does not blur."""
+    return max(resolution, _BLUR * max(abs(below.b), abs(above.b)))
 
 
 def _crossing(below: Trial, above: Trial) -> float:
@@ -125,6 +130,9 @@ def _mix(below: Trial, above: Trial) -> Offset:
     at_below = below.value + below.slope * (best.b - below.b)
     at_above = above.value + above.slope * (best.b - above.b)
     floor = weights[0] * at_below + weights[1] * at_above
+    lost = weights[0] * (abs(below.value) + abs(at_below - below.value))
+    lost += weights[1] * (abs(above.value) + abs(at_above - above.value))
+    floor -= _ROUND_OFF * lost
     return Offset(Bracket(below.b, above.b, *weights), best.b, best.value, min(floor, best.value))
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import blas
-from fenchel.errors import InvalidData
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.naming import positive, whole
 from fenchel.problem import ROUND_OFF, Array, Point, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, Step, chosen
@@ -35,10 +36,16 @@ def minimize(
     `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
     it too. Either way, and at every limit, the best iterate is returned with its certificate.
     """
-    _check_limits(gap, max_iterations, max_seconds)
+    if not isinstance(problem, Problem):
+        raise Incompatible(
+            f"minimize needs a Problem, made by fenchel.problem(X, y); got {type(problem).__name__}"
+        )
+    gap = positive("gap", gap)
+    max_iterations = whole("max_iterations", max_iterations, least=1)
+    seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
     w = _start(w0, problem.risk.n_parameters)
     method, reason = chosen(solver, problem)
-    run = _Run(problem, gap, max_iterations, max_seconds or math.inf, callback)
+    run = _Run(problem, gap, max_iterations, seconds, callback)
     steps = method.iterate(problem, w)
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
@@ -137,24 +144,12 @@ class _Run:
 def _start(w0: npt.ArrayLike | None, n_parameters: int) -> Array:
     if w0 is None:
         return np.zeros(n_parameters)
-    w = np.array(w0, dtype=np.float64)
-    if w.shape != (n_parameters,):
-        raise InvalidData(f"w0 must have shape ({n_parameters},); got {w.shape}")
+    try:
+        w = np.array(w0, dtype=None if np.iscomplexobj(w0) else np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f"w0 must hold {n_parameters} real numbers: {error}") from error
+    if np.iscomplexobj(w0) or w.shape != (n_parameters,):
+        raise InvalidData(f"w0 must hold {n_parameters} real numbers; got shape {w.shape}")
     if not np.isfinite(w).all():
         raise InvalidData("w0 holds nan or inf")
     return w
-
-
-def _check_limits(gap: object, max_iterations: object, max_seconds: object) -> None:
-    if not (_is_number(gap) and gap > 0):  # type: ignore[operator]
-        raise InvalidData(f"gap must be a number > 0; got {gap!r}")
-    if isinstance(max_iterations, bool) or not (
-        isinstance(max_iterations, int | np.integer) and max_iterations >= 1
-    ):
-        raise InvalidData(f"max_iterations must be a whole number >= 1; got {max_iterations!r}")
-    if max_seconds is not None and not (_is_number(max_seconds) and max_seconds > 0):  # type: ignore[operator]
-        raise InvalidData(f"max_seconds must be a number > 0 or None; got {max_seconds!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

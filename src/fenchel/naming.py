@@ -1,9 +1,11 @@
-"""From a name and options to an instance, with errors that list what exists."""
+"""From what a caller wrote to what the code uses: names to instances, settings to numbers."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import math
+import numbers
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -29,7 +31,37 @@ def construct(
     if unknown:
         takes = ", ".join(accepted) if accepted else "no options"
         raise Incompatible(f"{kind} {name!r} does not take {', '.join(unknown)}; it takes {takes}")
+    return registry[name](**options)
+
+
+def real(name: str, value: object) -> float:
+    """A setting that must be a finite real number."""
     try:
-        return registry[name](**options)
-    except TypeError as error:
-        raise InvalidData(f"{kind} {name!r} cannot use the options {options}: {error}") from error
+        number = float(value) if isinstance(value, numbers.Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise InvalidData(f"{name} must be a finite number; got {value!r}")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """A setting that must be a finite number > 0."""
+    if not real(name, value) > 0:
+        raise InvalidData(f"{name} must be > 0; got {value!r}")
+    return real(name, value)
+
+
+def between(name: str, value: object, low: float, high: float) -> float:
+    """A setting that must lie strictly between two numbers."""
+    if not low < real(name, value) < high:
+        raise InvalidData(f"{name} must lie strictly between {low:g} and {high:g}; got {value!r}")
+    return real(name, value)
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """A setting that must be a whole number >= least."""
+    number = int(value) if isinstance(value, numbers.Integral) else least - 1
+    if isinstance(value, bool) or number < least:
+        raise InvalidData(f"{name} must be a whole number >= {least}; got {value!r}")
+    return number

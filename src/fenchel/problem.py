@@ -39,6 +39,10 @@ class Point(Protocol):
         """The b for which R(v) >= <a, v> + b for all v, with equality at w up to round-off."""
 
     @property
+    def size(self) -> float:
+        """The magnitude of the terms whose sum is the subgradient: what its round-off goes with."""
+
+    @property
     def intercept(self) -> float:
         """The offset at which the risk is attained; 0 without an intercept."""
 
@@ -84,7 +88,7 @@ class Risk(Protocol):
         """Its rows have dual variables: the loss has a conjugate."""
 
     def curvature(self) -> Array:
-        """A rough diagonal of the Hessian of R, the same at every w: a pass, two with intercept."""
+        """A rough diagonal of the Hessian of R, the same at every w."""
 
     def at(self, w: Array, near: Point | None = None) -> Point:
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
@@ -105,15 +109,22 @@ class Problem:
         """J(w)."""
         return self.strength * self.regularizer.value(point.w) + point.value
 
-    def bound(self, a: Array, b: float, sizes: tuple[float, float] | None = None) -> float:
+    def tangent_bound(self, point: Point) -> float:
+        """The bound that the tangent of the risk at a point proves (003 lemma 5 for L2)."""
+        return self.bound(point.subgradient, point.constant, (point.size, abs(point.constant)))
+
+    def bound(self, a: Array, b: float, sizes: tuple[float, float]) -> float:
         """What a cut (a, b) proves: min over w of strength * Omega(w) + <a, w> + b <= min J.
 
-        Less what round-off may have added. `sizes` are the magnitudes of the sums that made a (as
-        a norm) and b, where these cancelled; an error in a counts as often as w is long.
+        Less what round-off may have added. `sizes` are the magnitudes of the terms that were added
+        up to a (as a norm) and to b; an error in a counts as often as w is long.
         """
         if self.strength == 0:
             return b if not a.any() else -np.inf
         u = -a / self.strength
-        size_a, size_b = sizes or (float(np.linalg.norm(a)), abs(b))
-        doubt = ROUND_OFF * (size_b + size_a * self.regularizer.reach(u, b / self.strength))
+        reach = self.regularizer.reach(u, b / self.strength)
+        error = ROUND_OFF * sizes[0]  # of a; it enters Omega* to first and to second order
+        doubt = ROUND_OFF * sizes[1] + error * reach
+        if self.regularizer.strong_convexity > 0:
+            doubt += error * error / (2 * self.strength * self.regularizer.strong_convexity)
         return b - self.strength * self.regularizer.conjugate(u) - doubt

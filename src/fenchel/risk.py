@@ -17,6 +17,7 @@ from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 
+_FEW_ROWS = 1000
 _RESOLUTION = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
 
 
@@ -52,8 +53,7 @@ class LinearRisk:
 
         Times the loss's curvature, as far as that is bounded.
         """
-        self.passes += 1
-        squares = self.engine.total(self.engine.map(_squares)) / self.weight
+        squares = self.squares
         if self.has_intercept:
             self.passes += 1
             means = self.engine.total(self.engine.map(_means)) / self.weight
@@ -77,6 +77,18 @@ class LinearRisk:
         point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = self.engine.total(gradients) / self.weight
         return point
+
+    @functools.cached_property
+    def squares(self) -> Array:
+        """The columns' mean squares: a pass, once."""
+        self.passes += 1
+        total: Array = self.engine.total(self.engine.map(_squares))
+        return total / self.weight
+
+    @functools.cached_property
+    def steepest(self) -> float:
+        """The largest slope of the loss on any row, inf where there is none."""
+        return float(max(self.engine.map(_steepest, self.loss)))
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence as one dual variable a row; only where the loss has a conjugate."""
@@ -145,9 +157,26 @@ class LinearPoint:
         return self.offset.floor - float(self.subgradient @ self.w)
 
     @property
+    def size(self) -> float:
+        """The rows' size times a bound of the mean slope.
+
+        A loss has a steepest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
+        exponentials) slopes about as large as its values.
+        """
+        value, loss = self.value, self.risk.loss
+        smooth = np.sqrt(2 * loss.smoothness * value) if loss.nonnegative else np.inf
+        slope = min(self.risk.steepest, float(smooth))
+        length = float(np.sqrt(np.sum(self.risk.squares)))
+        return length * (slope if slope < np.inf else 1 + abs(value))
+
+    @property
     def witness(self) -> Witness:
-        """The rows' dual variables or the place of tangency, whichever is smaller."""
-        if self.risk.has_duals and self.risk.n_rows < self.risk.n_parameters:
+        """The rows' dual variables or the place of tangency, whichever is smaller.
+
+        Few rows always give their dual variables: on small problems the minimum is found exactly,
+        and `verify` could not tell from a score on a kink, up to round-off, which side it is on.
+        """
+        if self.risk.has_duals and self.risk.n_rows < max(self.risk.n_parameters, _FEW_ROWS):
             return self.duals
         return Witness([Tangency(self.w, self.offset.bracket)], [1.0])
 
@@ -187,6 +216,12 @@ class LinearRay:
 
 def _weight(shard: Shard) -> float:
     return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def _steepest(shard: Shard, loss: ScalarLoss) -> float:
+    if not isinstance(loss, Conjugable):
+        return np.inf
+    return float(max(np.max(np.abs(end)) for end in loss.domain(shard.y)))
 
 
 def _squares(shard: Shard) -> Array:

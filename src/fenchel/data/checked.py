@@ -49,7 +49,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> tuple[Array, npt.NDAr
     if y is None:
         raise InvalidData(f"y is missing: the loss needs {labels.value}, one for each row of X")
     if labels is Labels.BINARY:
-        return _two_classes(_one_dimensional("y", np.asarray(y), n_rows))
+        return _two_classes(_one_dimensional("y", _array("y", y), n_rows))
     numbers = _column("y", y, n_rows)
     if labels is Labels.COUNT and (numbers < 0).any():
         i = int(np.argmax(numbers < 0))
@@ -58,7 +58,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> tuple[Array, npt.NDAr
 
 
 def _dense(X: Any) -> DenseRows:
-    values = _floating("X", np.asarray(X))
+    values = _floating("X", _array("X", X))
     if values.ndim != 2:
         raise InvalidData(
             f"X must have two dimensions, rows and columns; got shape {values.shape}. "
@@ -78,41 +78,61 @@ def _sparse(X: Any) -> SparseRows:
     if X.format != "csr":
         X = _converted(X)
     n_rows, n_columns = X.shape
-    row_start = np.ascontiguousarray(X.indptr, dtype=np.int64)
-    column, value = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.data)
-    if column.dtype not in (np.int32, np.int64) or not column.dtype.isnative:
-        column = column.astype(np.int64)
-    _structure(row_start, column, value, n_rows, n_columns)
-    value = _floating("X", value)
+    row_start, column = _structure(X.indptr, X.indices, X.data, n_rows, n_columns, "column")
+    value = _floating("X", np.ascontiguousarray(X.data[: row_start[-1]]))
     _in_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
     rows = SparseRows(row_start, column, value, n_columns)
     return _without_duplicates(rows)
 
 
-def _converted(X: Any) -> Any:
-    """Another sparse format as CSR, its indices checked first: SciPy's conversion trusts them."""
-    if X.format in ("csc", "bsr"):
-        X.check_format(full_check=True)
+def _converted(X: Any) -> sparse.csr_array:
+    """Another format as CSR, from a view of the caller's arrays that were checked first.
+
+    SciPy trusts the indices it converts, and its own check replaces the arrays it looks at.
+    """
+    n_rows, n_columns = X.shape
+    if X.format == "csc":
+        start, index = _structure(X.indptr, X.indices, X.data, n_columns, n_rows, "row")
+        value = _floating("X", X.data[: start[-1]])
+        return sparse.csc_array((value, index, start), shape=X.shape).tocsr()
+    if X.format == "bsr":
+        height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
+        if not height or not width or n_rows % height or n_columns % width:
+            raise InvalidData(f"X's blocks, {X.data.shape}, do not fit its shape {X.shape}")
+        sizes = n_rows // height, n_columns // width
+        start, index = _structure(X.indptr, X.indices, X.data, *sizes, "column of blocks")
+        value = _floating("X", X.data[: start[-1]])
+        return sparse.bsr_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "coo":
-        for axis, (indices, size) in enumerate(zip(X.coords, X.shape, strict=True)):
-            _indices_within(indices, size, ("row", "column")[axis])
-    return X.tocsr()
+        lengths = [len(part) for part in (*X.coords, X.data)]
+        if len(set(lengths)) > 1:
+            raise InvalidData(f"X's row, column and data arrays differ in length: {lengths}")
+        for indices, size, axis in zip(X.coords, X.shape, ("row", "column"), strict=True):
+            _indices_within(indices, size, axis)
+        return sparse.coo_array((_floating("X", X.data), X.coords), shape=X.shape).tocsr()
+    return sparse.csr_array(X.tocsr())
 
 
 def _structure(
-    row_start: npt.NDArray[np.int64], column: Any, value: Any, n_rows: int, n_columns: int
-) -> None:
-    if len(row_start) != n_rows + 1 or row_start[0] != 0 or (np.diff(row_start) < 0).any():
+    indptr: Any, indices: Any, data: Any, n_lines: int, size: int, axis: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.signedinteger[Any]]]:
+    """Pointers and indices of a compressed matrix, checked, in types that the kernels read."""
+    start = np.ascontiguousarray(indptr, dtype=np.int64)
+    if len(start) != n_lines + 1 or start[0] != 0 or (start[1:] < start[:-1]).any():
         raise InvalidData(
-            f"X.indptr is damaged: it must have {n_rows + 1} entries that start at 0 and never "
+            f"X.indptr is damaged: it must have {n_lines + 1} entries that start at 0 and never "
             "decrease. The matrix was built from wrong arrays"
         )
-    used = row_start[-1]
-    if used > len(column) or used > len(value):
+    used = start[-1]
+    if used > len(indices) or used > len(data):
         raise InvalidData(
-            f"X.indptr ends at {used}, but X.indices has {len(column)} and X.data {len(value)}"
+            f"X.indptr ends at {used}, but X.indices has {len(indices)} and X.data {len(data)}"
         )
-    _indices_within(column[:used], n_columns, "column")
+    index = np.ascontiguousarray(indices[:used])
+    _indices_within(index, size, axis)
+    if index.dtype not in (np.int32, np.int64) or not index.dtype.isnative:
+        index = index.astype(np.int64)
+    return start, index
 
 
 def _indices_within(indices: Any, size: int, axis: str) -> None:
@@ -168,7 +188,9 @@ def _two_classes(y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
     except TypeError as error:
         raise InvalidData(f"y mixes types that cannot be compared: {error}") from error
     if len(classes) == 1:
-        raise InvalidData(f"y holds a single class, {classes[0]!r}; a classifier needs two")
+        raise InvalidData(
+            f"y holds a single class, {classes.tolist()[0]!r}; a classifier needs two"
+        )
     if len(classes) > 2:
         shown = ", ".join(repr(c) for c in classes[:4].tolist())
         raise InvalidData(
@@ -179,7 +201,8 @@ def _two_classes(y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
-    numbers = _floating(name, _one_dimensional(name, np.asarray(values), n_rows))
+    column = _one_dimensional(name, _array(name, values), n_rows)
+    numbers = np.ascontiguousarray(_floating(name, column), dtype=np.float64)
     bad = ~np.isfinite(numbers)
     if bad.any():
         i = int(np.argmax(bad))
@@ -189,7 +212,7 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
         )
     if (np.abs(numbers) > LARGEST).any():
         raise InvalidData(f"{name} holds values beyond {LARGEST:g}: rescale it")
-    return np.ascontiguousarray(numbers, dtype=np.float64)
+    return numbers
 
 
 def _one_dimensional(name: str, values: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
@@ -202,15 +225,30 @@ def _one_dimensional(name: str, values: npt.NDArray[Any], n_rows: int) -> npt.ND
     return values
 
 
-def _floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """float32 and float64 in native byte order as they are; other numbers as float64."""
-    if values.dtype in (np.float32, np.float64):
-        return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-    if values.dtype.kind == "c":
-        raise InvalidData(f"{name} holds complex numbers; only real data can be used")
+def _array(name: str, values: Any) -> npt.NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise InvalidData(f"{name} has masked entries; fill or drop them before fitting")
     try:
-        return values.astype(np.float64)
+        return np.asarray(values)
     except (TypeError, ValueError) as error:
+        raise InvalidData(f"{name} is not a rectangular array of numbers: {error}") from error
+
+
+def _floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """float32 and float64 in native byte order as they are; other real numbers as float64."""
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "f" and size in (4, 8):
+        return values if values.dtype.isnative else values.astype(f"f{size}")
+    if kind in "cmM":
+        raise InvalidData(
+            f"{name} holds {values.dtype.name} values, which are not numbers on a line"
+        )
+    try:
+        if kind == "O" and any(isinstance(value, complex) for value in values.flat):
+            raise TypeError("complex numbers")
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{name} holds values that are not numbers: {error}") from error
 
 

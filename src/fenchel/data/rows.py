@@ -60,6 +60,8 @@ class SparseRows:
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
+        if len(w) != self.n_columns:  # the kernel takes its number of columns from w
+            raise ValueError(f"w has length {len(w)}; expected {self.n_columns}")
         z = np.empty(self.n_rows)
         _kernels.csr_scores(self.row_start, self.column, self.value, w, z)
         return z

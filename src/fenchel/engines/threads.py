@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fenchel.engines.base import Engine, PerShard
-from fenchel.errors import InvalidData
+from fenchel.naming import whole
 
 _ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -22,9 +22,9 @@ class Threads(Engine):
 
     def __init__(self, n_threads: int | None = None):
         super().__init__()
-        if n_threads is not None and (not isinstance(n_threads, int) or n_threads < 1):
-            raise InvalidData(f"n_threads must be a whole number >= 1; got {n_threads!r}")
-        self.n_threads = n_threads or _default_threads()
+        self.n_threads = (
+            _default_threads() if n_threads is None else whole("n_threads", n_threads, least=1)
+        )
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments."""

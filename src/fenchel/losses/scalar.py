@@ -11,6 +11,7 @@ from scipy.special import expit, xlogy
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Conjugable, Labels
+from fenchel.naming import between, positive, real
 
 
 def _within(alpha: Array, domain: tuple[Array, Array], inside: Array) -> Array:
@@ -20,12 +21,6 @@ def _within(alpha: Array, domain: tuple[Array, Array], inside: Array) -> Array:
 
 def _between(a: Array, b: Array) -> tuple[Array, Array]:
     return np.minimum(a, b), np.maximum(a, b)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise InvalidData(f"{name} must be a finite number > 0; got {value!r}")
-    return float(value)
 
 
 class _Scalar(Conjugable):
@@ -140,7 +135,7 @@ class SmoothedHinge(_Margin):
     differentiable = True
 
     def __init__(self, mu: float = 1.0):
-        self.mu = _positive("mu", mu)
+        self.mu = positive("mu", mu)
 
     @property
     def smoothness(self) -> float:
@@ -216,7 +211,7 @@ class Novelty(_Scalar):
     intercept = False  # b -> inf would explain everything
 
     def __init__(self, rho: float = 1.0):
-        self.rho = _positive("rho", rho)
+        self.rho = positive("rho", rho)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, rho - z)."""
@@ -290,9 +285,7 @@ class Quantile(_Scalar):
     """l(z, y) = max(q (y - z), (1 - q) (z - y)), q the quantile level as in scikit-learn."""
 
     def __init__(self, quantile: float = 0.5):
-        if not 0 < quantile < 1:
-            raise InvalidData(f"quantile must lie strictly between 0 and 1; got {quantile!r}")
-        self.quantile = float(quantile)
+        self.quantile = between("quantile", quantile, 0, 1)
 
     def value(self, z: Array, y: Array) -> Array:
         """The pinball loss (003 table 1 prints tau on over-prediction; users mean the level)."""
@@ -319,9 +312,9 @@ class EpsilonInsensitive(_Scalar):
     """l(z, y) = max(0, |z - y| - epsilon): support vector regression."""
 
     def __init__(self, epsilon: float = 0.1):
-        if not (np.isfinite(epsilon) and epsilon >= 0):
-            raise InvalidData(f"epsilon must be a finite number >= 0; got {epsilon!r}")
-        self.epsilon = float(epsilon)
+        if real("epsilon", epsilon) < 0:
+            raise InvalidData(f"epsilon must be >= 0; got {epsilon!r}")
+        self.epsilon = real("epsilon", epsilon)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, |r| - epsilon)."""
@@ -378,7 +371,7 @@ class Huber(_Scalar):
     smoothness = 1.0
 
     def __init__(self, delta: float = 1.0):
-        self.delta = _positive("delta", delta)
+        self.delta = positive("delta", delta)
 
     def value(self, z: Array, y: Array) -> Array:
         """Quadratic near 0, linear beyond delta."""

@@ -35,7 +35,7 @@ def slopes(
         return _kernels.slopes(native, z, y, s, b, a), a
     value, slope = np.asarray(loss.value(z + b, y)), np.asarray(loss.slope(z + b, y))
     if s is not None:
-        value, slope = (np.where(s > 0, s * part, 0.0) for part in (value, slope))
+        value, slope = (s * np.where(s > 0, part, 0.0) for part in (value, slope))
     return float(np.sum(value)), np.ascontiguousarray(slope, dtype=np.float64)
 
 

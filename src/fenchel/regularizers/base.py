@@ -67,7 +67,7 @@ class Regularizer(ABC):
 
     def dual_scale(self, u: Array) -> float:
         """The largest s <= 1 for which Omega*(s u) is finite."""
-        return 1.0
+        return 0.0 if np.any(u[self.free(len(u))]) else 1.0
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings().items() if v is not None)
@@ -107,7 +107,10 @@ def over(numerator: Array, c: Array | float) -> Array:
 
 
 def _checked(weights: npt.ArrayLike) -> Array:
-    c = np.array(weights, dtype=np.float64)
+    try:
+        c = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f"weights must be one number per column of X: {error}") from error
     if c.ndim != 1:
         raise InvalidData(f"weights must be one number per column of X; got shape {c.shape}")
     bad = ~(np.isfinite(c) & (c >= 0))

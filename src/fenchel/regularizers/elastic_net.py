@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidData
+from fenchel.naming import between, real
 from fenchel.regularizers.base import Array, StronglyConvex, over, soft_threshold
 
 
@@ -15,13 +16,11 @@ class ElasticNet(StronglyConvex):
     """Omega(w) = sum_j c_j (rho |w_j| + (1 - rho)/2 w_j^2), rho = l1_ratio in (0, 1)."""
 
     def __init__(self, l1_ratio: float = 0.5, weights: npt.ArrayLike | None = None):
-        if not 0 < l1_ratio < 1:
-            raise InvalidData(
-                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r} "
-                "(at 0 use the regulariser l2, at 1 use l1)"
-            )
         super().__init__(weights)
-        self.l1_ratio = float(l1_ratio)
+        if real("l1_ratio", l1_ratio) in (0, 1):
+            name = "l1" if l1_ratio else "l2"
+            raise InvalidData(f"l1_ratio = {l1_ratio!r} is the regulariser {name}; use that")
+        self.l1_ratio = between("l1_ratio", l1_ratio, 0, 1)
 
     @property
     def strong_convexity(self) -> float:

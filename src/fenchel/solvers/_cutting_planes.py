@@ -53,7 +53,7 @@ class CuttingPlanes(ABC):
         self.b, self.alpha = np.empty(0), np.empty(0)
         self._storage = np.empty((8, problem.risk.n_parameters))
         self._evidence: list[Witness] = []
-        self._norms = np.empty(0)  # of the cuts' subgradients
+        self._sizes = np.empty(0)  # of the terms behind each subgradient
         self._idle = np.empty(0, dtype=np.int64)
         if problem.risk.nonnegative:
             self._append(np.zeros(problem.risk.n_parameters), 0.0, Witness())
@@ -65,16 +65,16 @@ class CuttingPlanes(ABC):
 
     def add(self, point: Point) -> None:
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
-        self._append(point.subgradient, point.constant, point.witness)
+        self._append(point.subgradient, point.constant, point.witness, size=point.size)
 
     def forget(self, n: int) -> None:
         """Drops all but the newest n cuts."""
-        self._drop(np.arange(len(self.b) - n))
+        self.drop(np.arange(len(self.b) - n))
 
     def minimize(self) -> Minimum:
         """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
         if len(self.b) > self.max_cuts:
-            self._aggregate()
+            self.aggregate()
         self.maximize()
         a = self.alpha @ self.A
         w = self.minimizer(a)
@@ -84,7 +84,7 @@ class CuttingPlanes(ABC):
         self._idle = np.where(self.alpha > 0, 0, self._idle + 1)
         idle = np.flatnonzero(self._idle > _IDLE)
         if len(idle) > len(self.b) // 4:  # many at once: the others have to be moved
-            self._drop(idle)
+            self.drop(idle)
         return Minimum(w, lower_bound, lambda: mixture(evidence, weights.tolist()))
 
     @abstractmethod
@@ -110,10 +110,12 @@ class CuttingPlanes(ABC):
             terms = self.alpha @ np.abs(self.A[:, self.free])
             a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
-        sizes = float(self.alpha @ self._norms), float(self.alpha @ np.abs(self.b))
+        sizes = float(self.alpha @ self._sizes), float(self.alpha @ np.abs(self.b))
         return self.problem.bound(scale * a, scale * b, sizes), scale
 
-    def _append(self, a: Array, b: float, evidence: Witness, weight: float = 0.0) -> None:
+    def _append(
+        self, a: Array, b: float, evidence: Witness, weight: float = 0.0, size: float = 0.0
+    ) -> None:
         n = len(self.b)
         if n == len(self._storage):
             grown = np.empty((n + n // 2, self._storage.shape[1]))
@@ -121,12 +123,13 @@ class CuttingPlanes(ABC):
             self._storage = grown
         self._storage[n] = a
         self.b, self.alpha = np.append(self.b, b), np.append(self.alpha, weight)
-        self._norms = np.append(self._norms, np.linalg.norm(a))
+        self._sizes = np.append(self._sizes, size)
         self._idle = np.append(self._idle, 0)
         self._evidence.append(evidence)
         self.appended(a, b)
 
-    def _drop(self, cuts: Indices) -> None:
+    def drop(self, cuts: Indices) -> None:
+        """Forgets these cuts."""
         if self.problem.risk.nonnegative:
             cuts = cuts[cuts != 0]  # the zero cut stays: it makes every scaling of alpha feasible
         if not len(cuts):
@@ -134,21 +137,22 @@ class CuttingPlanes(ABC):
         kept = np.delete(np.arange(len(self.b)), cuts)
         self._storage[: len(kept)] = self._storage[kept]
         self.b, self.alpha = self.b[kept], self.alpha[kept]
-        self._norms, self._idle = self._norms[kept], self._idle[kept]
+        self._sizes, self._idle = self._sizes[kept], self._idle[kept]
         self._evidence = [self._evidence[i] for i in kept]
         self.dropped(cuts)
 
-    def _aggregate(self) -> None:
-        """Replaces the lighter half of the cuts, the newest apart, by their weighted mean."""
+    def aggregate(self) -> None:
+        """Drops the cuts without weight, the newest apart; if most have some, merges the lighter."""
+        self.drop(np.flatnonzero(self.alpha[:-1] == 0))
+        if len(self.b) <= self.max_cuts // 2:
+            return
         first = int(self.problem.risk.nonnegative)
         light = first + np.argsort(self.alpha[first:-1], kind="stable")[: len(self.b) // 2]
-        carried = light[self.alpha[light] > 0]
-        weight = float(np.sum(self.alpha[carried]))
-        if weight > 0:
-            share = self.alpha[carried] / weight
-            parts = mixture([self._evidence[i] for i in carried], share.tolist())
-            evidence = self.problem.risk.compressed(parts)
-            mean = share @ self.A[carried], float(share @ self.b[carried])
-            self.alpha[carried] = 0.0
-            self._append(*mean, evidence, weight)
-        self._drop(light)
+        weight = float(np.sum(self.alpha[light]))
+        share = self.alpha[light] / weight
+        parts = mixture([self._evidence[i] for i in light], share.tolist())
+        mean = share @ self.A[light], float(share @ self.b[light])
+        size = float(share @ self._sizes[light])
+        self.alpha[light] = 0.0
+        self._append(*mean, self.problem.risk.compressed(parts), weight, size=size)
+        self.drop(light)

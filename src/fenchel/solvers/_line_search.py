@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 _DECREASE = 1e-4
 _CURVATURE = 0.9
-_TRIALS = 100
+_TRIALS = 200
 _ROUND_OFF = 1e-15
 
 
@@ -49,7 +49,7 @@ def _descends(trial: float, trial_slope: float, value: float, slope: float, eta:
 def _between(low: float, low_slope: float, high: float, high_slope: float) -> float:
     """The secant's zero of the slope, kept away from the ends; the middle where it is unknown."""
     width = high - low
-    if not math.isfinite(high_slope):
+    if not low_slope < high_slope < math.inf:
         return low + 0.5 * width
     eta = low - low_slope * width / (high_slope - low_slope)
     return min(max(eta, low + 0.1 * width), high - 0.1 * width)

@@ -63,6 +63,10 @@ class LinearPlanes(CuttingPlanes):
                 violated = violated[np.argpartition(-excess[violated], batch)[:batch]]
             self._enter(violated)
 
+    def aggregate(self) -> None:
+        """Drops the cuts without weight; a mean will not do, as Omega is not strongly convex."""
+        self.drop(np.flatnonzero(self.alpha[:-1] == 0))
+
     def minimizer(self, a: Array) -> Array:
         """The linear programme's own solution: alpha does not determine w."""
         values = np.asarray(self.lp.getSolution().col_value)[1:]
@@ -72,10 +76,12 @@ class LinearPlanes(CuttingPlanes):
 
     def _run(self) -> None:
         self.lp.run()
-        row_dual = np.asarray(self.lp.getSolution().row_dual)
+        solution = self.lp.getSolution()
+        row_dual = np.asarray(solution.row_dual)
         optimal = self.lp.modelStatusToString(self.lp.getModelStatus()) == "Optimal"
-        if not optimal or len(row_dual) != len(self.b) - 1:
-            raise InnerFailure
+        size = len(row_dual) + 1, len(solution.col_value) - 1
+        if not optimal or size != (len(self.b), 2 * len(self.columns)):
+            raise InnerFailure  # HiGHS refuses numbers beyond 1e15
         alpha = np.maximum(row_dual, 0.0)
         alpha /= max(1.0, np.sum(alpha))
         self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])

@@ -23,7 +23,8 @@ from fenchel.regularizers import L2, StronglyConvex
 from fenchel.solvers._cutting_planes import _ROUND_OFF, CuttingPlanes, Indices
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
-_MULTIPLIER_STEPS = 100
+_MULTIPLIER_STEPS = 30
+_NEARLY = 1e-6  # a sum of free slopes that is this small has the right support
 _NEWTON_STEPS = 100
 _NEWTON_GAP = 1e-4  # of the dual, relative to what the newest cut opened: the outer gap's size
 _INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
@@ -45,10 +46,38 @@ class QuadraticPlanes(CuttingPlanes):
         for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
             slope = self.alpha @ self.A[:, self.free]
             terms = self.alpha @ np.abs(self.A[:, self.free])
-            if np.all(np.abs(slope) <= _ROUND_OFF / 10 * terms):
+            if np.all(np.abs(slope) <= _NEARLY * terms) and self._polish():
                 break
             self.v[self.free] -= self._rho * slope
             maximize()
+
+    def _polish(self) -> bool:
+        """Solves the conditions of optimality on the support, where A_F'alpha = 0 holds exactly.
+
+        With Q = A H A' over the penalised coordinates, they read Q alpha' + nu - A_F dv = b + A w +
+        A_F v + Q alpha, sum alpha' = 1 and A_F'alpha' = 0; of several dv the least, as v may not
+        be determined. False if the support is not yet the right one.
+        """
+        support, n_free = np.flatnonzero(self.alpha), len(self.free)
+        A, alpha = self.A[support], self.alpha[support]
+        u = -(alpha @ A) / self.problem.strength
+        H = self.regularizer.conjugate_curvature(u) / self.problem.strength
+        Q, F = (A * H) @ A.T, A[:, self.free]
+        scale, size = float(np.max(np.abs(Q))) or 1.0, float(np.max(np.abs(F))) or 1.0
+        E = np.column_stack([np.ones(len(support)), -F / size])
+        matrix = np.block([[Q / scale, E], [E.T, np.zeros((1 + n_free, 1 + n_free))]])
+        right = self.b[support] + A @ self.regularizer.conjugate_argmax(u) + Q @ alpha
+        right += F @ self.v[self.free]
+        solution = np.linalg.lstsq(matrix, np.r_[right / scale, 1.0, np.zeros(n_free)], rcond=None)[
+            0
+        ]
+        polished = solution[: len(support)]
+        if not np.min(polished) > -_ROUND_OFF:
+            return False
+        self.alpha[support] = np.maximum(polished, 0.0)
+        self.alpha /= np.sum(self.alpha)
+        self.v[self.free] += solution[len(support) + 1 :] * scale / size
+        return True
 
     @property
     def _rho(self) -> float:
@@ -91,13 +120,16 @@ class QuadraticPlanes(CuttingPlanes):
         A, alpha = self.A, self.alpha
         if not alpha.any():
             alpha[0] = 1.0
-        enough = np.inf
+        enough = 0.0 if len(self.free) else float(np.inf)
         for _ in range(_NEWTON_STEPS):
             a = alpha @ A
             g = self.b + A @ self.minimizer(a)  # the gradient of D
-            gap = np.max(g) - alpha @ g
-            enough = min(enough, _NEWTON_GAP * gap)
-            if gap <= max(enough, _INNER_GAP * (np.abs(self.b) @ alpha + np.abs(alpha @ g))):
+            gap = float(np.max(g) - alpha @ g)
+            if not len(self.free):  # the multipliers need the exact maximiser
+                enough = min(enough, _NEWTON_GAP * gap)
+            stiff = self._rho * float(np.sum((alpha @ np.abs(A[:, self.free])) ** 2))
+            round_off = _INNER_GAP * float(np.abs(self.b) @ alpha + np.abs(alpha @ g) + stiff)
+            if gap <= max(enough, round_off):
                 break
             h = self._curvature(a)
             moving = h > 0
@@ -107,7 +139,7 @@ class QuadraticPlanes(CuttingPlanes):
             self.qp.solve(_INNER_GAP)
             towards = self.qp.weights - alpha
             step = self._exact_step(a, towards @ A, float(towards @ self.b))
-            if step == 0:
+            if step == 0 or float(towards @ g) <= round_off:  # nothing to gain but round-off
                 break
             alpha = alpha + step * towards
         self.alpha = alpha

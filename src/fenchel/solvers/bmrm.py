@@ -15,16 +15,18 @@ So either the model rises at w_t, or the gap shrinks by the factor 1 - step.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
+from fenchel.naming import positive, whole
 from fenchel.problem import Array, Problem
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import Needs, Solver, Step
+
+_FAR = 1e8  # a risk larger than the best objective by this factor is of no use in double precision
 
 
 class BMRM(Solver):
@@ -38,35 +40,34 @@ class BMRM(Solver):
     needs = Needs(regularizers=(L2, L1, ElasticNet))
 
     def __init__(self, step: float = 0.3, max_cuts: int = 1000):
-        if not 0 < step <= 1:
-            raise InvalidData(f"step must lie in (0, 1]; got {step!r}")
-        if not isinstance(max_cuts, int) or max_cuts < 4:
-            raise InvalidData(f"max_cuts must be a whole number >= 4; got {max_cuts!r}")
-        self.step = step
-        self.max_cuts = max_cuts
+        if positive("step", step) > 1:
+            raise InvalidData(f"step must be <= 1; got {step!r}")
+        self.step = positive("step", step)
+        self.max_cuts = whole("max_cuts", max_cuts, least=4)
 
     def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
         """Algorithm 1."""
         point = best = problem.risk.at(w)
         J = problem.objective(best)
-        yield Step(point, J)
         model = cutting_planes(problem, self.max_cuts)
         step = self.step
+        model.add(point)  # a_1 in dR(w_0), b_1 = R(w_0) - <a_1, w_0>
+        yield Step(point, J)
         while True:
-            model.add(point)  # a_t in dR, b_t = R - <a_t, .>
             try:
                 w, lower_bound, witness = model.minimize()  # w_t = argmin J_t
             except InnerFailure:
                 return
             step = min(2 * step, self.step)
             point = problem.risk.at(best.w + step * (w - best.w), near=best)
-            while not math.isfinite(point.value) and step > 0:  # the risk overflows so far away
+            while not point.value < _FAR * (1 + abs(J)) and step > 0:  # too far to learn from
                 step /= 4
                 point = problem.risk.at(best.w + step * (w - best.w), near=best)
             objective = problem.objective(point)
             if objective < J:
                 best, J = point, objective
             yield Step(point, objective, lower_bound, witness)
+            model.add(point)  # a_t+1, b_t+1
 
     def obstacle(self, problem: Problem) -> str | None:
         """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.problem import Array, Problem
+from fenchel.problem import Array, Point, Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Needs, Solver, Step
 from fenchel.witness import Witness, mixture
@@ -32,11 +32,11 @@ class BMRMWithoutQP(Solver):
         """001 section 5."""
         risk, c, strength = problem.risk, problem.regularizer.c, problem.strength
         point = risk.at(w)
+        # All weight on the zero cut, or else on the first.
+        u, r, evidence, sizes = point.subgradient, point.constant, point.witness, _sizes(point)
+        if risk.nonnegative:
+            u, r, evidence, sizes = np.zeros_like(w), 0.0, Witness(), np.zeros(2)
         yield Step(point, problem.objective(point))
-        if risk.nonnegative:  # all weight on the zero cut
-            u, r, evidence = np.zeros_like(w), 0.0, Witness()
-        else:
-            u, r, evidence = point.subgradient, point.constant, point.witness
         while True:
             w = -u / (strength * c)
             a, b = point.subgradient, point.constant
@@ -44,11 +44,19 @@ class BMRMWithoutQP(Solver):
             curvature = float((a - u) @ ((a - u) / c)) / strength
             eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
+            sizes = (1 - eta) * sizes + eta * _sizes(point)
             if risk.has_duals:
                 evidence = mixture([evidence, point.duals], [1 - eta, eta])
             witness = functools.partial(_same, evidence) if risk.has_duals else None
             point = risk.at(-u / (strength * c), near=point)
-            yield Step(point, problem.objective(point), problem.bound(u, r), witness)
+            yield Step(
+                point, problem.objective(point), problem.bound(u, r, (sizes[0], sizes[1])), witness
+            )
+
+
+def _sizes(point: Point) -> Array:
+    """The magnitudes behind a cut's subgradient and constant, for its round-off."""
+    return np.array([point.size, abs(point.constant)])
 
 
 def _same(evidence: Witness) -> Witness:

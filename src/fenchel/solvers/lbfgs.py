@@ -19,7 +19,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 
-from fenchel.errors import InvalidData
+from fenchel.naming import whole
 from fenchel.problem import Array, Point, Problem, Ray
 from fenchel.regularizers import L2
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
@@ -38,9 +38,7 @@ class LBFGS(Solver):
     needs = Needs(regularizers=(L2,), differentiable=True, positive_strength=False)
 
     def __init__(self, memory: int = 10):
-        if not isinstance(memory, int) or memory < 1:
-            raise InvalidData(f"memory must be a whole number >= 1; got {memory!r}")
-        self.memory = memory
+        self.memory = whole("memory", memory, least=1)
 
     def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
         """Quasi-Newton steps."""
@@ -86,7 +84,7 @@ class _Bound:
 
     def after(self, point: Point) -> tuple[float, Callable[[], Witness]]:
         """The better of the tangent's bound and the model's."""
-        tangent = self.problem.bound(point.subgradient, point.constant)
+        tangent = self.problem.tangent_bound(point)
         witness: Callable[[], Witness] = functools.partial(getattr, point, "witness")
         if self.model is None:
             return tangent, witness

@@ -1,0 +1,118 @@
+"""Every loss, regulariser, solver and engine as instances, and small problems for them.
+
+Law tests run over these lists; whatever joins the library joins them here.
+"""
+
+import numpy as np
+
+import fenchel
+from fenchel import losses, regularizers
+from fenchel.engines import Serial, Threads
+from fenchel.losses import Labels
+from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP
+
+N_FEATURES = 4
+
+LOSSES = [
+    losses.Perceptron(),
+    losses.SquaredPerceptron(),
+    losses.Hinge(),
+    losses.SquaredHinge(),
+    losses.SmoothedHinge(),
+    losses.SmoothedHinge(mu=0.3),
+    losses.Exponential(),
+    losses.Logistic(),
+    losses.Novelty(),
+    losses.Novelty(rho=0.4),
+    losses.SquaredError(),
+    losses.AbsoluteError(),
+    losses.Quantile(),
+    losses.Quantile(quantile=0.9),
+    losses.EpsilonInsensitive(),
+    losses.EpsilonInsensitive(epsilon=0.0),
+    losses.EpsilonInsensitive(epsilon=0.7),
+    losses.SquaredEpsilonInsensitive(),
+    losses.SquaredEpsilonInsensitive(epsilon=0.5),
+    losses.Huber(),
+    losses.Huber(delta=0.4),
+    losses.Poisson(),
+]
+
+_UNEVEN = [0.5, 1.0, 2.0, 3.0]
+_ONE_FREE = [1.0, 0.0, 2.0, 0.7]
+
+REGULARIZERS = [
+    regularizers.L2(),
+    regularizers.L2(weights=_UNEVEN),
+    regularizers.L2(weights=_ONE_FREE),
+    regularizers.L1(),
+    regularizers.L1(weights=_UNEVEN),
+    regularizers.L1(weights=_ONE_FREE),
+    regularizers.ElasticNet(),
+    regularizers.ElasticNet(l1_ratio=0.9, weights=_UNEVEN),
+    regularizers.ElasticNet(l1_ratio=0.2, weights=_ONE_FREE),
+]
+
+SOLVERS = [BMRM(), BMRM(step=1.0), BMRM(max_cuts=12), BMRMWithoutQP(), LBFGS(), LBFGS(memory=2)]
+
+ENGINES = [Serial(), Threads(1), Threads(2), Threads(3)]
+
+
+def ids(instance):
+    """A readable test id: the class and its settings."""
+    return repr(instance).replace(" ", "").replace("array", "")
+
+
+def labels_for(loss, rng, n, scores=None):
+    """Labels of the kind the loss expects, related to the scores where there are any."""
+    z = rng.normal(size=n) if scores is None else scores + 0.5 * rng.normal(size=n)
+    if loss.labels is Labels.BINARY:
+        y = np.where(z > 0.2, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        return y
+    if loss.labels is Labels.COUNT:
+        y = rng.poisson(np.exp(np.clip(0.5 * z, -2, 2))).astype(float)
+        y[0] = 2.0
+        return y
+    return np.zeros(n) if loss.labels is Labels.NONE else z
+
+
+def data_for(loss, *, seed=0, n=25, d=N_FEATURES):
+    """(X, y) of n rows and d columns for a loss."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, labels_for(loss, rng, n, X @ rng.normal(size=d))
+
+
+def sample_weights(n, *, seed=1):
+    """Uneven weights, some of them 0; rows 0 and 1, which hold both classes, count."""
+    rng = np.random.default_rng(seed)
+    s = rng.uniform(0.2, 3.0, size=n)
+    s[2::7] = 0.0
+    return s
+
+
+def problem_for(
+    loss,
+    regularizer="l2",
+    *,
+    intercept=False,
+    weighted=False,
+    seed=0,
+    n=25,
+    d=N_FEATURES,
+    **options,
+):
+    """A small problem; `options` go to fenchel.problem."""
+    X, y = data_for(loss, seed=seed, n=n, d=d)
+    options.setdefault("strength", 0.1)
+    options.setdefault("engine", "serial")
+    return fenchel.problem(
+        X,
+        y,
+        loss=loss,
+        regularizer=regularizer,
+        intercept=intercept and loss.intercept,
+        sample_weight=sample_weights(n) if weighted else None,
+        **options,
+    )

@@ -1,0 +1,51 @@
+"""Real data sets, and settings that make property tests repeatable."""
+
+from __future__ import annotations
+
+import functools
+import lzma
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+Data = tuple[sparse.csr_matrix, np.ndarray]
+
+# The training part of a set, under one of the names that the folder's README uses.
+_FILES = ("{name}.xz", "{name}.svm.xz", "train.tfidf.svm.xz", "train.svm.xz", "train.counts.svm.xz")
+
+
+@pytest.fixture(scope="session")
+def real() -> Callable[[str], Data]:
+    """`real("a9a")` gives (X, y), X in CSR, float64 and int32, unscaled; skips if absent."""
+    return _load
+
+
+@functools.cache
+def _load(name: str) -> Data:
+    with lzma.open(_path(name)) as file:
+        X, y = load_svmlight_file(file, zero_based=False)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # for liblinear
+    for array in (X.data, X.indices, X.indptr, y):
+        array.setflags(write=False)  # shared by all tests of the session
+    return X, y
+
+
+def _path(name: str) -> Path:
+    root = os.environ.get("FENCHEL_DATA")
+    if not root:
+        pytest.skip("set FENCHEL_DATA to the folder of real data sets to run this test")
+    for pattern in _FILES:
+        path = Path(root) / name / pattern.format(name=name)
+        if path.is_file():
+            return path
+    pytest.skip(f"FENCHEL_DATA={root} holds no data set {name!r}")

@@ -1,0 +1,238 @@
+"""Laws of the regularisers: prox, conjugate, strong convexity, weights."""
+
+import numpy as np
+import pytest
+from catalogue import N_FEATURES, REGULARIZERS, ids
+from scipy.optimize import minimize_scalar
+
+import fenchel
+from fenchel import InvalidData, regularizers
+from fenchel.regularizers import L1, L2, ElasticNet, StronglyConvex
+
+EVERY = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
+STRONGLY_CONVEX = pytest.mark.parametrize(
+    "regularizer", [x for x in REGULARIZERS if isinstance(x, StronglyConvex)], ids=ids
+)
+
+
+def vectors(n, seed=0, scale=2.0):
+    """Random vectors with some coordinates exactly 0, where the kinks are."""
+    rng = np.random.default_rng(seed)
+    v = scale * rng.normal(size=(n, N_FEATURES))
+    v[rng.uniform(size=v.shape) < 0.2] = 0.0
+    return v
+
+
+def feasible(regularizer, u):
+    """u with its free coordinates at 0, scaled into the conjugate's domain."""
+    u = u.copy()
+    u[regularizer.free(N_FEATURES)] = 0.0
+    return regularizer.dual_scale(u) * u
+
+
+def along(regularizer, j, t):
+    """Omega(t e_j)."""
+    w = np.zeros(N_FEATURES)
+    w[j] = t
+    return regularizer.value(w)
+
+
+def test_the_catalogue_holds_every_regulariser():
+    assert {type(x) for x in REGULARIZERS} == set(regularizers.REGULARIZERS.values())
+
+
+@EVERY
+def test_is_nonnegative_and_zero_at_zero(regularizer):
+    assert regularizer.value(np.zeros(N_FEATURES)) == 0.0
+    assert all(regularizer.value(w) >= 0 for w in vectors(50))
+
+
+def test_values_are_their_formulas():
+    w, c = np.array([1.0, -2.0, 0.0, 3.0]), [0.5, 1.0, 2.0, 0.0]
+    assert L2().value(w) == 7.0
+    assert L1().value(w) == 6.0
+    assert ElasticNet(l1_ratio=0.25).value(w) == 0.25 * 6.0 + 0.75 * 7.0
+    assert L2(weights=c).value(w) == 2.25
+    assert L1(weights=c).value(w) == 2.5
+    assert ElasticNet(l1_ratio=0.25, weights=c).value(w) == 0.25 * 2.5 + 0.75 * 2.25
+
+
+@EVERY
+def test_the_subgradient_supports_from_below(regularizer):
+    for w in vectors(20):
+        g, value = regularizer.subgradient(w), regularizer.value(w)
+        others = vectors(50, seed=1)
+        assert all(regularizer.value(v) >= value + g @ (v - w) - 1e-12 for v in others)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.7, 5.0])
+@EVERY
+def test_prox_is_the_minimiser(regularizer, step):
+    rng = np.random.default_rng(0)
+    for v in vectors(5):
+        p = regularizer.prox(v, step)
+
+        def cost(x, v=v):
+            return regularizer.value(x) + (x - v) @ (x - v) / (2 * step)
+
+        for size in (1e-4, 1e-2, 1.0):
+            others = p + size * rng.normal(size=(60, N_FEATURES))
+            assert all(cost(p) <= cost(x) + 1e-12 for x in others)
+
+
+@EVERY
+def test_prox_leaves_free_coordinates_alone(regularizer):
+    free = regularizer.free(N_FEATURES)
+    for v in vectors(5):
+        assert np.array_equal(regularizer.prox(v, 0.7)[free], v[free])
+
+
+@EVERY
+def test_fenchel_young_inequality(regularizer):
+    for u in vectors(20):
+        u = feasible(regularizer, u)
+        slack = [regularizer.value(w) + regularizer.conjugate(u) - u @ w for w in vectors(50, 1)]
+        assert min(slack) >= -1e-12
+
+
+@EVERY
+def test_fenchel_young_equality_at_the_subgradient(regularizer):
+    for w in vectors(20):
+        w[regularizer.free(N_FEATURES)] = 0.0
+        u = regularizer.subgradient(w)
+        total = regularizer.value(w) + regularizer.conjugate(u)
+        assert total == pytest.approx(u @ w, rel=1e-12, abs=1e-12)
+
+
+@EVERY
+def test_the_conjugate_is_the_supremum(regularizer):
+    for u in vectors(5, scale=4.0):
+        u = feasible(regularizer, u)
+        supremum = 0.0
+        for j in range(N_FEATURES):
+            best = minimize_scalar(
+                lambda t, j=j, u=u: along(regularizer, j, t) - u[j] * t,
+                bounds=(-200.0, 200.0),
+                method="bounded",
+                options={"xatol": 1e-9},
+            )
+            supremum += max(0.0, -best.fun)
+        assert regularizer.conjugate(u) == pytest.approx(supremum, rel=1e-8, abs=1e-6)
+
+
+@STRONGLY_CONVEX
+def test_conjugate_argmax_attains_the_conjugate(regularizer):
+    for u in vectors(20, scale=4.0):
+        u = feasible(regularizer, u)
+        w = regularizer.conjugate_argmax(u)
+        attained = u @ w - regularizer.value(w)
+        assert attained == pytest.approx(regularizer.conjugate(u), rel=1e-12, abs=1e-12)
+
+
+@STRONGLY_CONVEX
+def test_conjugate_argmax_is_zero_in_free_coordinates(regularizer):
+    free = regularizer.free(N_FEATURES)
+    assert np.array_equal(regularizer.conjugate_argmax(np.ones(N_FEATURES))[free], 0.0 * free)
+
+
+@STRONGLY_CONVEX
+def test_conjugate_curvature_is_the_derivative_of_conjugate_argmax(regularizer):
+    h = 1e-6
+    for u in np.random.default_rng(0).uniform(-4, 4, size=(20, N_FEATURES)):
+        curvature = regularizer.conjugate_curvature(u)
+        for j in range(N_FEATURES):
+            e = h * (np.arange(N_FEATURES) == j)
+            change = regularizer.conjugate_argmax(u + e) - regularizer.conjugate_argmax(u - e)
+            assert np.allclose(change / (2 * h), curvature * (e > 0), rtol=1e-7, atol=1e-7)
+
+
+@EVERY
+def test_strong_convexity_holds_and_is_the_largest(regularizer):
+    m, excess = regularizer.strong_convexity, []
+    for x, y in zip(vectors(200), vectors(200, seed=1), strict=True):
+        chord = 0.5 * (regularizer.value(x) + regularizer.value(y))
+        room = chord - regularizer.value(0.5 * (x + y)) - m / 8 * (x - y) @ (x - y)
+        assert room >= -1e-12
+    for j in range(N_FEATURES):  # a pair on one side of 0, where only the quadratic part bends
+        chord = 0.5 * (along(regularizer, j, 1.0) + along(regularizer, j, 3.0))
+        excess.append(chord - along(regularizer, j, 2.0) - m / 8 * 4.0)
+    assert min(excess) == pytest.approx(0.0, abs=1e-12)
+
+
+@EVERY
+def test_dual_scale_is_the_largest_that_keeps_the_conjugate_finite(regularizer):
+    for u in vectors(20, scale=4.0):
+        scale = regularizer.dual_scale(u)
+        assert 0 <= scale <= 1
+        assert np.isfinite(regularizer.conjugate(scale * u))
+        assert scale == 1 or regularizer.conjugate((scale + 1e-9) * u) == np.inf
+
+
+def test_dual_scale_of_l1_divides_by_the_worst_coordinate():
+    assert L1().dual_scale(np.array([0.5, -1.0, 0.2, 0.0])) == 1.0
+    assert L1().dual_scale(np.array([0.5, -4.0, 2.0, 0.0])) == pytest.approx(0.25, rel=1e-11)
+    uneven = L1(weights=[1.0, 8.0, 1.0, 1.0])
+    assert uneven.dual_scale(np.array([0.5, -4.0, 2.0, 0.0])) == pytest.approx(0.5, rel=1e-11)
+
+
+@pytest.mark.parametrize("kind", [L2, L1, ElasticNet])
+def test_the_conjugate_is_infinite_off_a_free_coordinates_zero(kind):
+    regularizer = kind(weights=[1.0, 0.0])
+    assert regularizer.conjugate(np.array([0.5, 0.0])) < np.inf
+    assert regularizer.conjugate(np.array([0.5, 1e-300])) == np.inf
+
+
+@pytest.mark.parametrize("kind", [L2, L1, ElasticNet])
+def test_weights_of_one_change_nothing(kind):
+    plain, ones = kind(), kind(weights=np.ones(N_FEATURES))
+    for v in vectors(5):
+        assert plain.value(v) == pytest.approx(ones.value(v), rel=1e-15)
+        assert plain.conjugate(v) == pytest.approx(ones.conjugate(v), rel=1e-15)
+        assert np.array_equal(plain.prox(v, 0.7), ones.prox(v, 0.7))
+        assert np.array_equal(plain.subgradient(v), ones.subgradient(v))
+    assert plain.strong_convexity == ones.strong_convexity
+
+
+@EVERY
+def test_weights_multiply_each_coordinate(regularizer):
+    plain = type(regularizer)(**{**regularizer.settings(), "weights": None})
+    c = np.broadcast_to(regularizer.c, N_FEATURES)
+    for w in vectors(5):
+        parts = [c[j] * along(plain, j, w[j]) for j in range(N_FEATURES)]
+        assert regularizer.value(w) == pytest.approx(sum(parts), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", [L2, L1, ElasticNet])
+@pytest.mark.parametrize(
+    "weights", [[1.0, -1.0], [1.0, np.nan], [np.inf, 1.0], [[1.0, 1.0]], 1.0], ids=str
+)
+def test_bad_weights_are_refused(kind, weights):
+    with pytest.raises(InvalidData, match="weights"):
+        kind(weights=weights)
+
+
+@pytest.mark.parametrize("kind", [L2, L1, ElasticNet])
+def test_weights_of_the_wrong_length_are_refused(kind):
+    with pytest.raises(InvalidData, match="3 weights but X has 4 columns"):
+        fenchel.problem(np.eye(4), [1, -1, 1, -1], regularizer=kind(weights=np.ones(3)))
+
+
+def test_weights_are_copied_and_cannot_be_changed():
+    mine = np.ones(3)
+    regularizer = L2(weights=mine)
+    mine[0] = 7.0
+    assert np.array_equal(regularizer.weights, np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        regularizer.weights[0] = 7.0
+
+
+@pytest.mark.parametrize(("l1_ratio", "use"), [(0.0, "l2"), (1.0, "l1")])
+def test_an_l1_ratio_at_an_end_is_refused_with_what_to_use(l1_ratio, use):
+    with pytest.raises(InvalidData, match=f"l1_ratio.*{use}"):
+        ElasticNet(l1_ratio=l1_ratio)
+
+
+@pytest.mark.parametrize("l1_ratio", [-0.5, 1.5, np.nan, np.inf])
+def test_an_l1_ratio_out_of_range_is_refused(l1_ratio):
+    with pytest.raises(InvalidData, match="l1_ratio"):
+        ElasticNet(l1_ratio=l1_ratio)
