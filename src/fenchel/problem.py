@@ -51,8 +51,8 @@ class Point(Protocol):
         """The evidence for the cut (a, b), in the least memory."""
 
     @property
-    def duals(self) -> Witness:
-        """The same evidence as one dual variable for each row; needs `risk.has_duals`."""
+    def alpha(self) -> Array:
+        """One dual variable for each row; its evidence where the risk `has_duals`."""
 
     def towards(self, p: Array) -> Ray:
         """The ray w + eta p: one pass, X p."""
@@ -92,6 +92,12 @@ class Risk(Protocol):
 
     def at(self, w: Array, near: Point | None = None) -> Point:
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
+
+    def scores(self, v: Array) -> Array:
+        """X v, one number for each row: a pass."""
+
+    def adjoint(self, alpha: Array) -> Array:
+        """X'alpha: a pass."""
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence in bounded memory, for a pass per tangency, where that is possible."""

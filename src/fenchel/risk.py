@@ -13,11 +13,11 @@ from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
 from fenchel.losses.twins import slopes, sums, twin
 from fenchel.problem import Point
-from fenchel.witness import Bracket, Tangency, Witness, mixture
+from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 
-_FEW_ROWS = 1000
+_TIE = 1e-11  # a score this close to a kink may be on either side of it
 _RESOLUTION = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
 
 
@@ -89,6 +89,17 @@ class LinearRisk:
     def steepest(self) -> float:
         """The largest slope of the loss on any row, inf where there is none."""
         return float(max(self.engine.map(_steepest, self.loss)))
+
+    def scores(self, v: Array) -> Array:
+        """X v: a pass."""
+        self.passes += 1
+        return self.engine.gather(self.engine.map(_scores, v))
+
+    def adjoint(self, alpha: Array) -> Array:
+        """X'alpha: a pass."""
+        self.passes += 1
+        total: Array = self.engine.total(self.engine.map(_adjoint, self.engine.scatter(alpha)))
+        return total
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence as one dual variable a row; only where the loss has a conjugate."""
@@ -171,19 +182,26 @@ class LinearPoint:
 
     @property
     def witness(self) -> Witness:
-        """The rows' dual variables or the place of tangency, whichever is smaller.
+        """The rows' dual variables or the place of tangency, whichever is smaller."""
+        if self.risk.has_duals and self.risk.n_rows < self.risk.n_parameters:
+            return Witness(alpha=self.alpha)
+        return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
-        Few rows always give their dual variables: on small problems the minimum is found exactly,
-        and `verify` could not tell from a score on a kink, up to round-off, which side it is on.
-        """
-        if self.risk.has_duals and self.risk.n_rows < max(self.risk.n_parameters, _FEW_ROWS):
-            return self.duals
-        return Witness([Tangency(self.w, self.offset.bracket)], [1.0])
+    def _ties(self) -> Ties | None:
+        if self.risk.differentiable or self.risk.has_intercept:
+            return None
+        engine = self.risk.engine
+        found, first = engine.map(_ties, self.risk.loss, self.z), 0
+        rows = []
+        for shard, (tied, _) in zip(engine.shards, found, strict=True):
+            rows.append(first + tied)
+            first += shard.rows.n_rows
+        return Ties(np.concatenate(rows), np.concatenate([slopes for _, slopes in found]))
 
     @property
-    def duals(self) -> Witness:
+    def alpha(self) -> Array:
         """alpha_i = s_i/S l'(z_i + b, y_i)."""
-        return Witness(alpha=self.risk.engine.gather(self.slopes) / self.risk.weight)
+        return self.risk.engine.gather(self.slopes) / self.risk.weight
 
     def towards(self, p: Array) -> LinearRay:
         """The ray w + eta p: one pass, X p."""
@@ -259,6 +277,15 @@ def _slopes(shard: Shard, loss: ScalarLoss, z: Array, bracket: Bracket) -> Array
         return a
     above = slopes(loss, z, shard.y, shard.s, bracket.above)[1]
     return bracket.weight_below * a + bracket.weight_above * above
+
+
+def _ties(shard: Shard, loss: ScalarLoss, z: Array) -> tuple[npt.NDArray[np.intp], Array]:
+    """The rows at a kink, and their slopes."""
+    tied = np.zeros(len(z), dtype=bool)
+    for kink in loss.kinks(shard.y):
+        tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
+    rows = np.flatnonzero(tied)
+    return rows, slopes(loss, z[rows], shard.y[rows], None)[1]
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

@@ -22,12 +22,13 @@ from fenchel.losses import Conjugable, ScalarLoss
 from fenchel.problem import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
-from fenchel.witness import Bracket, Tangency, Witness
+from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
 
 _AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
 _ROUND_OFF = 1e-13  # of a mean loss, relative to the scores and labels it is computed from
+_KINK = 1e-10  # how far from a kink a witness may choose the slope of a row
 _ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
 
 
@@ -103,6 +104,17 @@ class _Data:
         """The mean magnitude of scores and labels."""
         return float(np.sum(self.share * (np.abs(self.scores(w)) + abs(b) + np.abs(self.y))))
 
+    def _slope(self, z: Array, ties: Ties | None) -> Array:
+        """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
+        slope = np.array(self.loss.slope(z, self.y), dtype=np.float64)
+        if ties is not None and len(ties.rows):
+            at, y, off = z[ties.rows], self.y[ties.rows], _KINK * (1 + np.abs(z[ties.rows]))
+            below, above = self.loss.slope(at - off, y), self.loss.slope(at + off, y)
+            if not np.all((below <= ties.slopes) & (ties.slopes <= above)):
+                raise InvalidCertificate("the witness claims a slope that its loss does not have")
+            slope[ties.rows] = ties.slopes
+        return slope
+
     def tangent(self, touch: Tangency) -> tuple[Array, float]:
         """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
         z = self.scores(np.asarray(touch.w, dtype=np.float64))
@@ -111,7 +123,7 @@ class _Data:
         for offset, weight in zip((below, above), weights, strict=True):
             counted = self.share > 0  # a row of weight 0 is not there, even at inf
             value = np.where(counted, self.loss.value(z + offset, self.y), 0.0)
-            slope = np.where(counted, self.loss.slope(z + offset, self.y), 0.0)
+            slope = np.where(counted, self._slope(z + offset, touch.ties), 0.0)
             part = weight * self.share * slope
             rest = weight * self.share * value - part * (z + offset)
             alpha += part

@@ -25,11 +25,22 @@ class Bracket(NamedTuple):
     weight_above: float = 0.0
 
 
+class Ties(NamedTuple):
+    """Rows whose score lies on a kink of the loss up to round-off, and the slopes chosen there.
+
+    Whoever recomputes such a score may find it on the other side.
+    """
+
+    rows: npt.NDArray[np.intp]
+    slopes: Array
+
+
 class Tangency(NamedTuple):
     """Where a cut touches the risk: at w, with the intercept in a bracket."""
 
     w: Array
     bracket: Bracket = Bracket()
+    ties: Ties | None = None  # with an intercept there are none: its bracket keeps off the kinks
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _IDLE = 50  # solves without weight after which a cut is dropped
 _ROUND_OFF = 1e-12  # a sum of slopes below this fraction of its terms is zero
 
 Indices = npt.NDArray[np.intp]
+Evidence = Callable[[], Witness]  # makes a witness, if it is asked for
 
 
 class InnerFailure(ArithmeticError):
@@ -40,7 +41,7 @@ class Minimum(NamedTuple):
 
     w: Array
     lower_bound: float
-    witness: Callable[[], Witness]
+    witness: Evidence
 
 
 class CuttingPlanes(ABC):
@@ -51,12 +52,17 @@ class CuttingPlanes(ABC):
         self.max_cuts = max_cuts
         self.free = problem.regularizer.free(problem.risk.n_parameters)
         self.b, self.alpha = np.empty(0), np.empty(0)
-        self._storage = np.empty((8, problem.risk.n_parameters))
+        self._storage = np.empty((8, self.width))
         self._evidence: list[Witness] = []
         self._sizes = np.empty(0)  # of the terms behind each subgradient
         self._idle = np.empty(0, dtype=np.int64)
         if problem.risk.nonnegative:
-            self._append(np.zeros(problem.risk.n_parameters), 0.0, Witness())
+            self._append(np.zeros(self.width), 0.0, Witness())
+
+    @property
+    def width(self) -> int:
+        """How many numbers a cut has."""
+        return self.problem.risk.n_parameters
 
     @property
     def A(self) -> Array:
@@ -76,16 +82,25 @@ class CuttingPlanes(ABC):
         if len(self.b) > self.max_cuts:
             self.aggregate()
         self.maximize()
-        a = self.alpha @ self.A
+        a = self.combined()
         w = self.minimizer(a)
         lower_bound, scale = self._bound(a)
-        used = np.flatnonzero(self.alpha)
-        evidence, weights = [self._evidence[i] for i in used], scale * self.alpha[used]
+        evidence = self.evidence(scale)
         self._idle = np.where(self.alpha > 0, 0, self._idle + 1)
         idle = np.flatnonzero(self._idle > _IDLE)
         if len(idle) > len(self.b) // 4:  # many at once: the others have to be moved
             self.drop(idle)
-        return Minimum(w, lower_bound, lambda: mixture(evidence, weights.tolist()))
+        return Minimum(w, lower_bound, evidence)
+
+    def combined(self) -> Array:
+        """A'alpha."""
+        return self.alpha @ self.A
+
+    def evidence(self, scale: float) -> Evidence:
+        """The witness of scale * alpha."""
+        used = np.flatnonzero(self.alpha)
+        parts, weights = [self._evidence[i] for i in used], scale * self.alpha[used]
+        return lambda: mixture(parts, weights.tolist())
 
     @abstractmethod
     def maximize(self) -> None:
@@ -142,7 +157,7 @@ class CuttingPlanes(ABC):
         self.dropped(cuts)
 
     def aggregate(self) -> None:
-        """Drops the cuts without weight, the newest apart; if most have some, merges the lighter."""
+        """Drops the cuts without weight, the newest apart; merges the lighter if most have some."""
         self.drop(np.flatnonzero(self.alpha[:-1] == 0))
         if len(self.b) <= self.max_cuts // 2:
             return

@@ -22,6 +22,7 @@ from fenchel.naming import positive, whole
 from fenchel.problem import Array, Problem
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
+from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import Needs, Solver, Step
@@ -81,6 +82,11 @@ class BMRM(Solver):
 
 
 def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
-    """The model that suits the regulariser."""
-    kind = LinearPlanes if isinstance(problem.regularizer, L1) else QuadraticPlanes
-    return kind(problem, max_cuts)
+    """The model that suits the regulariser and the shape of the data."""
+    risk, regularizer = problem.risk, problem.regularizer
+    if isinstance(regularizer, L1):
+        return LinearPlanes(problem, max_cuts)
+    wide = risk.has_duals and risk.n_rows < risk.n_parameters
+    if wide and isinstance(regularizer, L2) and regularizer.strong_convexity > 0:
+        return DualPlanes(problem, max_cuts)
+    return QuadraticPlanes(problem, max_cuts)

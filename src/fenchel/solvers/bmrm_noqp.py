@@ -46,7 +46,7 @@ class BMRMWithoutQP(Solver):
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
             if risk.has_duals:
-                evidence = mixture([evidence, point.duals], [1 - eta, eta])
+                evidence = mixture([evidence, Witness(alpha=point.alpha)], [1 - eta, eta])
             witness = functools.partial(_same, evidence) if risk.has_duals else None
             point = risk.at(-u / (strength * c), near=point)
             yield Step(

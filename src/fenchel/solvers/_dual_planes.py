@@ -1,0 +1,49 @@
+"""Cutting planes under L2 where there are fewer rows than columns: cuts as dual variables.
+
+A cut's subgradient is a_i = X'd_i with d_i the rows' dual variables. Keeping the n numbers d_i in
+place of the columns' a_i, the model needs two more passes an iteration, X (C^-1 a) for the Gram
+matrix's new row D X C^-1 a / lambda and X'(D'alpha) for A'alpha, and takes n/d of the memory: on
+20news 60 cuts take 5 MB instead of 62, beside data of 21 MB. D'alpha is the certificate's witness.
+"""
+
+from __future__ import annotations
+
+from fenchel.problem import Array, Point, Problem
+from fenchel.solvers._cutting_planes import Evidence
+from fenchel.solvers._quadratic_planes import QuadraticPlanes
+from fenchel.witness import Witness
+
+
+class DualPlanes(QuadraticPlanes):
+    """The model's dual by quadratic programmes, the cuts D in the space of the rows."""
+
+    def __init__(self, problem: Problem, max_cuts: int):
+        self._subgradient: Array | None = None  # of the cut that is being added, if it is known
+        super().__init__(problem, max_cuts)
+
+    @property
+    def width(self) -> int:
+        """A dual variable for each row."""
+        return self.problem.risk.n_rows
+
+    def add(self, point: Point) -> None:
+        """The cut at a point, by its dual variables."""
+        self._subgradient = point.subgradient
+        self._append(point.alpha, point.constant, Witness(), size=point.size)
+        self._subgradient = None
+
+    def appended(self, d: Array, b: float) -> None:
+        """Extends the Gram matrix: a pass, two for a cut that is a mean of others."""
+        a = self.problem.risk.adjoint(d) if self._subgradient is None else self._subgradient
+        row = self.A @ self.problem.risk.scores(self._curvature(a) * a)
+        self.qp.append(row[:-1], row[-1], b)
+
+    def combined(self) -> Array:
+        """X'(D'alpha): a pass."""
+        self._mixed = self.alpha @ self.A
+        return self.problem.risk.adjoint(self._mixed)
+
+    def evidence(self, scale: float) -> Evidence:
+        """D'alpha itself."""
+        mixed = scale * self._mixed
+        return lambda: Witness(alpha=mixed)
