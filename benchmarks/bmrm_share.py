@@ -35,9 +35,7 @@ class Timed:
 def main() -> None:
     X, y = a9a()
     print("a9a, strength 1e-4, gap 1e-4; medians of", REPEATS)
-    print(
-        f"{'loss':14} {'engine':8} {'iterations':>10} {'s':>7} {'ms/pass':>8} {'outside':>8}"
-    )
+    print(f"{'loss':14} {'engine':8} {'iterations':>10} {'s':>7} {'ms/pass':>8} {'outside':>8}")
     for loss in ("hinge", "logistic", "squared_hinge"):
         for engine in ("serial", "threads"):
             problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine=engine)

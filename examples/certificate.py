@@ -1,6 +1,6 @@
 """Draws docs/certificate.svg: both bounds of the minimum closing in on it.
 
-    FENCHEL_DATA=... python examples/certificate.py
+FENCHEL_DATA=... python examples/certificate.py
 """
 
 from __future__ import annotations

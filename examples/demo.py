@@ -45,7 +45,7 @@ def compare(
     X, X_test, y, y_test = data
     problem = fenchel.problem(X, y, strength=STRENGTH, intercept=True, **settings)
     result = fenchel.minimize(problem, gap=1e-6)
-    certificate = fenchel.verify(result, problem)
+    proof = fenchel.verify(result, problem)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -55,8 +55,8 @@ def compare(
     ours, theirs = X_test @ result.w + result.intercept, X_test @ np.ravel(peer.coef_)
     theirs = theirs + np.ravel(peer.intercept_)[0]
     print(
-        f"{loss:24} {result.solver:6} {certificate.lower_bound:13.9f} {certificate.upper_bound:13.9f}"
-        f" {certificate.gap:8.1e} {1e3 * result.seconds:6.1f} {score(y_test, ours):9.4f}"
+        f"{loss:27} {result.solver:5} {proof.lower_bound:12.7f} {proof.upper_bound:12.7f}"
+        f" {proof.gap:8.1e} {1e3 * result.seconds:6.1f} {score(y_test, ours):9.4f}"
         f" | {type(peer).__name__:18} {1e3 * seconds:6.1f} {score(y_test, theirs):9.4f}"
     )
     return result
@@ -68,12 +68,15 @@ def main() -> None:
     C = 1 / (STRENGTH * n)
     print("Every fit with an unregularised intercept; both bounds recomputed by fenchel.verify.\n")
     print(
-        f"{'problem':24} {'solver':6} {'lower bound':>13} {'objective':>13} {'gap':>8} {'ms':>6}"
+        f"{'problem':27} {'by':5} {'lower bound':>12} {'objective':>12} {'gap':>8} {'ms':>6}"
         f" {'test':>9} | {'scikit-learn':18} {'ms':>6} {'test':>9}"
     )
     print("breast cancer, test accuracy")
     hinge = compare(
-        cancer, LinearSVC(loss="hinge", C=C, max_iter=100_000, random_state=0), accuracy, loss="hinge"
+        cancer,
+        LinearSVC(loss="hinge", C=C, max_iter=100_000, random_state=0),
+        accuracy,
+        loss="hinge",
     )
     compare(cancer, LogisticRegression(C=C, tol=1e-8, max_iter=10_000), accuracy, loss="logistic")
     sparse = LogisticRegression(

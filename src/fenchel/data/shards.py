@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 
-# A shard of fewer numbers costs more to hand to a thread than to compute.
-NUMBERS_PER_SHARD = 1 << 18
+# Larger shards gain nothing more; data of fewer numbers than a quarter of one stay whole.
+NUMBERS_PER_SHARD = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,13 @@ def cut(rows: SparseRows | DenseRows, y: Array, s: Array | None) -> tuple[Shard,
     """The rows in shards of about equal work; views, never copies.
 
     The number of shards depends on the data only, so that sums over shards have the same bits
-    whatever runs them. A shard's gradient has n_columns entries: with at least four numbers of X
-    for each, all shards' gradients together stay below a sixth of the data.
+    whatever runs them; it is even, to be shared by two. A shard's gradient has n_columns entries:
+    with at least sixteen numbers of X for each, adding them up costs little beside the products.
     """
     ends = _ends(rows)
-    size = max(NUMBERS_PER_SHARD, 4 * rows.n_columns)
-    n_shards = max(1, min(rows.n_rows, int(ends[-1] - ends[0]) // size))
+    size, total = max(NUMBERS_PER_SHARD, 16 * rows.n_columns), int(ends[-1] - ends[0])
+    pairs = round(total / size / 2)
+    n_shards = 1 if total < NUMBERS_PER_SHARD // 4 else min(rows.n_rows, 2 * max(1, pairs))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(1, n_shards) / n_shards
     inner = np.searchsorted(ends, targets)
     edges = np.unique(np.concatenate([[0], inner, [rows.n_rows]]))

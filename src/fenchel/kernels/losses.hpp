@@ -23,6 +23,7 @@ struct Perceptron {
         const double u = y * z;
         return {u < 0 ? -u : 0.0, u < 0 ? -y : 0.0};
     }
+    FENCHEL_INLINE double to_kink(double z, double) const { return z; }
 };
 
 struct SquaredPerceptron {
@@ -37,6 +38,7 @@ struct Hinge {
         const double gap = 1 - y * z;
         return {gap > 0 ? gap : 0.0, gap > 0 ? -y : 0.0};
     }
+    FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
 };
 
 struct SquaredHinge {
@@ -78,6 +80,7 @@ struct Novelty {
         const double gap = rho - z;
         return {gap > 0 ? gap : 0.0, gap > 0 ? -1.0 : 0.0};
     }
+    FENCHEL_INLINE double to_kink(double z, double) const { return z - rho; }
 };
 
 struct SquaredError {
@@ -92,6 +95,7 @@ struct AbsoluteError {
         const double r = z - y, sign = r > 0 ? 1.0 : 0.0;
         return {r > 0 ? r : -r, sign - (r < 0 ? 1.0 : 0.0)};
     }
+    FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
 };
 
 struct Quantile {
@@ -100,6 +104,7 @@ struct Quantile {
         const double r = z - y, slope = r > 0 ? 1 - q : -q;
         return {slope * r, slope};
     }
+    FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
 };
 
 struct EpsilonInsensitive {
@@ -109,6 +114,7 @@ struct EpsilonInsensitive {
         const double sign = r > 0 ? 1.0 : -1.0;
         return {excess > 0 ? excess : 0.0, excess > 0 ? sign : 0.0};
     }
+    FENCHEL_INLINE double to_kink(double z, double y) const { return std::abs(z - y) - epsilon; }
 };
 
 struct SquaredEpsilonInsensitive {
@@ -247,6 +253,19 @@ FENCHEL_AVX2 Bend sums_avx2(const Loss loss, const Rows rows, const double b, co
 }
 
 }  // namespace detail
+
+/// The number of rows whose score is within tolerance (1 + |z|) of a kink of the loss.
+template <class Loss>
+std::size_t near_kinks(const Loss& loss, const Rows& rows, double tolerance, std::size_t n) {
+    std::size_t count = 0;
+    if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
+        const double* __restrict z = rows.z, * __restrict y = rows.y;
+#pragma omp simd reduction(+ : count)
+        for (std::size_t i = 0; i < n; ++i)
+            count += std::abs(loss.to_kink(z[i], y[i])) <= tolerance * (1 + std::abs(z[i]));
+    }
+    return count;
+}
 
 /// a_i = s_i l'(z_i + b, y_i) for rows first..last-1; returns their sum of s_i l(z_i + b, y_i).
 template <class Loss>

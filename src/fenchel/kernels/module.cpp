@@ -136,6 +136,16 @@ std::pair<double, double> sums(const Loss& loss, const Vector<double>& z, const 
     return {sum.value, sum.slope};
 }
 
+std::size_t near_kinks(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
+                       double tolerance) {
+    require(y.size() == z.size(), "y", y.size(), z.size());
+    const fenchel::Rows rows{z.data(), y.data(), nullptr};
+    nb::gil_scoped_release unlocked;
+    return fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::near_kinks(l, rows, tolerance, z.size());
+    });
+}
+
 template <class Value, class Column>
 void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
@@ -292,5 +302,6 @@ NB_MODULE(_kernels, m) {
     bind_simplex_qp(m);
     m.def("slopes", &slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a,
           "a"_a.noconvert());
+    m.def("near_kinks", &near_kinks, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "tolerance"_a);
     m.def("sums", &sums, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a);
 }
