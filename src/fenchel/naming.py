@@ -14,6 +14,16 @@ from fenchel.errors import Incompatible, InvalidData
 T = TypeVar("T")
 
 
+def instance(given: T, options: dict[str, Any]) -> T:
+    """The instance itself, beside which no options make sense."""
+    if options:
+        raise Incompatible(
+            f"the options {sorted(options)} were given beside an instance, {given!r}; "
+            "set them on the instance"
+        )
+    return given
+
+
 def construct(
     kind: str, name: object, registry: Mapping[str, type[T]], options: dict[str, Any]
 ) -> T:

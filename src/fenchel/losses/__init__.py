@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.errors import Incompatible
 from fenchel.losses.base import Conjugable, Labels, ScalarLoss
 from fenchel.losses.scalar import (
     AbsoluteError,
@@ -23,7 +22,7 @@ from fenchel.losses.scalar import (
     SquaredHinge,
     SquaredPerceptron,
 )
-from fenchel.naming import construct
+from fenchel.naming import construct, instance
 
 __all__ = [
     "LOSSES",
@@ -70,10 +69,5 @@ LOSSES: dict[str, type[ScalarLoss]] = {
 def named(loss: str | ScalarLoss, options: dict[str, Any]) -> ScalarLoss:
     """The loss of that name with its options, or the instance itself."""
     if isinstance(loss, ScalarLoss):
-        if options:
-            raise Incompatible(
-                f"the options {sorted(options)} were given beside an instance, {loss!r}; "
-                "set them on the instance"
-            )
-        return loss
+        return instance(loss, options)
     return construct("loss", loss, LOSSES, options)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.errors import Incompatible
-from fenchel.naming import construct
+from fenchel.naming import construct, instance
 from fenchel.regularizers.base import Regularizer, StronglyConvex
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.l1 import L1
@@ -19,10 +18,5 @@ REGULARIZERS: dict[str, type[Regularizer]] = {"l2": L2, "l1": L1, "elastic_net":
 def named(regularizer: str | Regularizer, options: dict[str, Any]) -> Regularizer:
     """The regulariser of that name with its options, or the instance itself."""
     if isinstance(regularizer, Regularizer):
-        if options:
-            raise Incompatible(
-                f"the options {sorted(options)} were given beside an instance, {regularizer!r}; "
-                "set them on the instance"
-            )
-        return regularizer
+        return instance(regularizer, options)
     return construct("regularizer", regularizer, REGULARIZERS, options)
