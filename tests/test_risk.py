@@ -247,7 +247,7 @@ def test_the_number_of_shards_changes_nothing_but_round_off(loss, intercept, wei
     whole = problem_for(loss, intercept=intercept, weighted=weighted, n=200).risk
     several_shards(monkeypatch)
     parts = problem_for(loss, intercept=intercept, weighted=weighted, n=200).risk
-    assert (whole.engine.n_shards, parts.engine.n_shards) == (1, 20)
+    assert whole.engine.n_shards == 1 and parts.engine.n_shards > 4
     for w in places(3):
         assert whole.at(w).value == pytest.approx(parts.at(w).value, rel=1e-12)
         close = {"rtol": 1e-9, "atol": 1e-11}
