@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc')
 KERNEL_TESTS := tests/test_kernels.py tests/test_simplex_qp.py tests/test_losses.py tests/test_bad_input.py
 
-.PHONY: setup demo test check lint types sanitize format clean
+.PHONY: setup demo test check benchmark lint types sanitize format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -37,7 +37,8 @@ $(VENV)/.benchmark: $(VENV)/.test
 	touch $@
 
 benchmark: $(VENV)/.benchmark
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
+	    $(BIN)/python $$script || exit 1; done
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
@@ -47,13 +48,15 @@ lint: $(VENV)/.lint
 types: $(VENV)/.fenchel $(VENV)/.lint
 	$(BIN)/mypy
 
-# The kernels built with ASan and UBSan, over their tests. Leaks are Python's own business.
+# The kernels built with ASan and UBSan, over their tests. Leaks are Python's own business;
+# libstdc++ must be there before ASan looks for the functions that throw.
 sanitize: $(VENV)/.test
 	rm -rf build/sanitized
 	$(BIN)/python -m pip install --quiet --no-deps --target build/sanitized \
 	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
-	PYTHONPATH=build/sanitized LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 FENCHEL_SANITIZED=1 \
+	PYTHONPATH=build/sanitized LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
+	    $$($(CXX) -print-file-name=libstdc++.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider $(KERNEL_TESTS)
 
 format: $(VENV)/.lint

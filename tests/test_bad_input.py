@@ -566,3 +566,19 @@ def test_the_start_is_left_as_it_was():
     w0 = np.ones(3)
     fenchel.minimize(fenchel.problem(X, Y), w0=w0)
     assert (w0 == 1).all()
+
+
+def test_weights_beyond_the_range_of_products_are_refused():
+    refused("sample_weight", "rescale", sample_weight=np.full(8, 5e-324))
+
+
+def test_fields_of_packed_records_are_fitted():
+    records = np.zeros(8, dtype=[("tag", "i4"), ("x", "f8", 3)])
+    records["x"] = X
+    assert minimum(X=records["x"]).objective == pytest.approx(minimum().objective, rel=1e-7)
+
+
+def test_a_result_of_another_problem_is_not_verified():
+    one, other = fenchel.problem(X, Y), fenchel.problem(X[:, :2], Y)
+    with pytest.raises(fenchel.FenchelError):
+        fenchel.verify(fenchel.minimize(one), other)

@@ -578,3 +578,52 @@ def test_verification_reads_float32_data_in_float64():
     X, y = data_for(losses.Logistic())
     problem = fenchel.problem(X.astype(np.float32), y, loss="logistic", strength=0.1)
     assert fenchel.verify(fenchel.minimize(problem, gap=1e-10), problem).gap <= 1e-9
+
+
+class Careless(fenchel.losses.ScalarLoss):
+    """A loss that forgets that it is one of many."""
+
+    def value(self, z, y):
+        return np.mean((z - y) ** 2)
+
+    def slope(self, z, y):
+        return 2 * (z - y)
+
+
+def test_a_users_loss_of_the_wrong_shape_is_refused():
+    problem = fenchel.problem(np.eye(3), np.ones(3), loss=Careless())
+    with pytest.raises(fenchel.InvalidData, match="for each score"):
+        fenchel.minimize(problem, "bmrm")
+
+
+class Overflowing(fenchel.losses.ScalarLoss):
+    """l(z) = exp(1000 z) - 1000 z - 1, which overflows within sight of its minimum."""
+
+    differentiable = True
+
+    def value(self, z, y):
+        return np.exp(1000 * z) - 1000 * z - 1
+
+    def slope(self, z, y):
+        return 1000 * (np.exp(1000 * z) - 1)
+
+
+def test_overflow_in_a_users_loss_is_quiet_in_every_thread(monkeypatch):
+    monkeypatch.setattr("fenchel.data.shards.NUMBERS_PER_SHARD", 8)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    problem = fenchel.problem(
+        X, np.zeros(40), loss=Overflowing(), engine=fenchel.engines.Threads(4)
+    )
+    assert problem.risk.engine.n_shards > 1
+    fenchel.minimize(problem, "lbfgs", w0=np.ones(3), max_iterations=20)
+
+
+def test_a_run_without_any_bound_does_not_count_as_stalled():
+    """Nothing is known of min J at strength 0, but J keeps falling."""
+    X = np.random.default_rng(0).normal(size=(200, 40)) * np.logspace(0, 4, 40)
+    y = X @ np.ones(40) * 1e-3
+    loss = type("Shy", (fenchel.losses.Huber,), {"nonnegative": False})()
+    problem = fenchel.problem(X, y, loss=loss, strength=0.0)
+    result = fenchel.minimize(problem, "lbfgs", max_iterations=120)
+    values = [record.objective for record in result.history]
+    assert len(values) < 52 or values[-52] > values[-1]

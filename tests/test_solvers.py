@@ -477,3 +477,15 @@ def test_bmrm_refuses_options_that_make_no_sense(options):
 def test_lbfgs_refuses_an_empty_memory():
     with pytest.raises(fenchel.InvalidData, match="memory"):
         fenchel.solver("lbfgs", memory=0)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bmrm", "bmrm-noqp"])
+@pytest.mark.parametrize("loss", [losses.SquaredHinge(), losses.Logistic()], ids=ids)
+def test_a_far_away_start_leaves_no_round_off_in_the_bounds(loss, solver):
+    """Scores of 1e12 on the way lose digits that the certificate must not claim."""
+    problem = problem_for(loss, strength=1e-2)
+    truth = fenchel.minimize(problem, gap=1e-9)
+    w0 = 1e12 * np.linspace(-1, 1, problem.risk.n_parameters)
+    result = fenchel.minimize(problem, solver, w0=w0, max_iterations=500)
+    fenchel.verify(result, problem)
+    assert result.converged and result.lower_bound <= truth.objective

@@ -119,7 +119,9 @@ class _Run:
         if len(self.history) <= _PATIENCE:
             return False
         then, now = self.history[-1 - _PATIENCE], self.history[-1]
-        moved = (then.objective - now.objective) + (now.lower_bound - then.lower_bound)
+        moved = then.objective - now.objective
+        if now.lower_bound > then.lower_bound:
+            moved += now.lower_bound - then.lower_bound
         return not moved > ROUND_OFF * abs(now.objective)
 
     def result(self, status: Status, solver: str, reason: str) -> Result:

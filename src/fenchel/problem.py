@@ -39,8 +39,8 @@ class Point(Protocol):
         """The b for which R(v) >= <a, v> + b for all v, with equality at w up to round-off."""
 
     @property
-    def size(self) -> float:
-        """The magnitude of the terms whose sum is the subgradient: what its round-off goes with."""
+    def sizes(self) -> tuple[float, float]:
+        """The magnitudes behind subgradient and constant, with which their round-off goes."""
 
     @property
     def intercept(self) -> float:
@@ -117,7 +117,7 @@ class Problem:
 
     def tangent_bound(self, point: Point) -> float:
         """The bound that the tangent of the risk at a point proves (003 lemma 5 for L2)."""
-        return self.bound(point.subgradient, point.constant, (point.size, abs(point.constant)))
+        return self.bound(point.subgradient, point.constant, point.sizes)
 
     def bound(self, a: Array, b: float, sizes: tuple[float, float]) -> float:
         """What a cut (a, b) proves: min over w of strength * Omega(w) + <a, w> + b <= min J.

@@ -24,7 +24,7 @@ class Status(enum.Enum):
     TIME_LIMIT = "the time limit was reached; raise `max_seconds` or loosen `gap`"
     INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
     STALLED = "neither bound moves any more: `gap` is below what round-off or this solver can reach"
-    NONFINITE = "the objective became nan or inf; rescale X or y, or raise `strength`"
+    NONFINITE = "the objective is nan or inf; rescale X or y, or raise `strength`"
     UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `strength`"
 
 

@@ -10,15 +10,18 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
+from fenchel.errors import InvalidData
 from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
 from fenchel.losses.twins import slopes, sums, twin
-from fenchel.problem import Point
+from fenchel.problem import ROUND_OFF, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 
 _TIE = 1e-11  # a score this close to a kink may be on either side of it
+_EPSILON = float(np.finfo(np.float64).eps)
+_DRIFT = 1e-13  # of scores, relative to them, before they are computed anew
 _RESOLUTION = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
 
 
@@ -64,7 +67,9 @@ class LinearRisk:
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: two passes, X w and X' a; the intercept is sought from that of `near`."""
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = np.array(w, dtype=np.float64)  # a copy: the point's own
+        if w.shape != (self.n_parameters,):
+            raise InvalidData(f"w must have length {self.n_parameters}; got shape {w.shape}")
         if self.has_intercept:
             self.passes += 1
             guess = 0.0 if near is None else near.intercept
@@ -85,6 +90,11 @@ class LinearRisk:
         self.passes += 1
         total: Array = self.engine.total(self.engine.map(_squares))
         return total / self.weight
+
+    @functools.cached_property
+    def length(self) -> float:
+        """The root of the rows' mean squared length."""
+        return float(np.sqrt(np.sum(self.squares)))
 
     @functools.cached_property
     def steepest(self) -> float:
@@ -120,9 +130,12 @@ class LinearRisk:
 class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
-    def __init__(self, risk: LinearRisk, w: Array, z: PerShard, near: float = 0.0):
+    def __init__(
+        self, risk: LinearRisk, w: Array, z: PerShard, near: float = 0.0, drift: float = 0.0
+    ):
         self.risk, self.w, self.z = risk, w, z
         self.near = near  # a guess of the intercept
+        self.drift = drift  # the round-off in z that came with other points, per length of a row
 
     @functools.cached_property
     def offset(self) -> Offset:
@@ -169,8 +182,15 @@ class LinearPoint:
         return self.offset.floor - float(self.subgradient @ self.w)
 
     @property
-    def size(self) -> float:
-        """The rows' size times a bound of the mean slope.
+    def sizes(self) -> tuple[float, float]:
+        """Rows times slopes; and R with the product it is reduced by, and the scores' drift."""
+        product = float(np.linalg.norm(self.subgradient) * np.linalg.norm(self.w))
+        slopes = self.risk.length * self._slope
+        return slopes, abs(self.value) + product + slopes * self.drift / ROUND_OFF
+
+    @property
+    def _slope(self) -> float:
+        """A bound of the mean slope.
 
         A loss has a steepest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
         exponentials) slopes about as large as its values.
@@ -178,8 +198,7 @@ class LinearPoint:
         value, loss = self.value, self.risk.loss
         smooth = np.sqrt(2 * loss.smoothness * value) if loss.nonnegative else np.inf
         slope = min(self.risk.steepest, float(smooth))
-        length = float(np.sqrt(np.sum(self.risk.squares)))
-        return length * (slope if slope < np.inf else 1 + abs(value))
+        return slope if slope < np.inf else 1 + abs(value)
 
     @property
     def witness(self) -> Witness:
@@ -205,9 +224,13 @@ class LinearPoint:
         return self.risk.engine.gather(self.slopes) / self.risk.weight
 
     def towards(self, p: Array) -> LinearRay:
-        """The ray w + eta p: one pass, X p."""
+        """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
+        origin, engine = self, self.risk.engine
+        if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
+            self.risk.passes += 1
+            origin = LinearPoint(self.risk, self.w, engine.map(_scores, self.w), self.intercept)
         self.risk.passes += 1
-        return LinearRay(self, p, self.risk.engine.map(_scores, p))
+        return LinearRay(origin, p, engine.map(_scores, p))
 
 
 class LinearRay:
@@ -223,7 +246,9 @@ class LinearRay:
         if eta != self._last[0]:
             z = origin.risk.engine.map(_moved, origin.z, self.q, eta)
             w = origin.w + eta * self.p
-            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept)
+            longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
+            drift = origin.drift + _EPSILON * longest
+            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept, drift)
         return self._last[1]
 
     def along(self, eta: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Checking a result from its witness and the data alone.
 
 This file shares no code with the solvers or the kernels: scores and gradients are products of
-NumPy and SciPy, losses are their Python formulas, all in float64. It proves
+NumPy and SciPy, losses and regularisers are their Python formulas, all in float64. It proves
 
     min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
 
@@ -43,6 +43,8 @@ def verify(result: Result, problem: Problem) -> Certificate:
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
     data = _Data(risk)
     w = np.asarray(result.w, dtype=np.float64)
+    if w.shape != (risk.n_parameters,):
+        raise InvalidData(f"the result's w has shape {w.shape}, but X {risk.n_parameters} columns")
     upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, result.intercept)
     if result.witness is None:
         return _without_witness(data, problem, result, upper)
@@ -56,7 +58,7 @@ def verify(result: Result, problem: Problem) -> Certificate:
         raise InvalidCertificate(
             f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
         )
-    return Certificate(lower, upper, "witness")
+    return Certificate(min(lower, upper), upper, "witness")
 
 
 class _Data:
@@ -139,6 +141,10 @@ def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
         raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
     if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= _ZERO)):
         raise InvalidCertificate("a tangent of the witness is not a mean of two")
+    for touch in witness.tangencies:
+        rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
+        if np.shape(touch.w) != (problem.risk.n_parameters,) or np.any(rows >= len(data.y)):
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
     alpha = (
         np.zeros(len(data.y))
         if witness.alpha is None

@@ -39,6 +39,8 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array | None:
         )
     if not s.any():
         raise InvalidData("sample_weight is 0 for every row: there is nothing to fit")
+    if s.max() < 1 / LARGEST:
+        raise InvalidData(f"sample_weight is at most {s.max():g}: rescale it")
     return s
 
 
@@ -65,10 +67,17 @@ def _dense(X: Any) -> DenseRows:
             "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)"
         )
     _nonempty(*values.shape)
-    if values.itemsize not in values.strides:
+    if not _readable(values):
         values = np.ascontiguousarray(values)
     _in_range(values, lambda i, j: (i, j))
     return DenseRows(values)
+
+
+def _readable(values: npt.NDArray[Any]) -> bool:
+    """Whether the kernels can walk the array: one axis contiguous, the other in whole steps."""
+    size = values.itemsize
+    whole = all(stride % size == 0 for stride in values.strides)
+    return values.flags.aligned and whole and size in values.strides
 
 
 def _sparse(X: Any) -> SparseRows:
@@ -79,7 +88,7 @@ def _sparse(X: Any) -> SparseRows:
         X = _converted(X)
     n_rows, n_columns = X.shape
     row_start, column = _structure(X.indptr, X.indices, X.data, n_rows, n_columns, "column")
-    value = _floating("X", np.ascontiguousarray(X.data[: row_start[-1]]))
+    value = _floating("X", np.require(X.data[: row_start[-1]], requirements=["C", "A"]))
     _in_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
     rows = SparseRows(row_start, column, value, n_columns)
     return _without_duplicates(rows)
@@ -128,7 +137,7 @@ def _structure(
         raise InvalidData(
             f"X.indptr ends at {used}, but X.indices has {len(indices)} and X.data {len(data)}"
         )
-    index = np.ascontiguousarray(indices[:used])
+    index = np.require(indices[:used], requirements=["C", "A"])
     _indices_within(index, size, axis)
     if index.dtype not in (np.int32, np.int64) or not index.dtype.isnative:
         index = index.astype(np.int64)
@@ -202,7 +211,7 @@ def _two_classes(y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
     column = _one_dimensional(name, _array(name, values), n_rows)
-    numbers = np.ascontiguousarray(_floating(name, column), dtype=np.float64)
+    numbers = np.require(_floating(name, column), dtype=np.float64, requirements=["C", "A"])
     bad = ~np.isfinite(numbers)
     if bad.any():
         i = int(np.argmax(bad))

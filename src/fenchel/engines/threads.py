@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from fenchel.engines.base import Engine, PerShard
 from fenchel.naming import whole
 
@@ -36,9 +38,12 @@ class Threads(Engine):
         results: list[Any] = [None] * len(calls)
         next_shard = iter(range(len(calls)))  # shared: each thread takes the next shard to do
 
+        errors = np.geterr()  # NumPy keeps these for each thread
+
         def work() -> None:
-            for i in next_shard:
-                results[i] = task(*calls[i])
+            with np.errstate(**errors):
+                for i in next_shard:
+                    results[i] = task(*calls[i])
 
         helpers = [self._pool.submit(work) for _ in range(min(self.n_threads, len(calls)) - 1)]
         try:

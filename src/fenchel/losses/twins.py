@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 
 from fenchel import _kernels
+from fenchel.errors import InvalidData
 from fenchel.losses import LOSSES
 from fenchel.losses.base import Array, ScalarLoss
 
@@ -34,6 +35,11 @@ def slopes(
         a = np.empty_like(z)
         return _kernels.slopes(native, z, y, s, b, a), a
     value, slope = np.asarray(loss.value(z + b, y)), np.asarray(loss.slope(z + b, y))
+    if value.shape != z.shape or slope.shape != z.shape:
+        raise InvalidData(
+            f"{loss!r} must give a value and a slope for each score; for {len(z)} scores it gave "
+            f"shapes {value.shape} and {slope.shape}"
+        )
     if s is not None:
         value, slope = (s * np.where(s > 0, part, 0.0) for part in (value, slope))
     return float(np.sum(value)), np.ascontiguousarray(slope, dtype=np.float64)

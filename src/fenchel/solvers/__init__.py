@@ -29,6 +29,8 @@ SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (LBFGS, BMRM, BM
 
 def solver(name: str, **options: Any) -> Solver:
     """The solver of that name with its options, for `minimize(problem, solver(...))`."""
+    if name == "auto":
+        raise Incompatible('"auto" has no options: give it to minimize as it is')
     return construct("solver", name, SOLVERS, options)
 
 

@@ -29,6 +29,7 @@ _IDLE = 50  # solves without weight after which a cut is dropped
 _ROUND_OFF = 1e-12  # a sum of slopes below this fraction of its terms is zero
 
 Indices = npt.NDArray[np.intp]
+Sizes = tuple[float, float]
 Evidence = Callable[[], Witness]  # makes a witness, if it is asked for
 
 
@@ -54,7 +55,7 @@ class CuttingPlanes(ABC):
         self.b, self.alpha = np.empty(0), np.empty(0)
         self._storage = np.empty((8, self.width))
         self._evidence: list[Witness] = []
-        self._sizes = np.empty(0)  # of the terms behind each subgradient
+        self._sizes = np.empty((0, 2))  # behind each cut's a and b, for their round-off
         self._idle = np.empty(0, dtype=np.int64)
         if problem.risk.nonnegative:
             self._append(np.zeros(self.width), 0.0, Witness())
@@ -71,7 +72,7 @@ class CuttingPlanes(ABC):
 
     def add(self, point: Point) -> None:
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
-        self._append(point.subgradient, point.constant, point.witness, size=point.size)
+        self._append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
 
     def forget(self, n: int) -> None:
         """Drops all but the newest n cuts."""
@@ -125,11 +126,11 @@ class CuttingPlanes(ABC):
             terms = self.alpha @ np.abs(self.A[:, self.free])
             a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
-        sizes = float(self.alpha @ self._sizes), float(self.alpha @ np.abs(self.b))
-        return self.problem.bound(scale * a, scale * b, sizes), scale
+        size_a, size_b = self.alpha @ self._sizes
+        return self.problem.bound(scale * a, scale * b, (float(size_a), float(size_b))), scale
 
     def _append(
-        self, a: Array, b: float, evidence: Witness, weight: float = 0.0, size: float = 0.0
+        self, a: Array, b: float, evidence: Witness, weight: float = 0.0, sizes: Sizes = (0, 0)
     ) -> None:
         n = len(self.b)
         if n == len(self._storage):
@@ -138,7 +139,7 @@ class CuttingPlanes(ABC):
             self._storage = grown
         self._storage[n] = a
         self.b, self.alpha = np.append(self.b, b), np.append(self.alpha, weight)
-        self._sizes = np.append(self._sizes, size)
+        self._sizes = np.vstack([self._sizes, sizes])
         self._idle = np.append(self._idle, 0)
         self._evidence.append(evidence)
         self.appended(a, b)
@@ -167,7 +168,7 @@ class CuttingPlanes(ABC):
         share = self.alpha[light] / weight
         parts = mixture([self._evidence[i] for i in light], share.tolist())
         mean = share @ self.A[light], float(share @ self.b[light])
-        size = float(share @ self._sizes[light])
+        size_a, size_b = (share @ self._sizes[light]).tolist()
         self.alpha[light] = 0.0
-        self._append(*mean, self.problem.risk.compressed(parts), weight, size=size)
+        self._append(*mean, self.problem.risk.compressed(parts), weight, (size_a, size_b))
         self.drop(light)

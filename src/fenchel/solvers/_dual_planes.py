@@ -8,6 +8,8 @@ matrix's new row D X C^-1 a / lambda and X'(D'alpha) for A'alpha, and takes n/d 
 
 from __future__ import annotations
 
+import numpy as np
+
 from fenchel.problem import Array, Point, Problem
 from fenchel.solvers._cutting_planes import Evidence
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
@@ -29,11 +31,14 @@ class DualPlanes(QuadraticPlanes):
     def add(self, point: Point) -> None:
         """The cut at a point, by its dual variables."""
         self._subgradient = point.subgradient
-        self._append(point.alpha, point.constant, Witness(), size=point.size)
+        self._append(point.alpha, point.constant, Witness(), sizes=point.sizes)
         self._subgradient = None
 
     def appended(self, d: Array, b: float) -> None:
         """Extends the Gram matrix: a pass, two for a cut that is a mean of others."""
+        if not d.any():
+            self.qp.append(np.zeros(len(self.b) - 1), 0.0, b)
+            return
         a = self.problem.risk.adjoint(d) if self._subgradient is None else self._subgradient
         row = self.A @ self.problem.risk.scores(self._curvature(a) * a)
         self.qp.append(row[:-1], row[-1], b)

@@ -76,15 +76,21 @@ class LinearPlanes(CuttingPlanes):
 
     def _run(self) -> None:
         self.lp.run()
+        if not self._optimal():
+            self.lp.clearSolver()  # the last basis may have been the trouble
+            self.lp.run()
         solution = self.lp.getSolution()
         row_dual = np.asarray(solution.row_dual)
-        optimal = self.lp.modelStatusToString(self.lp.getModelStatus()) == "Optimal"
         size = len(row_dual) + 1, len(solution.col_value) - 1
-        if not optimal or size != (len(self.b), 2 * len(self.columns)):
-            raise InnerFailure  # HiGHS refuses numbers beyond 1e15
+        if not self._optimal() or size != (len(self.b), 2 * len(self.columns)):
+            raise InnerFailure  # numbers too large for HiGHS
         alpha = np.maximum(row_dual, 0.0)
         alpha /= max(1.0, np.sum(alpha))
         self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])
+
+    def _optimal(self) -> bool:
+        status: str = self.lp.modelStatusToString(self.lp.getModelStatus())
+        return status == "Optimal"
 
     def _enter(self, columns: Indices) -> None:
         """Adds u_j and v_j for these columns; a free one is u_j alone, v_j being fixed at 0."""

@@ -47,7 +47,7 @@ class BMRMWithoutQP(Solver):
             sizes = (1 - eta) * sizes + eta * _sizes(point)
             if risk.has_duals:
                 evidence = mixture([evidence, Witness(alpha=point.alpha)], [1 - eta, eta])
-            witness = functools.partial(_same, evidence) if risk.has_duals else None
+            witness = functools.partial(mixture, [evidence], [1.0]) if risk.has_duals else None
             point = risk.at(-u / (strength * c), near=point)
             yield Step(
                 point, problem.objective(point), problem.bound(u, r, (sizes[0], sizes[1])), witness
@@ -56,8 +56,4 @@ class BMRMWithoutQP(Solver):
 
 def _sizes(point: Point) -> Array:
     """The magnitudes behind a cut's subgradient and constant, for its round-off."""
-    return np.array([point.size, abs(point.constant)])
-
-
-def _same(evidence: Witness) -> Witness:
-    return evidence
+    return np.array(point.sizes)

@@ -80,7 +80,7 @@ class _Bound:
         # With more columns than rows gradients hardly repeat, and the cuts would take more
         # memory than the data.
         dense = problem.risk.n_rows >= problem.risk.n_parameters and problem.strength > 0
-        self.model = QuadraticPlanes(problem, _CUTS) if dense else None
+        self.model = QuadraticPlanes(problem, 2 * _CUTS) if dense else None
 
     def after(self, point: Point) -> tuple[float, Callable[[], Witness]]:
         """The better of the tangent's bound and the model's."""
