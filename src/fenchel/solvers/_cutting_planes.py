@@ -9,8 +9,10 @@ always computed from alpha itself, never taken from the inner solver's word. Cut
 R >= 0 where the risk allows it.
 
 Memory stays bounded: a cut that had no weight for `_IDLE` solves is dropped, which changes neither
-alpha nor its bound; and when more than `max_cuts` carry weight, the lighter half is replaced by
-its weighted mean, which represents the same alpha.
+alpha nor its bound; beyond `max_cuts` all cuts without weight go, and if most carry some, the
+lighter half is replaced by its weighted mean, which represents the same alpha. Under L1, where a
+mean would not do, cuts with weight always stay; and the evidence for a mean of a user's loss
+without a conjugate keeps all the points it was made of.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from fenchel.problem import Array, Point, Problem
 from fenchel.witness import Witness, mixture
 
 _IDLE = 50  # solves without weight after which a cut is dropped
-_ROUND_OFF = 1e-12  # a sum of slopes below this fraction of its terms is zero
+ZERO_SLOPE = 1e-12  # a sum of slopes below this fraction of its terms is zero
 
 Indices = npt.NDArray[np.intp]
 Sizes = tuple[float, float]
@@ -124,7 +126,7 @@ class CuttingPlanes(ABC):
         b = float(self.alpha @ self.b)
         if len(self.free):
             terms = self.alpha @ np.abs(self.A[:, self.free])
-            a[self.free] *= np.abs(a[self.free]) > _ROUND_OFF * terms
+            a[self.free] *= np.abs(a[self.free]) > ZERO_SLOPE * terms
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
         size_a, size_b = self.alpha @ self._sizes
         return self.problem.bound(scale * a, scale * b, (float(size_a), float(size_b))), scale

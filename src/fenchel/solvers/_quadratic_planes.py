@@ -20,7 +20,7 @@ import numpy as np
 from fenchel import _kernels
 from fenchel.problem import Array, Problem
 from fenchel.regularizers import L2, StronglyConvex
-from fenchel.solvers._cutting_planes import _ROUND_OFF, CuttingPlanes, Indices
+from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 30
@@ -72,7 +72,7 @@ class QuadraticPlanes(CuttingPlanes):
             0
         ]
         polished = solution[: len(support)]
-        if not np.min(polished) > -_ROUND_OFF:
+        if not np.min(polished) > -ZERO_SLOPE:
             return False
         self.alpha[support] = np.maximum(polished, 0.0)
         self.alpha /= np.sum(self.alpha)

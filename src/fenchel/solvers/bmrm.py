@@ -34,7 +34,8 @@ class BMRM(Solver):
     """Bundle method: any convex risk; L2 and elastic net by quadratic, L1 by linear programmes.
 
     `step` is how far to go from the best point to the model's minimiser for the next cut (1: all
-    the way, as in the papers). `max_cuts` bounds the memory: beyond it light cuts are merged.
+    the way, as in the papers). `max_cuts` bounds the memory: beyond it light cuts are merged
+    (under L1, those without weight are dropped).
     """
 
     name = "bmrm"
