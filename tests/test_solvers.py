@@ -389,12 +389,17 @@ class OnlyRay(Only):
         return OnlyPoint(self._whole.at(eta), rays=True)
 
 
-@pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
-@pytest.mark.parametrize("solver", SOLVERS, ids=ids)
+ACCEPTED = [
+    pytest.param(solver, regularizer, id=f"{ids(solver)}-{ids(regularizer)}")
+    for solver in SOLVERS
+    for regularizer in REGULARIZERS
+    if solver.obstacle(problem_for(losses.SquaredHinge(), regularizer, intercept=True)) is None
+]
+
+
+@pytest.mark.parametrize(("solver", "regularizer"), ACCEPTED)
 def test_certifies_itself_using_only_the_protocol(solver, regularizer):
     whole = problem_for(losses.SquaredHinge(), regularizer, intercept=True)
-    if solver.obstacle(whole) is not None:
-        pytest.skip("refused")
     risk = OnlyRisk(whole.risk, rays=solver.needs.differentiable)
     result = fenchel.minimize(
         Problem(risk, regularizer, 0.1), solver, gap=1e-2, max_seconds=PATIENCE

@@ -49,7 +49,7 @@ def problem(
     _check_intercept(chosen_loss, intercept)
 
     rows = checked_matrix(X)
-    labels, _ = checked_labels(y, chosen_loss.labels, rows.n_rows)
+    labels = checked_labels(y, chosen_loss.labels, rows.n_rows)
     weights = checked_weights(sample_weight, rows.n_rows)
     penalty.free(rows.n_columns)  # refuses weights of the wrong length
     if intercept:

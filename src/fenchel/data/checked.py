@@ -44,10 +44,10 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array | None:
     return s
 
 
-def checked_labels(y: Any, labels: Labels, n_rows: int) -> tuple[Array, npt.NDArray[Any] | None]:
-    """y as the loss expects it, and the two classes that -1 and +1 stand for."""
+def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:
+    """y as the loss expects it; of two classes the smaller as -1, the larger as +1."""
     if labels is Labels.NONE:
-        return np.zeros(n_rows), None
+        return np.zeros(n_rows)
     if y is None:
         raise InvalidData(f"y is missing: the loss needs {labels.value}, one for each row of X")
     if labels is Labels.BINARY:
@@ -56,7 +56,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> tuple[Array, npt.NDAr
     if labels is Labels.COUNT and (numbers < 0).any():
         i = int(np.argmax(numbers < 0))
         raise InvalidData(f"the loss needs y >= 0; y[{i}] is {numbers[i]:g}")
-    return numbers, None
+    return numbers
 
 
 def _dense(X: Any) -> DenseRows:
@@ -188,7 +188,7 @@ def _in_range(values: Any, place: Any) -> None:
         )
 
 
-def _two_classes(y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
+def _two_classes(y: npt.NDArray[Any]) -> Array:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.argmax(~np.isfinite(y)))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}")
@@ -206,7 +206,7 @@ def _two_classes(y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
             f"the loss needs two classes but y has {len(classes)} distinct values ({shown}, ...). "
             "For real targets choose a regression loss such as squared_error"
         )
-    return np.where(y == classes[1], 1.0, -1.0), classes
+    return np.where(y == classes[1], 1.0, -1.0)
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:

@@ -1,4 +1,5 @@
-// The scalar losses of losses/scalar.py, one struct each, and the loops over rows, written once.
+// The scalar losses of losses/margin.py and residual.py, one struct each, and the loops over rows,
+// written once.
 #pragma once
 
 #include <algorithm>

@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, ScalarLoss
-from fenchel.losses.scalar import (
-    AbsoluteError,
-    EpsilonInsensitive,
+from fenchel.losses.margin import (
     Exponential,
     Hinge,
-    Huber,
     Logistic,
-    Novelty,
     Perceptron,
-    Poisson,
-    Quantile,
     SmoothedHinge,
-    SquaredEpsilonInsensitive,
-    SquaredError,
     SquaredHinge,
     SquaredPerceptron,
+)
+from fenchel.losses.residual import (
+    AbsoluteError,
+    EpsilonInsensitive,
+    Huber,
+    Novelty,
+    Poisson,
+    Quantile,
+    SquaredEpsilonInsensitive,
+    SquaredError,
 )
 from fenchel.naming import construct, instance
 

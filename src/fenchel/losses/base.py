@@ -71,3 +71,8 @@ class Conjugable(ScalarLoss):
     @abstractmethod
     def domain(self, y: Array) -> tuple[Array, Array]:
         """The closed interval of alpha, for each row, outside which the conjugate is inf."""
+
+    def within(self, alpha: Array, y: Array, inside: Array) -> Array:
+        """The conjugate's value inside its domain, inf outside."""
+        lowest, highest = self.domain(y)
+        return np.where((lowest <= alpha) & (alpha <= highest), inside, np.inf)

@@ -115,7 +115,7 @@ def _paired(values: Array) -> Array:
 def _empty_programme() -> Any:
     import highspy  # slow to import, and needed by L1 only
 
-    lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy has no types here
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("presolve", "off")
     lp.setOptionValue("threads", 1)

@@ -1,0 +1,233 @@
+"""Losses of real targets, counts and novelty (003 table 1, 001 and 004).
+
+Letters: z the score, y the target, r = z - y the residual, alpha the dual variable of one row.
+Each class has a twin in kernels/losses.hpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import xlogy
+
+from fenchel.errors import InvalidData
+from fenchel.losses.base import Array, Conjugable, Labels
+from fenchel.naming import between, positive, real
+
+
+class _Residual(Conjugable):
+    """A loss >= 0 whose conjugate lives on all of R, unless it says otherwise."""
+
+    nonnegative = True
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """All of R."""
+        return np.full(len(y), -np.inf), np.full(len(y), np.inf)
+
+
+class SquaredError(_Residual):
+    """l(z, y) = 1/2 (z - y)^2."""
+
+    differentiable = True
+    smoothness = 1.0
+
+    def value(self, z: Array, y: Array) -> Array:
+        """r^2 / 2."""
+        return 0.5 * (z - y) ** 2
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """r."""
+        return z - y
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + alpha^2 / 2."""
+        return alpha * y + 0.5 * alpha**2
+
+
+class AbsoluteError(_Residual):
+    """l(z, y) = |z - y|."""
+
+    def value(self, z: Array, y: Array) -> Array:
+        """|r|."""
+        return np.abs(z - y)
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """sign(r)."""
+        return np.sign(z - y)
+
+    def kinks(self, y: Array) -> Array:
+        """The slope jumps at z = y."""
+        return y[np.newaxis]
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha in [-1, 1]."""
+        return np.full(len(y), -1.0), np.ones(len(y))
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y on [-1, 1]."""
+        return self.within(alpha, y, alpha * y)
+
+
+class Quantile(_Residual):
+    """l(z, y) = max(q (y - z), (1 - q) (z - y)), q the quantile level as in scikit-learn."""
+
+    def __init__(self, quantile: float = 0.5):
+        self.quantile = between("quantile", quantile, 0, 1)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """The pinball loss (003 table 1 prints tau on over-prediction; users mean the level)."""
+        return np.maximum(self.quantile * (y - z), (1 - self.quantile) * (z - y))
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """1 - q where z > y, else -q."""
+        return np.where(z > y, 1 - self.quantile, -self.quantile)
+
+    def kinks(self, y: Array) -> Array:
+        """The slope jumps at z = y."""
+        return y[np.newaxis]
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha in [-q, 1 - q]."""
+        return np.full(len(y), -self.quantile), np.full(len(y), 1 - self.quantile)
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y on [-q, 1 - q]."""
+        return self.within(alpha, y, alpha * y)
+
+
+class EpsilonInsensitive(_Residual):
+    """l(z, y) = max(0, |z - y| - epsilon): support vector regression."""
+
+    def __init__(self, epsilon: float = 0.1):
+        if real("epsilon", epsilon) < 0:
+            raise InvalidData(f"epsilon must be >= 0; got {epsilon!r}")
+        self.epsilon = real("epsilon", epsilon)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """max(0, |r| - epsilon)."""
+        return np.maximum(0.0, np.abs(z - y) - self.epsilon)
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """sign(r) outside the tube."""
+        return np.where(np.abs(z - y) > self.epsilon, np.sign(z - y), 0.0)
+
+    def kinks(self, y: Array) -> Array:
+        """The slope jumps at z = y - epsilon and z = y + epsilon."""
+        return np.stack([y - self.epsilon, y + self.epsilon])
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha in [-1, 1]."""
+        return np.full(len(y), -1.0), np.ones(len(y))
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + epsilon |alpha| on [-1, 1]."""
+        return self.within(alpha, y, alpha * y + self.epsilon * np.abs(alpha))
+
+
+class SquaredEpsilonInsensitive(_Residual):
+    """l(z, y) = 1/2 max(0, |z - y| - epsilon)^2."""
+
+    differentiable = True
+    smoothness = 1.0
+
+    def __init__(self, epsilon: float = 0.1):
+        self.epsilon = EpsilonInsensitive(epsilon).epsilon
+
+    def value(self, z: Array, y: Array) -> Array:
+        """1/2 max(0, |r| - epsilon)^2."""
+        return 0.5 * np.maximum(0.0, np.abs(z - y) - self.epsilon) ** 2
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """sign(r) max(0, |r| - epsilon)."""
+        r = z - y
+        return np.sign(r) * np.maximum(0.0, np.abs(r) - self.epsilon)
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + epsilon |alpha| + alpha^2 / 2."""
+        return alpha * y + self.epsilon * np.abs(alpha) + 0.5 * alpha**2
+
+
+class Huber(_Residual):
+    """l(z, y) = r^2 / 2 where |r| <= delta, else delta |r| - delta^2 / 2."""
+
+    differentiable = True
+    smoothness = 1.0
+
+    def __init__(self, delta: float = 1.0):
+        self.delta = positive("delta", delta)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """Quadratic near 0, linear beyond delta."""
+        r = np.abs(z - y)
+        return np.where(r <= self.delta, 0.5 * r**2, self.delta * (r - 0.5 * self.delta))
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """r clipped to [-delta, delta]."""
+        return np.clip(z - y, -self.delta, self.delta)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha in [-delta, delta]."""
+        return np.full(len(y), -self.delta), np.full(len(y), self.delta)
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + alpha^2 / 2 on [-delta, delta]."""
+        return self.within(alpha, y, alpha * y + 0.5 * alpha**2)
+
+
+class Poisson(_Residual):
+    """l(z, y) = exp(z) - y z + (y log y - y): half the Poisson deviance, log link.
+
+    The constant keeps the loss >= 0, which the bundle's zero cut needs.
+    """
+
+    labels = Labels.COUNT
+    differentiable = True
+
+    def value(self, z: Array, y: Array) -> Array:
+        """exp(z) - y z + (y log y - y); inf beyond the range of floating point."""
+        with np.errstate(over="ignore"):
+            deviance: Array = np.exp(z) - y * z + (xlogy(y, y) - y)
+        return np.maximum(0.0, deviance)
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """exp(z) - y."""
+        with np.errstate(over="ignore"):
+            return np.exp(z) - y
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha >= -y."""
+        return -y, np.full(len(y), np.inf)
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """(alpha + y) log(alpha + y) - (alpha + y) - (y log y - y) on alpha >= -y."""
+        rate = np.maximum(alpha + y, 0.0)
+        return self.within(alpha, y, xlogy(rate, rate) - rate - (xlogy(y, y) - y))
+
+
+class Novelty(_Residual):
+    """l(z) = max(0, rho - z): novelty detection, which has no labels."""
+
+    labels = Labels.NONE
+    intercept = False  # b -> inf would explain everything
+
+    def __init__(self, rho: float = 1.0):
+        self.rho = positive("rho", rho)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """max(0, rho - z)."""
+        return np.maximum(0.0, self.rho - z)
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """-1 where z < rho (003 prints z >= 0 for the flat side; it is z >= rho)."""
+        return np.where(z < self.rho, -1.0, 0.0)
+
+    def kinks(self, y: Array) -> Array:
+        """The slope jumps at z = rho."""
+        return np.full((1, len(y)), self.rho)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Alpha in [-1, 0]."""
+        return np.full(len(y), -1.0), np.zeros(len(y))
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """rho alpha on [-1, 0]."""
+        return self.within(alpha, y, self.rho * alpha)
