@@ -21,7 +21,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/.fenchel: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet .
+	$(BIN)/python -m pip install --quiet ".[all]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.fenchel

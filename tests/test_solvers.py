@@ -20,7 +20,7 @@ import fenchel
 from fenchel import losses
 from fenchel.data.rows import DenseRows
 from fenchel.losses import Labels, ScalarLoss
-from fenchel.problem import Point, Problem, Ray, Risk
+from fenchel.protocols import Point, Problem, Ray, Risk
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP
 from fenchel.solvers._linear_planes import LinearPlanes
@@ -355,12 +355,12 @@ class Only:
 
 
 def promised(protocol):
-    """The names that a protocol of problem.py shows."""
+    """The names that a protocol of protocols.py shows."""
     return {*protocol.__annotations__, *(name for name in vars(protocol) if name[0] != "_")}
 
 
 class OnlyRisk(Only):
-    """A risk that shows the protocol of problem.py only, and hands out such points."""
+    """A risk that shows the protocol of protocols.py only, and hands out such points."""
 
     def __init__(self, risk, rays):
         super().__init__(risk, promised(Risk))

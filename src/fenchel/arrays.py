@@ -14,7 +14,7 @@ from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.naming import real
-from fenchel.problem import Array, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risk import LinearRisk
 

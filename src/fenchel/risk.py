@@ -14,7 +14,7 @@ from fenchel.errors import InvalidData
 from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
 from fenchel.losses.twins import slopes, sums, twin
-from fenchel.problem import ROUND_OFF, Point
+from fenchel.protocols import ROUND_OFF, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
 Array = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ from typing import Any
 
 from fenchel.errors import Incompatible
 from fenchel.naming import construct
-from fenchel.problem import Problem
+from fenchel.protocols import Problem
 from fenchel.solvers.base import Needs, Solver, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP

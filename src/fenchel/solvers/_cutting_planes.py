@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.problem import Array, Point, Problem
+from fenchel.protocols import Array, Point, Problem
 from fenchel.witness import Witness, mixture
 
 _IDLE = 50  # solves without weight after which a cut is dropped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from fenchel.problem import Array
+from fenchel.protocols import Array
 
 _CURVATURE = 1e-12  # pairs with s'y below this fraction of |s||y| carry no information
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.problem import Array, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 
 _BATCH = 64  # columns that come in at once, at the least

@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 
 from fenchel import _kernels
-from fenchel.problem import Array, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, StronglyConvex
 from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fenchel.problem import Array, Point, Problem
+from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.witness import Witness
 

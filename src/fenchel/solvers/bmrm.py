@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
 from fenchel.naming import positive, whole
-from fenchel.problem import Array, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes

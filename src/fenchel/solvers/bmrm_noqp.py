@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.problem import Array, Point, Problem
+from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Needs, Solver, Step
 from fenchel.witness import Witness, mixture

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from fenchel.naming import whole
-from fenchel.problem import Array, Point, Problem, Ray
+from fenchel.protocols import Array, Point, Problem, Ray
 from fenchel.regularizers import L2
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._line_search import wolfe

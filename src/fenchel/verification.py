@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import Conjugable, ScalarLoss
-from fenchel.problem import Problem
+from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Tangency, Ties, Witness

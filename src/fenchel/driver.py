@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fenchel import blas
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.naming import positive, whole
-from fenchel.problem import ROUND_OFF, Array, Point, Problem
+from fenchel.protocols import ROUND_OFF, Array, Point, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, Step, chosen
 from fenchel.witness import Witness
