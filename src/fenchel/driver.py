@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel import blas
+from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.naming import positive, whole
-from fenchel.protocols import ROUND_OFF, Array, Point, Problem
+from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
-from fenchel.solvers import Solver, Step, chosen
+from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 
 _PATIENCE = 50  # iterations in which neither bound moves before the run counts as stalled
@@ -30,11 +32,16 @@ def minimize(
     max_seconds: float | None = None,
     w0: npt.ArrayLike | None = None,
     callback: Callable[[Record], Any] | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Result:
     """Minimises the problem until (objective - lower_bound) / |objective| <= gap.
 
     `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
     it too. Either way, and at every limit, the best iterate is returned with its certificate.
+
+    `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
+    end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
+    would have taken without the interruption.
     """
     if not isinstance(problem, Problem):
         raise Incompatible(
@@ -46,14 +53,17 @@ def minimize(
     w = _start(w0, problem.risk.n_parameters)
     method, reason = chosen(solver, problem)
     run = _Run(problem, gap, max_iterations, seconds, callback)
-    steps = method.iterate(problem, w)
+    file = opened(checkpoint, problem, method)
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
-            status = next((end for end in map(run.take, steps) if end is not None), Status.STALLED)
+            status = run.through(method, w) if file is None else run.saving(method, w, file)
     except KeyboardInterrupt:
         if run.best is None:
             raise
         status = Status.INTERRUPTED
+    finally:
+        if file is not None:
+            file.write()
     return run.result(status, method.name, reason)
 
 
@@ -71,7 +81,8 @@ class _Run:
         self.problem, self.callback = problem, callback
         self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
         self.started, self.passes_before = time.perf_counter(), problem.risk.passes
-        self.best: Point | None = None
+        self.seconds_before = 0.0  # of a run that this one goes on from
+        self.best: Best | None = None
         self.objective = math.inf
         self.lower_bound, self.evidence = -math.inf, None
         if problem.risk.nonnegative:
@@ -80,10 +91,57 @@ class _Run:
 
     evidence: Callable[[], Witness] | None
 
+    def through(self, method: Solver, w: Array) -> Status:
+        """Takes the solver's steps until one of them ends the run."""
+        steps = method.iterate(self.problem, w)
+        return next((end for end in map(self.take, steps) if end is not None), Status.STALLED)
+
+    def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
+        """The same, the solver starting anew from its own state whenever that is kept."""
+        state = self._restore(file.load()) or {"w": w}
+        end = self._limit() if self.history else None
+        while end is None:
+            end, state = self._until_due(method, state)
+            if end in (None, Status.CONVERGED) and self.best is not None:
+                file.keep(self._snapshot(state))
+        return end
+
+    def _until_due(self, method: Solver, state: State) -> tuple[Status | None, State]:
+        """Steps from a state until the run ends or the next state is to be kept; and that state."""
+        begun = bool(self.history)
+        steps = method.iterate(self.problem, state["w"], state if begun else None)
+        if begun:
+            next(steps)  # the point the state was taken at
+        for step in steps:
+            end = self.take(step)
+            if step.state is not None and (end is not None or due(len(self.history))):
+                return end, step.state()
+            if end is not None:
+                return end, state
+        return Status.STALLED, state
+
+    def _snapshot(self, state: State) -> Snapshot:
+        witness = None if self.evidence is None else self.evidence()
+        best = cast(Best, self.best)
+        history = list(self.history)
+        return Snapshot(state, best, self.objective, self.lower_bound, witness, history)
+
+    def _restore(self, snapshot: Snapshot | None) -> State | None:
+        if snapshot is None:
+            return None
+        self.best, self.objective = snapshot.best, snapshot.objective
+        self.lower_bound = snapshot.lower_bound
+        witness = snapshot.witness
+        self.evidence = None if witness is None else lambda: witness
+        self.history = list(snapshot.history)
+        self.passes_before -= self.history[-1].passes
+        self.seconds_before = self.history[-1].seconds
+        return snapshot.state
+
     def take(self, step: Step) -> Status | None:
         """Records a step; says whether and why the run ends."""
         if step.objective < self.objective:
-            self.best, self.objective = step.point, step.objective
+            self.best, self.objective = Best.of(step.point), step.objective
         if step.lower_bound > self.lower_bound:
             self.lower_bound, self.evidence = step.lower_bound, step.witness
         self.history.append(
@@ -93,7 +151,7 @@ class _Run:
                 lower_bound=self.lower_bound,
                 gap=relative_gap(self.objective, self.lower_bound),
                 passes=self.problem.risk.passes - self.passes_before,
-                seconds=time.perf_counter() - self.started,
+                seconds=self.seconds_before + time.perf_counter() - self.started,
             )
         )
         return self._end(step)
@@ -105,13 +163,17 @@ class _Run:
             return Status.NONFINITE
         if step.objective == -math.inf:
             return Status.UNBOUNDED
+        if last.gap > self.gap and stop:
+            return Status.INTERRUPTED
+        return self._limit()
+
+    def _limit(self) -> Status | None:
+        last = self.history[-1]
         if last.gap <= self.gap:
             return Status.CONVERGED
-        if stop:
-            return Status.INTERRUPTED
         if last.iteration >= self.max_iterations:
             return Status.MAX_ITERATIONS
-        if last.seconds >= self.max_seconds:
+        if last.seconds - self.seconds_before >= self.max_seconds:
             return Status.TIME_LIMIT
         return Status.STALLED if self._stalled() else None
 

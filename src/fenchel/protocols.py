@@ -99,6 +99,9 @@ class Risk(Protocol):
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha: a pass."""
 
+    def fingerprint(self) -> bytes:
+        """A digest of the data and the loss."""
+
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence in bounded memory, for a pass per tangency, where that is possible."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fenchel import _kernels
 from fenchel.data.shards import Shard
@@ -111,6 +113,13 @@ class LinearRisk:
         self.passes += 1
         total: Array = self.engine.total(self.engine.map(_adjoint, self.engine.scatter(alpha)))
         return total
+
+    def fingerprint(self) -> bytes:
+        """A digest of the loss and of every shard."""
+        digest = hashlib.blake2b(f"{self.loss!r} {self.has_intercept}".encode(), digest_size=16)
+        for part in self.engine.map(_fingerprint):
+            digest.update(part)
+        return digest.digest()
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence as one dual variable a row; only where the loss has a conjugate."""
@@ -260,6 +269,16 @@ class LinearRay:
 
 def _weight(shard: Shard) -> float:
     return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def _fingerprint(shard: Shard) -> bytes:
+    digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()
+    rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for array in (*rows, shard.y, shard.s):
+        if array is not None:
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
 
 
 def _steepest(shard: Shard, loss: ScalarLoss) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,3 +68,49 @@ def mixture(parts: Sequence[Witness], weights: Sequence[float]) -> Witness:
         if part.alpha is not None:
             alpha = weight * part.alpha + (0.0 if alpha is None else alpha)
     return Witness(tangencies, mixed, alpha)
+
+
+def packed(name: str, witnesses: Sequence[Witness]) -> dict[str, npt.NDArray[Any]]:
+    """Witnesses as plain arrays, name.w and so on, for a checkpoint."""
+    touches = [touch for witness in witnesses for touch in witness.tangencies]
+    ties = [touch.ties for touch in touches]
+    alphas = [witness.alpha for witness in witnesses if witness.alpha is not None]
+    arrays = {
+        "tangencies": np.array([len(witness.tangencies) for witness in witnesses], dtype=np.int64),
+        "weights": np.array([x for witness in witnesses for x in witness.weights]),
+        "w": np.array([touch.w for touch in touches]),
+        "brackets": np.array([touch.bracket for touch in touches]),
+        "ties": np.array([-1 if tie is None else len(tie.rows) for tie in ties], dtype=np.int64),
+        "tie_rows": _joined([tie.rows for tie in ties if tie is not None], np.int64),
+        "tie_slopes": _joined([tie.slopes for tie in ties if tie is not None], np.float64),
+        "has_alpha": np.array([witness.alpha is not None for witness in witnesses], dtype=np.int64),
+        "alpha": np.array(alphas),
+    }
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
+    """The witnesses that were packed under this name."""
+    prefix = f"{name}."
+    arrays = {k.removeprefix(prefix): array for k, array in state.items() if k.startswith(prefix)}
+    ends = np.cumsum(np.maximum(arrays["ties"], 0))
+    rows = np.split(arrays["tie_rows"], ends[:-1]) if len(ends) else []
+    slopes = np.split(arrays["tie_slopes"], ends[:-1]) if len(ends) else []
+    touches = [
+        Tangency(w, Bracket(*bracket.tolist()), None if n < 0 else Ties(tied.astype(np.intp), a))
+        for w, bracket, n, tied, a in zip(
+            arrays["w"], arrays["brackets"], arrays["ties"], rows, slopes, strict=True
+        )
+    ]
+    alphas = iter(arrays["alpha"])
+    witnesses, first = [], 0
+    for n, has_alpha in zip(arrays["tangencies"], arrays["has_alpha"], strict=True):
+        last = first + int(n)
+        weights = arrays["weights"][first:last].tolist()
+        witnesses.append(Witness(touches[first:last], weights, next(alphas) if has_alpha else None))
+        first = last
+    return witnesses
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0), *parts]).astype(kind)

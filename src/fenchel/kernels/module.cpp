@@ -284,6 +284,18 @@ void bind_simplex_qp(nb::module_& m) {
                 return nb::ndarray<nb::numpy, double, nb::ndim<1>>(copy, {n}, owner);
             },
             nb::rv_policy::automatic)
+        .def_prop_ro(
+            "gram",
+            [](const SimplexQp& self) {
+                const std::size_t n = self.size();
+                double* copy = new double[n * n];
+                nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+                for (std::size_t i = 0; i < n; ++i) {
+                    std::copy_n(self.q(i), n, copy + i * n);
+                }
+                return nb::ndarray<nb::numpy, double, nb::ndim<2>>(copy, {n, n}, owner);
+            },
+            nb::rv_policy::automatic)
         .def_prop_ro("size", &SimplexQp::size)
         .def_prop_ro("objective", &SimplexQp::objective);
 }

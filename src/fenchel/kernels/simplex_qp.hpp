@@ -30,6 +30,7 @@ class SimplexQp {
   public:
     std::size_t size() const { return n_; }
     const std::vector<double>& weights() const { return alpha_; }
+    const double* q(std::size_t i) const { return &Q_[i * ld_]; }  // row i of Q
     double objective() { return n_ == 0 ? 0.0 : price().f; }
 
     // Adds a variable of weight 0 (1 if it is the first) with Q_{n,i} = cross[i], Q_nn = diagonal.
@@ -185,7 +186,6 @@ class SimplexQp {
         ld = to;
     }
 
-    const double* q(std::size_t i) const { return &Q_[i * ld_]; }
 
     // Puts α on the simplex by clipping and scaling; at the vertex of least f if nothing is left.
     void start() {

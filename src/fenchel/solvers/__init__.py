@@ -7,7 +7,7 @@ from typing import Any
 from fenchel.errors import Incompatible
 from fenchel.naming import construct
 from fenchel.protocols import Problem
-from fenchel.solvers.base import Needs, Solver, Step
+from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.lbfgs import LBFGS
@@ -19,6 +19,7 @@ __all__ = [
     "BMRMWithoutQP",
     "Needs",
     "Solver",
+    "State",
     "Step",
     "chosen",
     "solver",

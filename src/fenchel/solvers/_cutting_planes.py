@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.protocols import Array, Point, Problem
-from fenchel.witness import Witness, mixture
+from fenchel.solvers.base import State
+from fenchel.witness import Witness, mixture, packed, unpacked
 
 _IDLE = 50  # solves without weight after which a cut is dropped
 ZERO_SLOPE = 1e-12  # a sum of slopes below this fraction of its terms is zero
@@ -75,6 +76,25 @@ class CuttingPlanes(ABC):
     def add(self, point: Point) -> None:
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
         self._append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
+
+    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+        """All that is known of the cuts, as plain arrays; w is where to go on from."""
+        return {
+            "w": w,
+            "A": self.A.copy(),
+            "b": self.b,
+            "weights": self.alpha.copy(),
+            "sizes": self._sizes,
+            "idle": self._idle,
+            **packed("evidence", self._evidence),
+        }
+
+    def restore(self, state: State) -> None:
+        """Takes over the cuts of `state`."""
+        self._storage = np.array(state["A"])
+        self.b, self.alpha = state["b"], state["weights"].copy()
+        self._sizes, self._idle = state["sizes"], state["idle"]
+        self._evidence = unpacked("evidence", state)
 
     def forget(self, n: int) -> None:
         """Drops all but the newest n cuts."""
@@ -136,7 +156,7 @@ class CuttingPlanes(ABC):
     ) -> None:
         n = len(self.b)
         if n == len(self._storage):
-            grown = np.empty((n + n // 2, self._storage.shape[1]))
+            grown = np.empty((n + n // 2 + 1, self._storage.shape[1]))
             grown[:n] = self._storage
             self._storage = grown
         self._storage[n] = a

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
+import numpy as np
+
 from fenchel.protocols import Array
+from fenchel.solvers.base import State
 
 _CURVATURE = 1e-12  # pairs with s'y below this fraction of |s||y| carry no information
 
@@ -27,6 +30,16 @@ class LBFGSMemory:
     def __init__(self, m: int, D: Array):
         self.D = D
         self.pairs: deque[Pair] = deque(maxlen=m)
+
+    def state(self) -> dict[str, Array]:
+        """The pairs as plain arrays."""
+        S, Y = [pair.s for pair in self.pairs], [pair.y for pair in self.pairs]
+        return {"S": np.array(S), "Y": np.array(Y)}
+
+    def restore(self, state: State) -> None:
+        """Takes over the pairs."""
+        for s, y in zip(state["S"], state["Y"], strict=True):
+            self.add(s, y)
 
     def add(self, s: Array, y: Array) -> None:
         """Remembers a pair, unless its curvature is lost in round-off."""

@@ -15,9 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.protocols import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
+from fenchel.solvers.base import State
 
 _BATCH = 64  # columns that come in at once, at the least
 _PRICE = 1 + 1e-9  # a dual constraint violated by less is within the LP solver's tolerance
@@ -34,10 +36,24 @@ class LinearPlanes(CuttingPlanes):
         super().__init__(problem, max_cuts)
         self._enter(self.free)
 
+    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+        """The columns of the programme as well; not its basis."""
+        return {**super().state(w), "columns": self.columns.astype(np.int64)}
+
+    def restore(self, state: State) -> None:
+        """Builds the programme anew."""
+        super().restore(state)
+        self.lp, self.columns = _empty_programme(), np.empty(0, dtype=np.intp)
+        for b in self.b[1:]:
+            self._add_row(np.zeros(self.width), b)
+        self._enter(state["columns"].astype(np.intp))
+
     def appended(self, a: Array, b: float) -> None:
         """A row  xi - <a, u - v> / lambda >= b / lambda."""
-        if len(self.b) == 1:
-            return  # the zero cut is xi >= 0
+        if len(self.b) > 1:  # the zero cut is xi >= 0
+            self._add_row(a, b)
+
+    def _add_row(self, a: Array, b: float) -> None:
         used = np.flatnonzero(a[self.columns])
         values = _paired(-a[self.columns[used]] / self.problem.strength)
         places = np.concatenate([[0], 1 + 2 * used, 2 + 2 * used]).astype(np.int32)

@@ -13,14 +13,16 @@ iteration on w_F = v, which ends after finitely many steps because the model is 
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel import _kernels
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, StronglyConvex
 from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
+from fenchel.solvers.base import State
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 30
@@ -38,6 +40,17 @@ class QuadraticPlanes(CuttingPlanes):
         self.qp = _kernels.SimplexQP()
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
         super().__init__(problem, max_cuts)
+
+    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+        """The Gram matrix and the proximal centre as well."""
+        return {**super().state(w), "Q": self.qp.gram, "v": self.v.copy()}
+
+    def restore(self, state: State) -> None:
+        """Starts from the cuts' weights, with a new factor."""
+        super().restore(state)
+        self.v = state["v"].copy()
+        if isinstance(self.regularizer, L2):
+            self.qp.assign(state["Q"], self.b, self.alpha)
 
     def maximize(self) -> None:
         """Exact for L2, by Newton's method for others; free coordinates by multipliers."""

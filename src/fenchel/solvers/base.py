@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy.typing as npt
 
 from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.witness import Witness
+
+# What a solver has learnt, as plain arrays; it may be lossy, but "w" is where to go on from.
+State = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class Step:
     objective: float
     lower_bound: float = float("-inf")
     witness: Callable[[], Witness] | None = None  # makes the evidence for lower_bound
+    state: Callable[[], State] | None = None  # makes what `iterate` can go on from
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,11 @@ class Solver(ABC):
     needs: ClassVar[Needs]
 
     @abstractmethod
-    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
-        """Steps from w towards the minimiser."""
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Steps from w towards the minimiser; the first is w itself.
+
+        With a `state` that one of its steps made, the solver goes on with what it had learnt.
+        """
 
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""

@@ -15,6 +15,7 @@ So either the model rises at w_t, or the gap shrinks by the factor 1 - step.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
@@ -25,7 +26,7 @@ from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
-from fenchel.solvers.base import Needs, Solver, Step
+from fenchel.solvers.base import Needs, Solver, State, Step
 
 _FAR = 1e8  # a risk larger than the best objective by this factor is of no use in double precision
 
@@ -47,13 +48,16 @@ class BMRM(Solver):
         self.step = positive("step", step)
         self.max_cuts = whole("max_cuts", max_cuts, least=4)
 
-    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Algorithm 1."""
         point = best = problem.risk.at(w)
         J = problem.objective(best)
         model = cutting_planes(problem, self.max_cuts)
         step = self.step
-        model.add(point)  # a_1 in dR(w_0), b_1 = R(w_0) - <a_1, w_0>
+        if state is None:
+            model.add(point)  # a_1 in dR(w_0), b_1 = R(w_0) - <a_1, w_0>
+        else:
+            model.restore(state)
         yield Step(point, J)
         while True:
             try:
@@ -68,8 +72,9 @@ class BMRM(Solver):
             objective = problem.objective(point)
             if objective < J:
                 best, J = point, objective
-            yield Step(point, objective, lower_bound, witness)
             model.add(point)  # a_t+1, b_t+1
+            state_here = functools.partial(model.state, best.w)
+            yield Step(point, objective, lower_bound, witness, state_here)
 
     def obstacle(self, problem: Problem) -> str | None:
         """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""

@@ -18,8 +18,8 @@ import numpy as np
 
 from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
-from fenchel.solvers.base import Needs, Solver, Step
-from fenchel.witness import Witness, mixture
+from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.witness import Witness, mixture, packed, unpacked
 
 
 class BMRMWithoutQP(Solver):
@@ -28,7 +28,7 @@ class BMRMWithoutQP(Solver):
     name = "bmrm-noqp"
     needs = Needs(regularizers=(L2,), strongly_convex=True)
 
-    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """001 section 5."""
         risk, c, strength = problem.risk, problem.regularizer.c, problem.strength
         point = risk.at(w)
@@ -36,6 +36,9 @@ class BMRMWithoutQP(Solver):
         u, r, evidence, sizes = point.subgradient, point.constant, point.witness, _sizes(point)
         if risk.nonnegative:
             u, r, evidence, sizes = np.zeros_like(w), 0.0, Witness(), np.zeros(2)
+        if state is not None:
+            (evidence,) = unpacked("evidence", state)
+            u, r, sizes = state["u"], float(state["r"]), state["sizes"]
         yield Step(point, problem.objective(point))
         while True:
             w = -u / (strength * c)
@@ -50,8 +53,16 @@ class BMRMWithoutQP(Solver):
             witness = functools.partial(mixture, [evidence], [1.0]) if risk.has_duals else None
             point = risk.at(-u / (strength * c), near=point)
             yield Step(
-                point, problem.objective(point), problem.bound(u, r, (sizes[0], sizes[1])), witness
+                point,
+                problem.objective(point),
+                problem.bound(u, r, (sizes[0], sizes[1])),
+                witness,
+                functools.partial(_state, point.w, u, r, sizes, evidence),
             )
+
+
+def _state(w: Array, u: Array, r: float, sizes: Array, evidence: Witness) -> State:
+    return {"w": w, "u": u, "r": np.array(r), "sizes": sizes, **packed("evidence", [evidence])}
 
 
 def _sizes(point: Point) -> Array:

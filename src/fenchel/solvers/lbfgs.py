@@ -19,13 +19,15 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from fenchel.naming import whole
 from fenchel.protocols import Array, Point, Problem, Ray
 from fenchel.regularizers import L2
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._line_search import wolfe
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
-from fenchel.solvers.base import Needs, Solver, Step
+from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.witness import Witness
 
 _CUTS = 30  # gradients in the model behind the lower bound
@@ -40,15 +42,18 @@ class LBFGS(Solver):
     def __init__(self, memory: int = 10):
         self.memory = whole("memory", memory, least=1)
 
-    def iterate(self, problem: Problem, w: Array) -> Iterator[Step]:
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Quasi-Newton steps."""
         c, strength = problem.regularizer.c, problem.strength
         H = LBFGSMemory(self.memory, _diagonal(problem))
         bound = _Bound(problem)
+        if state is not None:
+            H.restore(state)
+            bound.restore(state)
         point = problem.risk.at(w)
         while True:
             J = problem.objective(point)
-            yield Step(point, J, *bound.after(point))
+            yield Step(point, J, *bound.after(point), functools.partial(_state, point.w, H, bound))
             g = strength * c * point.w + point.subgradient
             p = -H.times(g)
             slope = float(g @ p)
@@ -82,6 +87,18 @@ class _Bound:
         dense = problem.risk.n_rows >= problem.risk.n_parameters and problem.strength > 0
         self.model = QuadraticPlanes(problem, 2 * _CUTS) if dense else None
 
+    def state(self, w: Array) -> State:
+        """The model's, less the newest cut, which is that of the point to go on from."""
+        if self.model is None:
+            return {"w": w}
+        self.model.drop(np.array([len(self.model.b) - 1]))
+        return self.model.state(w)
+
+    def restore(self, state: State) -> None:
+        """Takes over the model."""
+        if self.model is not None:
+            self.model.restore(state)
+
     def after(self, point: Point) -> tuple[float, Callable[[], Witness]]:
         """The better of the tangent's bound and the model's."""
         tangent = self.problem.tangent_bound(point)
@@ -92,6 +109,10 @@ class _Bound:
         self.model.add(point)
         _, bound, evidence = self.model.minimize()
         return (tangent, witness) if tangent > bound else (bound, evidence)
+
+
+def _state(w: Array, H: LBFGSMemory, bound: _Bound) -> State:
+    return {**bound.state(w), **H.state()}
 
 
 def _diagonal(problem: Problem) -> Array:
