@@ -54,6 +54,10 @@ class Regularizer(ABC):
         """One element of the subdifferential of Omega at w."""
 
     @abstractmethod
+    def support(self, w: Array, p: Array) -> Array:
+        """Argsup over g in the subdifferential of Omega at w of <g, p>."""
+
+    @abstractmethod
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
 

@@ -36,6 +36,11 @@ class ElasticNet(StronglyConvex):
         """c (rho sign(w) + (1 - rho) w)."""
         return self.c * (self.l1_ratio * np.sign(w) + (1 - self.l1_ratio) * w)
 
+    def support(self, w: Array, p: Array) -> Array:
+        """c (rho sign(w) + (1 - rho) w), with sign(p) where w = 0."""
+        sign = np.where(w == 0, np.sign(p), np.sign(w))
+        return self.c * (self.l1_ratio * sign + (1 - self.l1_ratio) * w)
+
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c rho, then shrinking by 1 + step c (1 - rho)."""
         shrunk = soft_threshold(v, step * self.c * self.l1_ratio)

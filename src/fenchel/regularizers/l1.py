@@ -18,6 +18,10 @@ class L1(Regularizer):
         """c sign(w)."""
         return self.c * np.sign(w)
 
+    def support(self, w: Array, p: Array) -> Array:
+        """c sign(w), and c sign(p) where w = 0 (000 section 8.4)."""
+        return self.c * np.where(w == 0, np.sign(p), np.sign(w))
+
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c."""
         return soft_threshold(v, step * self.c)

@@ -23,6 +23,10 @@ class L2(StronglyConvex):
         """c w."""
         return self.c * w
 
+    def support(self, w: Array, p: Array) -> Array:
+        """c w, the gradient."""
+        return self.c * w
+
     def prox(self, v: Array, step: float) -> Array:
         """v / (1 + step c)."""
         return v / (1.0 + step * self.c)
