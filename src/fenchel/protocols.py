@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.bends import Slope
 from fenchel.regularizers import Regularizer
 from fenchel.witness import Witness
 
@@ -54,6 +55,9 @@ class Point(Protocol):
     def alpha(self) -> Array:
         """One dual variable for each row; its evidence where the risk `has_duals`."""
 
+    def support(self, p: Array) -> Array:
+        """Argsup over a in the subdifferential of R at w of <a, p> (000 algorithm 2, line 4)."""
+
     def towards(self, p: Array) -> Ray:
         """The ray w + eta p: one pass, X p."""
 
@@ -66,6 +70,12 @@ class Ray(Protocol):
 
     def along(self, eta: float) -> tuple[float, float]:
         """(R(w + eta p), one element of its subdifferential in eta); no pass."""
+
+    def slope(self, eta: float) -> Slope:
+        """The slope of a `piecewise` risk just right of eta; no pass."""
+
+    def kinks(self, low: float, high: float) -> Array:
+        """Where it bends in (low, high], and by how much: rows (eta, jump, bend); no pass."""
 
 
 class Risk(Protocol):
@@ -82,6 +92,10 @@ class Risk(Protocol):
     @property
     def differentiable(self) -> bool:
         """R has a gradient everywhere."""
+
+    @property
+    def piecewise(self) -> bool:
+        """R is piecewise quadratic along every ray, which knows its kinks."""
 
     @property
     def has_duals(self) -> bool:
@@ -117,6 +131,14 @@ class Problem:
     def objective(self, point: Point) -> float:
         """J(w)."""
         return self.strength * self.regularizer.value(point.w) + point.value
+
+    def subgradient(self, point: Point) -> Array:
+        """One element of the subdifferential of J."""
+        return self.strength * self.regularizer.subgradient(point.w) + point.subgradient
+
+    def support(self, point: Point, p: Array) -> Array:
+        """Argsup over g in the subdifferential of J of <g, p>."""
+        return self.strength * self.regularizer.support(point.w, p) + point.support(p)
 
     def tangent_bound(self, point: Point) -> float:
         """The bound that the tangent of the risk at a point proves (003 lemma 5 for L2)."""

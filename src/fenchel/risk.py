@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from fenchel import _kernels
+from fenchel.bends import Slope
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
 from fenchel.intercept import Offset, profile
 from fenchel.losses.base import Conjugable, ScalarLoss
-from fenchel.losses.twins import slopes, sums, twin
+from fenchel.losses.twins import kinks_along, slope_along, slopes, sums, twin
 from fenchel.protocols import ROUND_OFF, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
@@ -48,6 +50,11 @@ class LinearRisk:
     def differentiable(self) -> bool:
         """R has a gradient, because l has a slope."""
         return self.loss.differentiable
+
+    @property
+    def piecewise(self) -> bool:
+        """The loss is piecewise quadratic, and no intercept is profiled out."""
+        return not self.has_intercept and self.loss.pieces(np.zeros(0)) is not None
 
     @property
     def has_duals(self) -> bool:
@@ -232,6 +239,29 @@ class LinearPoint:
         """alpha_i = s_i/S l'(z_i + b, y_i)."""
         return self.risk.engine.gather(self.slopes) / self.risk.weight
 
+    @functools.cached_property
+    def _kinked(self) -> PerShard:
+        """The rows whose score lies on a kink, up to round-off."""
+        engine, loss = self.risk.engine, self.risk.loss
+        return engine.map(_kinked, loss, self.z, self.intercept, self.slopes)
+
+    def support(self, p: Array) -> Array:
+        """The subgradient with the slopes of the rows on a kink chosen anew.
+
+        With an intercept the slopes must still add up to what they do, so that b stays the best.
+        """
+        engine, n = self.risk.engine, sum(len(part.rows) for part in self._kinked)
+        if n == 0:
+            return self.subgradient
+        if n > self.risk.n_rows / 4:
+            self.risk.passes += 2  # so many rows that the two products count as passes
+        q = engine.map(_kinked_scores, self._kinked, p)
+        slopes = PerShard(map(_steepest_slopes, self._kinked, q))
+        if self.risk.has_intercept:
+            slopes = _balanced(self._kinked, q)
+        change: Array = engine.total(engine.map(_kinked_adjoint, self._kinked, slopes))
+        return self.subgradient + change / self.risk.weight
+
     def towards(self, p: Array) -> LinearRay:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
         origin, engine = self, self.risk.engine
@@ -265,6 +295,20 @@ class LinearRay:
         point, engine = self.at(eta), self.origin.risk.engine
         slope = engine.total(engine.map(_inner, point.slopes, self.q)) / self.origin.risk.weight
         return point.value, float(slope)
+
+    def slope(self, eta: float) -> Slope:
+        """The slope of R just right of eta."""
+        risk = self.origin.risk
+        parts = risk.engine.map(_slope_along, risk.loss, self.origin.z, self.q, eta).split()
+        slope, curvature = (float(risk.engine.total(part)) / risk.weight for part in parts)
+        return Slope(slope, curvature)
+
+    def kinks(self, low: float, high: float) -> Array:
+        """The kinks of R in (low, high]."""
+        risk = self.origin.risk
+        found = risk.engine.map(_kinks_along, risk.loss, self.origin.z, self.q, low, high)
+        kinks: Array = np.concatenate(found) / [1, risk.weight, risk.weight]
+        return kinks
 
 
 def _weight(shard: Shard) -> float:
@@ -334,6 +378,66 @@ def _ties(shard: Shard, loss: ScalarLoss, z: Array) -> tuple[npt.NDArray[np.intp
         tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
     rows = np.flatnonzero(tied)
     return rows, slopes(loss, z[rows], shard.y[rows], None)[1]
+
+
+class Kinked(NamedTuple):
+    """A shard's rows on a kink: which, their x, the slopes they may have, and the one they have."""
+
+    rows: npt.NDArray[np.intp]
+    X: Any
+    transposed: Any
+    lowest: Array
+    highest: Array
+    now: Array
+
+
+def _kinked(shard: Shard, loss: ScalarLoss, z: Array, b: float, a: Array) -> Kinked:
+    z = z + b if b else z
+    rows, _ = _ties(shard, loss, z)
+    y, s = shard.y[rows], None if shard.s is None else shard.s[rows]
+    nearby = 2 * _TIE * (1 + np.abs(z[rows]))
+    lowest, highest = (slopes(loss, z[rows] + step, y, s)[1] for step in (-nearby, nearby))
+    X = shard.rows.matrix()[rows]
+    return Kinked(rows, X, X.T, lowest, highest, a[rows])
+
+
+def _kinked_scores(shard: Shard, kinked: Kinked, p: Array) -> Array:
+    return np.asarray(kinked.X @ p)
+
+
+def _kinked_adjoint(shard: Shard, kinked: Kinked, a: Array) -> Array:
+    return np.asarray(kinked.transposed @ (a - kinked.now))
+
+
+def _steepest_slopes(kinked: Kinked, q: Array) -> Array:
+    return np.where(q > 0, kinked.highest, kinked.lowest)
+
+
+def _balanced(kinked: PerShard, q: PerShard) -> PerShard:
+    """Argmax of <a, q> over slopes a with the sum they have now: the largest q are raised first."""
+    lowest, highest, now = (
+        np.concatenate([getattr(part, name) for part in kinked])
+        for name in ("lowest", "highest", "now")
+    )
+    order = np.argsort(-np.concatenate(q), kind="stable")
+    room = (highest - lowest)[order]
+    budget = float(np.sum(now) - np.sum(lowest))
+    raised = np.clip(budget - (np.cumsum(room) - room), 0.0, room)
+    a = lowest.copy()
+    a[order] += raised
+    return PerShard(np.split(a, np.cumsum([len(part) for part in q])[:-1]))
+
+
+def _slope_along(
+    shard: Shard, loss: ScalarLoss, z: Array, q: Array, eta: float
+) -> tuple[float, float]:
+    return slope_along(loss, z, q, shard.y, shard.s, eta)
+
+
+def _kinks_along(
+    shard: Shard, loss: ScalarLoss, z: Array, q: Array, low: float, high: float
+) -> Array:
+    return kinks_along(loss, z, q, shard.y, shard.s, low, high)
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

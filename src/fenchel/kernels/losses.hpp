@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
@@ -19,18 +20,37 @@ struct Bend {
     double slope;
 };
 
+/// A breakpoint of a piecewise quadratic loss: at the score `at` its slope jumps by `jump`, and its
+/// curvature changes by `bend`.
+struct Piece {
+    double at, jump, bend;
+};
+
+/// A piecewise quadratic loss: left of all breaks its slope is start + curvature z.
+template <std::size_t n>
+struct Pieces {
+    double start, curvature;
+    std::array<Piece, n> breaks;
+};
+
 struct Perceptron {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double u = y * z;
         return {u < 0 ? -u : 0.0, u < 0 ? -y : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double) const { return z; }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const {
+        return {y > 0 ? -1.0 : 0.0, 0.0, {{{0.0, 1.0, 0.0}}}};
+    }
 };
 
 struct SquaredPerceptron {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double r = y * z < 0 ? z : 0.0;
         return {0.5 * r * r, r};
+    }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const {
+        return {0.0, y > 0 ? 1.0 : 0.0, {{{0.0, 0.0, -y}}}};
     }
 };
 
@@ -40,12 +60,18 @@ struct Hinge {
         return {gap > 0 ? gap : 0.0, gap > 0 ? -y : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const {
+        return {y > 0 ? -1.0 : 0.0, 0.0, {{{y, 1.0, 0.0}}}};
+    }
 };
 
 struct SquaredHinge {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double gap = 1 - y * z, inside = gap > 0 ? gap : 0.0;
         return {0.5 * inside * inside, -y * inside};
+    }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const {
+        return {y > 0 ? -1.0 : 0.0, y > 0 ? 1.0 : 0.0, {{{y, 0.0, -y}}}};
     }
 };
 
@@ -56,6 +82,9 @@ struct SmoothedHinge {
         const bool curved = inside < mu;
         return {curved ? inside * inside / (2 * mu) : inside - mu / 2,
                 -y * (curved ? inside / mu : 1.0)};
+    }
+    FENCHEL_INLINE Pieces<2> pieces(double y) const {
+        return {y > 0 ? -1.0 : 0.0, 0.0, {{{y * (1 - mu), 0.0, y / mu}, {y, 0.0, -y / mu}}}};
     }
 };
 
@@ -82,6 +111,7 @@ struct Novelty {
         return {gap > 0 ? gap : 0.0, gap > 0 ? -1.0 : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double) const { return z - rho; }
+    FENCHEL_INLINE Pieces<1> pieces(double) const { return {-1.0, 0.0, {{{rho, 1.0, 0.0}}}}; }
 };
 
 struct SquaredError {
@@ -89,6 +119,7 @@ struct SquaredError {
         const double r = z - y;
         return {0.5 * r * r, r};
     }
+    FENCHEL_INLINE Pieces<0> pieces(double y) const { return {-y, 1.0, {}}; }
 };
 
 struct AbsoluteError {
@@ -97,6 +128,7 @@ struct AbsoluteError {
         return {r > 0 ? r : -r, sign - (r < 0 ? 1.0 : 0.0)};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-1.0, 0.0, {{{y, 2.0, 0.0}}}}; }
 };
 
 struct Quantile {
@@ -106,6 +138,7 @@ struct Quantile {
         return {slope * r, slope};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-q, 0.0, {{{y, 1.0, 0.0}}}}; }
 };
 
 struct EpsilonInsensitive {
@@ -116,6 +149,9 @@ struct EpsilonInsensitive {
         return {excess > 0 ? excess : 0.0, excess > 0 ? sign : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return std::abs(z - y) - epsilon; }
+    FENCHEL_INLINE Pieces<2> pieces(double y) const {
+        return {-1.0, 0.0, {{{y - epsilon, 1.0, 0.0}, {y + epsilon, 1.0, 0.0}}}};
+    }
 };
 
 struct SquaredEpsilonInsensitive {
@@ -125,6 +161,9 @@ struct SquaredEpsilonInsensitive {
         const double inside = excess > 0 ? excess : 0.0;
         return {0.5 * inside * inside, r > 0 ? inside : -inside};
     }
+    FENCHEL_INLINE Pieces<2> pieces(double y) const {
+        return {epsilon - y, 1.0, {{{y - epsilon, 0.0, -1.0}, {y + epsilon, 0.0, 1.0}}}};
+    }
 };
 
 struct Huber {
@@ -133,6 +172,9 @@ struct Huber {
         const double r = z - y, size = r > 0 ? r : -r;
         const double near = size < delta ? size : delta;
         return {near * (size - 0.5 * near), r > 0 ? near : -near};
+    }
+    FENCHEL_INLINE Pieces<2> pieces(double y) const {
+        return {-delta, 0.0, {{{y - delta, 0.0, 1.0}, {y + delta, 0.0, -1.0}}}};
     }
 };
 

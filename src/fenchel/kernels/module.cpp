@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bends.hpp"
 #include "check.hpp"
 #include "columns.hpp"
 #include "losses.hpp"
@@ -144,6 +145,45 @@ std::size_t near_kinks(const Loss& loss, const Vector<double>& z, const Vector<d
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::near_kinks(l, rows, tolerance, z.size());
     });
+}
+
+std::pair<double, double> slope_along(const Loss& loss, const Vector<double>& z,
+                                      const Vector<double>& q, const Vector<double>& y,
+                                      const Weights& s, double eta) {
+    require(y.size() == z.size(), "y", y.size(), z.size());
+    require(q.size() == z.size(), "q", q.size(), z.size());
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
+    nb::gil_scoped_release unlocked;
+    const fenchel::Slope at = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::slope_along(l, rows, q.data(), eta, z.size());
+    });
+    return {at.slope, at.curvature};
+}
+
+/// The kinks as an array of rows (eta, jump, bend).
+auto kinks_along(const Loss& loss, const Vector<double>& z, const Vector<double>& q,
+                 const Vector<double>& y, const Weights& s, double low, double high) {
+    require(y.size() == z.size(), "y", y.size(), z.size());
+    require(q.size() == z.size(), "q", q.size(), z.size());
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
+    auto* kinks = new std::vector<fenchel::Kink>;
+    nb::capsule owner(kinks,
+                      [](void* p) noexcept { delete static_cast<std::vector<fenchel::Kink>*>(p); });
+    {
+        nb::gil_scoped_release unlocked;
+        *kinks = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+            return fenchel::kinks_along(l, rows, q.data(), low, high, z.size());
+        });
+    }
+    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(kinks->data(), {kinks->size(), 3}, owner);
+}
+
+double crossing(double slope, double curvature, double low,
+                const nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig>& kinks) {
+    std::vector<fenchel::Kink> list(kinks.shape(0));
+    for (std::size_t i = 0; i < list.size(); ++i) list[i] = {kinks(i, 0), kinks(i, 1), kinks(i, 2)};
+    nb::gil_scoped_release unlocked;
+    return fenchel::crossing({slope, curvature}, low, list);
 }
 
 template <class Value, class Column>
@@ -315,5 +355,10 @@ NB_MODULE(_kernels, m) {
     m.def("slopes", &slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a,
           "a"_a.noconvert());
     m.def("near_kinks", &near_kinks, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "tolerance"_a);
+    m.def("slope_along", &slope_along, "loss"_a, "z"_a.noconvert(), "q"_a.noconvert(),
+          "y"_a.noconvert(), "s"_a.none(), "eta"_a);
+    m.def("kinks_along", &kinks_along, "loss"_a, "z"_a.noconvert(), "q"_a.noconvert(),
+          "y"_a.noconvert(), "s"_a.none(), "low"_a, "high"_a);
+    m.def("crossing", &crossing, "slope"_a, "curvature"_a, "low"_a, "kinks"_a);
     m.def("sums", &sums, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a);
 }

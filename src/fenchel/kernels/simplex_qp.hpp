@@ -186,7 +186,6 @@ class SimplexQp {
         ld = to;
     }
 
-
     // Puts α on the simplex by clipping and scaling; at the vertex of least f if nothing is left.
     void start() {
         if (n_ == 0 || normalise()) return;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.losses.base import Conjugable, Labels, ScalarLoss
+from fenchel.losses.base import Conjugable, Labels, Pieces, ScalarLoss
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -38,6 +38,7 @@ __all__ = [
     "Logistic",
     "Novelty",
     "Perceptron",
+    "Pieces",
     "Poisson",
     "Quantile",
     "ScalarLoss",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,37 @@ class Labels(enum.Enum):
     REAL = "real numbers"
     COUNT = "numbers >= 0"
     NONE = "no labels"
+
+
+class Pieces(NamedTuple):
+    """A piecewise quadratic loss, row by row, by its slope: start + curvature z left of all breaks.
+
+    At the score at[k] the slope jumps by jump[k] and its own slope changes by bend[k].
+    """
+
+    start: Array
+    curvature: Array
+    at: Array  # of shape (n_breaks, n_rows), as the next two
+    jump: Array
+    bend: Array
+
+
+def pieces_of(
+    y: Array,
+    start: npt.ArrayLike,
+    curvature: npt.ArrayLike,
+    *breaks: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+) -> Pieces:
+    """Pieces from numbers or arrays for all rows; a break is (at, jump, bend)."""
+    shape = (len(breaks), len(y))
+    table = np.empty((3, *shape))
+    for k, parts in enumerate(breaks):
+        for row, part in zip(table[:, k], parts, strict=True):
+            row[:] = part
+    full = (
+        np.broadcast_to(np.asarray(part, dtype=np.float64), y.shape) for part in (start, curvature)
+    )
+    return Pieces(*full, *table)
 
 
 class ScalarLoss(ABC):
@@ -47,9 +78,16 @@ class ScalarLoss(ABC):
         """The Lipschitz constant of the slope; inf where the slope jumps or has none."""
         return np.inf
 
+    def pieces(self, y: Array) -> Pieces | None:
+        """Where the slope bends, if the loss is piecewise quadratic in z; None if it is not."""
+        return None
+
     def kinks(self, y: Array) -> Array:
         """The scores at which the slope jumps, as an array of shape (n_kinks, len(y))."""
-        return np.empty((0, len(y)))
+        pieces = self.pieces(y)
+        if pieces is None:
+            return np.empty((0, len(y)))
+        return pieces.at[pieces.jump.any(axis=1)]
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())

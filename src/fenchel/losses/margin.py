@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, xlogy
 
-from fenchel.losses.base import Array, Conjugable, Labels
+from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
 from fenchel.naming import positive
 
 
@@ -46,9 +46,9 @@ class Perceptron(_Margin):
         """-y where u < 0."""
         return np.where(y * z < 0, -y, 0.0)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at u = 0."""
-        return np.zeros((1, len(y)))
+    def pieces(self, y: Array) -> Pieces:
+        """A kink at u = 0."""
+        return pieces_of(y, np.minimum(-y, 0.0), 0.0, (0.0, 1.0, 0.0))
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """0 on beta in [-1, 0]."""
@@ -68,6 +68,10 @@ class SquaredPerceptron(_UnboundedMargin):
         """z where u < 0."""
         return np.where(y * z < 0, z, 0.0)
 
+    def pieces(self, y: Array) -> Pieces:
+        """Flat beyond u = 0."""
+        return pieces_of(y, 0.0, y > 0, (0.0, 0.0, -y))
+
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """beta^2 / 2 on beta <= 0."""
         return self.within(alpha, y, 0.5 * alpha**2)
@@ -84,9 +88,9 @@ class Hinge(_Margin):
         """-y where u < 1."""
         return np.where(y * z < 1, -y, 0.0)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at u = 1."""
-        return y[np.newaxis]
+    def pieces(self, y: Array) -> Pieces:
+        """A kink at u = 1."""
+        return pieces_of(y, np.minimum(-y, 0.0), 0.0, (y, 1.0, 0.0))
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """beta on [-1, 0]."""
@@ -105,6 +109,10 @@ class SquaredHinge(_UnboundedMargin):
     def slope(self, z: Array, y: Array) -> Array:
         """z - y where u < 1."""
         return np.where(y * z < 1, z - y, 0.0)
+
+    def pieces(self, y: Array) -> Pieces:
+        """Flat beyond u = 1."""
+        return pieces_of(y, np.minimum(-y, 0.0), y > 0, (y, 0.0, -y))
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """beta + beta^2 / 2 on beta <= 0."""
@@ -132,6 +140,16 @@ class SmoothedHinge(_Margin):
     def slope(self, z: Array, y: Array) -> Array:
         """-y min(1, (1 - u) / mu) where u < 1."""
         return -y * np.clip((1.0 - y * z) / self.mu, 0.0, 1.0)
+
+    def pieces(self, y: Array) -> Pieces:
+        """Curved between u = 1 - mu and u = 1."""
+        return pieces_of(
+            y,
+            np.minimum(-y, 0.0),
+            0.0,
+            (y * (1 - self.mu), 0.0, y / self.mu),
+            (y, 0.0, -y / self.mu),
+        )
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """beta + mu beta^2 / 2 on [-1, 0]."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from fenchel.errors import InvalidData
-from fenchel.losses.base import Array, Conjugable, Labels
+from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
 from fenchel.naming import between, positive, real
 
 
@@ -38,6 +38,10 @@ class SquaredError(_Residual):
         """r."""
         return z - y
 
+    def pieces(self, y: Array) -> Pieces:
+        """One piece."""
+        return pieces_of(y, -y, 1.0)
+
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """alpha y + alpha^2 / 2."""
         return alpha * y + 0.5 * alpha**2
@@ -54,9 +58,9 @@ class AbsoluteError(_Residual):
         """sign(r)."""
         return np.sign(z - y)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at z = y."""
-        return y[np.newaxis]
+    def pieces(self, y: Array) -> Pieces:
+        """A kink at z = y."""
+        return pieces_of(y, -1.0, 0.0, (y, 2.0, 0.0))
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Alpha in [-1, 1]."""
@@ -81,9 +85,9 @@ class Quantile(_Residual):
         """1 - q where z > y, else -q."""
         return np.where(z > y, 1 - self.quantile, -self.quantile)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at z = y."""
-        return y[np.newaxis]
+    def pieces(self, y: Array) -> Pieces:
+        """A kink at z = y."""
+        return pieces_of(y, -self.quantile, 0.0, (y, 1.0, 0.0))
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Alpha in [-q, 1 - q]."""
@@ -110,9 +114,9 @@ class EpsilonInsensitive(_Residual):
         """sign(r) outside the tube."""
         return np.where(np.abs(z - y) > self.epsilon, np.sign(z - y), 0.0)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at z = y - epsilon and z = y + epsilon."""
-        return np.stack([y - self.epsilon, y + self.epsilon])
+    def pieces(self, y: Array) -> Pieces:
+        """Kinks at z = y - epsilon and z = y + epsilon."""
+        return pieces_of(y, -1.0, 0.0, (y - self.epsilon, 1.0, 0.0), (y + self.epsilon, 1.0, 0.0))
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Alpha in [-1, 1]."""
@@ -141,6 +145,12 @@ class SquaredEpsilonInsensitive(_Residual):
         r = z - y
         return np.sign(r) * np.maximum(0.0, np.abs(r) - self.epsilon)
 
+    def pieces(self, y: Array) -> Pieces:
+        """Flat between z = y - epsilon and z = y + epsilon."""
+        return pieces_of(
+            y, self.epsilon - y, 1.0, (y - self.epsilon, 0.0, -1.0), (y + self.epsilon, 0.0, 1.0)
+        )
+
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """alpha y + epsilon |alpha| + alpha^2 / 2."""
         return alpha * y + self.epsilon * np.abs(alpha) + 0.5 * alpha**2
@@ -163,6 +173,12 @@ class Huber(_Residual):
     def slope(self, z: Array, y: Array) -> Array:
         """r clipped to [-delta, delta]."""
         return np.clip(z - y, -self.delta, self.delta)
+
+    def pieces(self, y: Array) -> Pieces:
+        """Curved between z = y - delta and z = y + delta."""
+        return pieces_of(
+            y, -self.delta, 0.0, (y - self.delta, 0.0, 1.0), (y + self.delta, 0.0, -1.0)
+        )
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Alpha in [-delta, delta]."""
@@ -220,9 +236,9 @@ class Novelty(_Residual):
         """-1 where z < rho (003 prints z >= 0 for the flat side; it is z >= rho)."""
         return np.where(z < self.rho, -1.0, 0.0)
 
-    def kinks(self, y: Array) -> Array:
-        """The slope jumps at z = rho."""
-        return np.full((1, len(y)), self.rho)
+    def pieces(self, y: Array) -> Pieces:
+        """A kink at z = rho."""
+        return pieces_of(y, -1.0, 0.0, (self.rho, 1.0, 0.0))
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """Alpha in [-1, 0]."""

@@ -9,7 +9,7 @@ import numpy as np
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses import LOSSES
-from fenchel.losses.base import Array, ScalarLoss
+from fenchel.losses.base import Array, Pieces, ScalarLoss
 
 # Each built-in loss's name and, where it has one, its parameter.
 _NATIVE = {
@@ -52,3 +52,50 @@ def sums(loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float) -> tup
         return _kernels.sums(native, z, y, s, b)
     value, slope = slopes(loss, z, y, s, b)
     return value, float(np.sum(slope))
+
+
+def slope_along(
+    loss: ScalarLoss, z: Array, q: Array, y: Array, s: Array | None, eta: float
+) -> tuple[float, float]:
+    """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i), and its slope, just right of eta."""
+    native = twin(loss)
+    if native is not None:
+        return _kernels.slope_along(native, z, q, y, s, eta)
+    pieces, steps = _crossed(loss, z, q, y)
+    at = z + eta * q
+    slope, curvature = pieces.start + pieces.curvature * at, pieces.curvature.copy()
+    right = np.where(q > 0, steps <= eta, steps > eta)
+    slope += np.sum(right * (pieces.jump + pieces.bend * (at - pieces.at)), axis=0)
+    curvature += np.sum(right * pieces.bend, axis=0)
+    weighted = q if s is None else s * q
+    return float(weighted @ slope), float(weighted @ (curvature * q))
+
+
+def kinks_along(
+    loss: ScalarLoss,
+    z: Array,
+    q: Array,
+    y: Array,
+    s: Array | None,
+    low: float,
+    high: float,
+) -> Array:
+    """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
+    native = twin(loss)
+    if native is not None:
+        return _kernels.kinks_along(native, z, q, y, s, low, high)
+    pieces, steps = _crossed(loss, z, q, y)
+    k, i = np.nonzero((steps > low) & (steps <= high))
+    weight = np.abs(q[i]) if s is None else s[i] * np.abs(q[i])
+    return np.column_stack(
+        [steps[k, i], weight * pieces.jump[k, i], weight * q[i] * pieces.bend[k, i]]
+    )
+
+
+def _crossed(loss: ScalarLoss, z: Array, q: Array, y: Array) -> tuple[Pieces, Array]:
+    """The loss's pieces and the steps at which its breakpoints are crossed; nan where never."""
+    pieces = loss.pieces(y)
+    assert pieces is not None
+    with np.errstate(all="ignore"):
+        steps = np.where(q == 0, np.nan, (pieces.at - z) / q)
+    return pieces, steps

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.bends import NO_KINKS, Slope
 from fenchel.errors import InvalidData
 
 Array = npt.NDArray[np.float64]
@@ -58,6 +59,14 @@ class Regularizer(ABC):
         """Argsup over g in the subdifferential of Omega at w of <g, p>."""
 
     @abstractmethod
+    def slope(self, w: Array, p: Array, eta: float) -> Slope:
+        """Of eta -> Omega(w + eta p), just right of eta."""
+
+    def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
+        """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
+        return NO_KINKS
+
+    @abstractmethod
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
 
@@ -96,6 +105,31 @@ class StronglyConvex(Regularizer):
     @abstractmethod
     def conjugate_curvature(self, u: Array) -> Array:
         """The diagonal of a generalised Hessian of Omega* at u."""
+
+
+def absolute_slope(w: Array, p: Array, c: Array | float, eta: float) -> Slope:
+    """Of eta -> sum_j c_j |w_j + eta p_j|."""
+    sign = np.where(_sign_changes(w, p) <= eta, np.sign(p), -np.sign(p))
+    return Slope(float((c * sign) @ p), 0.0)
+
+
+def absolute_kinks(w: Array, p: Array, c: Array | float, low: float, high: float) -> Array:
+    """The kinks of the same function."""
+    steps = _sign_changes(w, p)
+    ahead = (steps > low) & (steps <= high)
+    jumps = (2 * c * np.abs(p))[ahead]
+    return np.column_stack([steps[ahead], jumps, np.zeros_like(jumps)])
+
+
+def squared_slope(w: Array, p: Array, c: Array | float, eta: float) -> Slope:
+    """Of eta -> 1/2 sum_j c_j (w_j + eta p_j)^2."""
+    curvature = float((c * p) @ p)
+    return Slope(float((c * w) @ p) + eta * curvature, curvature)
+
+
+def _sign_changes(w: Array, p: Array) -> Array:
+    """The steps at which w + eta p changes its sign; -inf where it never does."""
+    return np.divide(-w, p, out=np.full_like(w, -np.inf), where=p != 0)
 
 
 def soft_threshold(v: Array, threshold: Array | float) -> Array:

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.bends import Slope
 from fenchel.errors import InvalidData
 from fenchel.naming import between, real
-from fenchel.regularizers.base import Array, StronglyConvex, over, soft_threshold
+from fenchel.regularizers.base import (
+    Array,
+    StronglyConvex,
+    absolute_kinks,
+    absolute_slope,
+    over,
+    soft_threshold,
+    squared_slope,
+)
 
 
 class ElasticNet(StronglyConvex):
@@ -40,6 +49,17 @@ class ElasticNet(StronglyConvex):
         """c (rho sign(w) + (1 - rho) w), with sign(p) where w = 0."""
         sign = np.where(w == 0, np.sign(p), np.sign(w))
         return self.c * (self.l1_ratio * sign + (1 - self.l1_ratio) * w)
+
+    def slope(self, w: Array, p: Array, eta: float) -> Slope:
+        """That of both parts."""
+        rho = self.l1_ratio
+        absolute, squared = absolute_slope(w, p, self.c, eta), squared_slope(w, p, self.c, eta)
+        slope = rho * absolute.slope + (1 - rho) * squared.slope
+        return Slope(slope, (1 - rho) * squared.curvature)
+
+    def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
+        """Where a coordinate changes its sign."""
+        return absolute_kinks(w, p, self.l1_ratio * self.c, low, high)
 
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c rho, then shrinking by 1 + step c (1 - rho)."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.regularizers.base import Array, Regularizer, soft_threshold
+from fenchel.bends import Slope
+from fenchel.regularizers.base import (
+    Array,
+    Regularizer,
+    absolute_kinks,
+    absolute_slope,
+    soft_threshold,
+)
 
 
 class L1(Regularizer):
@@ -21,6 +28,14 @@ class L1(Regularizer):
     def support(self, w: Array, p: Array) -> Array:
         """c sign(w), and c sign(p) where w = 0 (000 section 8.4)."""
         return self.c * np.where(w == 0, np.sign(p), np.sign(w))
+
+    def slope(self, w: Array, p: Array, eta: float) -> Slope:
+        """Each coordinate falls or rises at its own rate."""
+        return absolute_slope(w, p, self.c, eta)
+
+    def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
+        """Where a coordinate changes its sign."""
+        return absolute_kinks(w, p, self.c, low, high)
 
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c."""

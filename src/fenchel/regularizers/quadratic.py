@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.regularizers.base import Array, StronglyConvex, over
+from fenchel.bends import Slope
+from fenchel.regularizers.base import Array, StronglyConvex, over, squared_slope
 
 
 class L2(StronglyConvex):
@@ -26,6 +27,10 @@ class L2(StronglyConvex):
     def support(self, w: Array, p: Array) -> Array:
         """c w, the gradient."""
         return self.c * w
+
+    def slope(self, w: Array, p: Array, eta: float) -> Slope:
+        """A straight line."""
+        return squared_slope(w, p, self.c, eta)
 
     def prox(self, v: Array, step: float) -> Array:
         """v / (1 + step c)."""

@@ -1,0 +1,70 @@
+"""The bundle method with a line search (000 section 8.5; OCAS, Franc and Sonnenburg 2008).
+
+    w_t  = argmin over w of the cutting-plane model, as in BMRM
+    w^b  = argmin of J on the ray from the last w^b through w_t, exactly
+    the next cut at  w^c = w^b + mu (w_t - w^b)
+
+J(w^b) never rises. Both points lie on one ray, so an iteration costs two passes: X p for the ray
+and X'a for the cut.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+
+from fenchel.naming import between, whole
+from fenchel.protocols import Array, Point, Problem
+from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
+from fenchel.solvers._line_search import Along, search
+from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.bmrm import BMRM, cutting_planes
+
+
+class LineSearchBMRM(Solver):
+    """Line-search bundle method: any convex risk; the search is exact for piecewise quadratic J.
+
+    `mu` is how far to go from the best point to the model's minimiser for the next cut; `max_cuts`
+    bounds the memory as in `bmrm`.
+    """
+
+    name = "ls-bmrm"
+    needs = BMRM.needs
+
+    def __init__(self, mu: float = 0.1, max_cuts: int = 1000):
+        self.mu = between("mu", mu, 0, 1)
+        self.max_cuts = whole("max_cuts", max_cuts, least=4)
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """OCAS."""
+        best = problem.risk.at(w)
+        model = cutting_planes(problem, self.max_cuts)
+        if state is None:
+            model.add(best)
+        else:
+            model.restore(state)
+        yield Step(best, problem.objective(best))
+        yield from self.steps(problem, best, model)
+
+    def steps(self, problem: Problem, best: Point, model: CuttingPlanes) -> Iterator[Step]:
+        """Steps from the best point, with a model that has its cut."""
+        while True:
+            try:
+                w, lower_bound, witness = model.minimize()  # w_t
+            except InnerFailure:
+                return
+            along = Along(problem, best, w - best.w)
+            eta = search(along, problem.objective(best))
+            if math.isinf(eta):
+                yield Step(best, -math.inf)
+                return
+            cut = along.at(eta + self.mu * (1 - eta))  # w^c
+            best = along.at(eta)  # w^b
+            model.add(cut)
+            yield Step(best, problem.objective(best), lower_bound, witness, functools.partial(model.state, best.w))
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """What BMRM says."""
+        return BMRM().obstacle(problem)
