@@ -9,7 +9,21 @@ import fenchel
 from fenchel import losses, regularizers
 from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
-from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP
+from fenchel.solvers import (
+    BMRM,
+    GD,
+    LBFGS,
+    OWLQN,
+    BMRMWithoutQP,
+    Hybrid,
+    KTSplit,
+    LineSearchBMRM,
+    OWLQNStar,
+    Pegasos,
+    SubBFGS,
+    SubGD,
+    SubLBFGS,
+)
 
 N_FEATURES = 4
 
@@ -53,7 +67,29 @@ REGULARIZERS = [
     regularizers.ElasticNet(l1_ratio=0.2, weights=_ONE_FREE),
 ]
 
-SOLVERS = [BMRM(), BMRM(step=1.0), BMRM(max_cuts=12), BMRMWithoutQP(), LBFGS(), LBFGS(memory=2)]
+SOLVERS = [
+    BMRM(),
+    BMRM(step=1.0),
+    BMRM(max_cuts=12),
+    LineSearchBMRM(),
+    BMRMWithoutQP(),
+    LBFGS(),
+    LBFGS(memory=2),
+    OWLQN(),
+    OWLQN(memory=2),
+    OWLQNStar(),
+    KTSplit(),
+    SubLBFGS(),
+    SubBFGS(),
+    Hybrid(),
+    SubGD(),
+    GD(),
+    Pegasos(),
+    Pegasos(batch=3),
+]
+
+# What the papers compare with: these bound the minimum, but need not come close to it.
+BASELINES = (SubGD, GD, Pegasos)
 
 ENGINES = [Serial(), Threads(1), Threads(2), Threads(3)]
 

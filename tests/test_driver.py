@@ -198,7 +198,7 @@ def test_the_result_is_the_best_of_the_history():
     result = fenchel.minimize(problem, BMRM(step=1.0), gap=1e-4, w0=np.ones(N_FEATURES))
     last = result.history[-1]
     assert (result.objective, result.lower_bound, result.gap) == last[1:4]
-    assert (result.iterations, result.passes, result.seconds) == (last[0], *last[4:])
+    assert (result.iterations, result.passes, result.seconds) == (last[0], *last[4:6])
     X, y = data_for(losses.Hinge())
     hinge = np.mean(np.maximum(0.0, 1 - y * (X @ result.w + result.intercept)))
     assert result.objective == pytest.approx(0.005 * result.w @ result.w + hinge, rel=1e-12)
@@ -228,7 +228,7 @@ def test_the_same_input_gives_the_same_bits():
 
 def test_repr_is_one_line_that_tells_the_outcome():
     result = fenchel.minimize(problem_for(losses.Hinge()))
-    assert repr(result).startswith("Result(converged by bmrm: ")
+    assert repr(result).startswith("Result(converged by ls-bmrm: ")
     assert "<= min J <=" in repr(result) and "\n" not in repr(result)
     assert f"{result.iterations} iterations" in repr(result)
 
@@ -301,7 +301,7 @@ def test_bad_arguments_are_refused_before_the_data_are_touched(options):
 @pytest.mark.parametrize(
     ("solver", "loss", "regularizer", "missing", "able"),
     [
-        ("lbfgs", losses.Hinge(), L2(), "differentiable loss", "bmrm, bmrm-noqp"),
+        ("lbfgs", losses.Hinge(), L2(), "differentiable loss", "bmrm, ls-bmrm, bmrm-noqp"),
         ("lbfgs", losses.Logistic(), L1(), "L2, not L1", "bmrm"),
         ("bmrm-noqp", losses.Hinge(), ElasticNet(), "L2, not ElasticNet", "bmrm"),
         ("bmrm-noqp", losses.Hinge(), L2(weights=[1, 0, 1, 1]), "weights > 0", "bmrm"),
@@ -312,18 +312,25 @@ def test_bad_arguments_are_refused_before_the_data_are_touched(options):
 def test_refusals_name_what_is_missing_and_what_would_work(
     solver, loss, regularizer, missing, able
 ):
-    with pytest.raises(fenchel.Incompatible, match=f"{missing}.*solvers that can: {able}$"):
+    with pytest.raises(fenchel.Incompatible, match=f"{missing}.*solvers that can: .*{able}"):
         fenchel.minimize(problem_for(loss, regularizer), solver)
 
 
 def test_a_refusal_says_if_nothing_would_work():
-    problem = problem_for(losses.Hinge(), strength=0.0)
+    problem = problem_for(losses.Hinge(), "l1", strength=0.0)
     with pytest.raises(fenchel.Incompatible, match="no solver"):
         fenchel.minimize(problem, "bmrm")
     with pytest.raises(
-        fenchel.Incompatible, match=r"for lbfgs.*differentiable.*for bmrm.*strength"
+        fenchel.Incompatible, match=r"for owlqn.*differentiable.*for bmrm.*strength"
     ):
         fenchel.minimize(problem, "auto")
+
+
+def test_without_a_regulariser_auto_minimises_what_it_cannot_certify():
+    """FAULTS #18."""
+    result = fenchel.minimize(problem_for(losses.Hinge(), strength=0.0), gap=1e-9)
+    assert result.solver == "sublbfgs" and "nothing can be certified" in result.reason
+    assert result.objective < 0.5
 
 
 def test_an_unknown_solver_comes_with_a_suggestion():
@@ -335,9 +342,11 @@ def test_an_unknown_solver_comes_with_a_suggestion():
 @pytest.mark.parametrize("loss", LOSSES, ids=ids)
 def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
-    smooth = loss.differentiable and isinstance(regularizer, L2) and regularizer.strong_convexity
-    assert result.solver == ("lbfgs" if smooth else "bmrm")
-    assert ("differentiable" if smooth else "but it") in result.reason
+    smooth = loss.differentiable and np.all(np.asarray(regularizer.c) > 0)
+    suited = "lbfgs" if isinstance(regularizer, L2) else "owlqn"
+    free_net = isinstance(regularizer, ElasticNet) and not np.all(np.asarray(regularizer.c) > 0)
+    assert result.solver == (suited if smooth else "bmrm" if free_net else "ls-bmrm")
+    assert ("differentiable" if smooth else "bundle") in result.reason
 
 
 def test_a_solver_that_was_asked_for_is_said_to_be():

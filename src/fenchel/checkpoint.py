@@ -163,8 +163,8 @@ def _snapshot(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Snapshot:
 
 
 def _record(iteration: float, *numbers: float) -> Record:
-    objective, lower_bound, gap, passes, seconds = numbers
-    return Record(int(iteration), objective, lower_bound, gap, int(passes), seconds)
+    objective, lower_bound, gap, passes, seconds, phase = numbers
+    return Record(int(iteration), objective, lower_bound, gap, int(passes), seconds, int(phase))
 
 
 def _fingerprint(problem: Problem) -> str:

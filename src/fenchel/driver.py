@@ -152,6 +152,7 @@ class _Run:
                 gap=relative_gap(self.objective, self.lower_bound),
                 passes=self.problem.risk.passes - self.passes_before,
                 seconds=self.seconds_before + time.perf_counter() - self.started,
+                phase=step.phase,
             )
         )
         return self._end(step)

@@ -39,6 +39,12 @@ class Point(Protocol):
     def constant(self) -> float:
         """The b for which R(v) >= <a, v> + b for all v, with equality at w up to round-off."""
 
+    def shrunk(self, scale: float) -> float:
+        """The b for which R(v) >= scale <a, v> + b for all v, with 0 <= scale <= 1; no pass.
+
+        -inf where nothing is known of the scaled cut: no conjugate, and the risk may be negative.
+        """
+
     @property
     def sizes(self) -> tuple[float, float]:
         """The magnitudes behind subgradient and constant, with which their round-off goes."""
@@ -55,8 +61,8 @@ class Point(Protocol):
     def alpha(self) -> Array:
         """One dual variable for each row; its evidence where the risk `has_duals`."""
 
-    def support(self, p: Array) -> Array:
-        """Argsup over a in the subdifferential of R at w of <a, p> (000 algorithm 2, line 4)."""
+    def steepest(self, p: Array) -> Point:
+        """The same point with that subgradient a for which <a, p> is largest (000 section 4.1)."""
 
     def towards(self, p: Array) -> Ray:
         """The ray w + eta p: one pass, X p."""
@@ -98,6 +104,10 @@ class Risk(Protocol):
         """R is piecewise quadratic along every ray, which knows its kinks."""
 
     @property
+    def knows_kinks(self) -> bool:
+        """Points know where R has no gradient, so that `steepest` tells the truth there."""
+
+    @property
     def has_duals(self) -> bool:
         """Its rows have dual variables: the loss has a conjugate."""
 
@@ -112,6 +122,9 @@ class Risk(Protocol):
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha: a pass."""
+
+    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
+        """An estimate of a subgradient at w, with that intercept, from these rows, in order."""
 
     def fingerprint(self) -> bytes:
         """A digest of the data and the loss."""
@@ -135,10 +148,6 @@ class Problem:
     def subgradient(self, point: Point) -> Array:
         """One element of the subdifferential of J."""
         return self.strength * self.regularizer.subgradient(point.w) + point.subgradient
-
-    def support(self, point: Point, p: Array) -> Array:
-        """Argsup over g in the subdifferential of J of <g, p>."""
-        return self.strength * self.regularizer.support(point.w, p) + point.support(p)
 
     def tangent_bound(self, point: Point) -> float:
         """The bound that the tangent of the risk at a point proves (003 lemma 5 for L2)."""

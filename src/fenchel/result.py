@@ -57,6 +57,7 @@ class Record(NamedTuple):
     gap: float
     passes: int
     seconds: float
+    phase: int = 0  # of a solver that changes its method on the way, such as hybrid
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,11 @@ class LinearRisk:
         return not self.has_intercept and self.loss.pieces(np.zeros(0)) is not None
 
     @property
+    def knows_kinks(self) -> bool:
+        """The loss has no kinks, or says where they are."""
+        return self.differentiable or len(self.loss.kinks(np.zeros(1))) > 0
+
+    @property
     def has_duals(self) -> bool:
         """Rows have dual variables, because l has a conjugate."""
         return isinstance(self.loss, Conjugable)
@@ -121,6 +126,17 @@ class LinearRisk:
         total: Array = self.engine.total(self.engine.map(_adjoint, self.engine.scatter(alpha)))
         return total
 
+    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
+        """n / len(rows) times the sum over these rows, over S: right in the mean."""
+        ends = np.cumsum([shard.rows.n_rows for shard in self.engine.shards])
+        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        local = PerShard(
+            part - end + shard.rows.n_rows
+            for part, end, shard in zip(parts, ends, self.engine.shards, strict=True)
+        )
+        total: Array = self.engine.total(self.engine.map(_sampled, self.loss, w, intercept, local))
+        return total * (self.n_rows / (len(rows) * self.weight))
+
     def fingerprint(self) -> bytes:
         """A digest of the loss and of every shard."""
         digest = hashlib.blake2b(f"{self.loss!r} {self.has_intercept}".encode(), digest_size=16)
@@ -151,6 +167,7 @@ class LinearPoint:
     ):
         self.risk, self.w, self.z = risk, w, z
         self.near = near  # a guess of the intercept
+        self._chosen: PerShard | None = None  # the slopes of the rows on a kink, if chosen anew
         self.drift = drift  # the round-off in z that came with other points, per length of a row
 
     @functools.cached_property
@@ -197,6 +214,20 @@ class LinearPoint:
         """b with R(v) >= <a, v> + b for all v."""
         return self.offset.floor - float(self.subgradient @ self.w)
 
+    def shrunk(self, scale: float) -> float:
+        """-sum_i s_i/S l*(scale l'_i), the dual at scale * alpha; else scale * constant, as R >= 0.
+
+        The first is the better: it falls short of `constant` by (1 - scale) |<a, w>|, the other by
+        (1 - scale) times all of it.
+        """
+        risk = self.risk
+        if scale == 1:
+            return self.constant
+        if risk.has_duals:
+            conjugates = risk.engine.map(_conjugates, risk.loss, self.slopes, scale)
+            return -float(risk.engine.total(conjugates)) / risk.weight
+        return scale * self.constant if risk.nonnegative else -np.inf
+
     @property
     def sizes(self) -> tuple[float, float]:
         """Rows times slopes; and R with the product it is reduced by, and the scores' drift."""
@@ -224,15 +255,16 @@ class LinearPoint:
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
     def _ties(self) -> Ties | None:
-        if self.risk.differentiable or self.risk.has_intercept:
+        engine, chosen = self.risk.engine, self._chosen
+        if self.risk.differentiable or (self.risk.has_intercept and chosen is None):
             return None
-        engine = self.risk.engine
-        found, first = engine.map(_ties, self.risk.loss, self.z), 0
-        rows = []
-        for shard, (tied, _) in zip(engine.shards, found, strict=True):
-            rows.append(first + tied)
-            first += shard.rows.n_rows
-        return Ties(np.concatenate(rows), np.concatenate([slopes for _, slopes in found]))
+        if chosen is None:
+            rows, slopes = engine.map(_ties, self.risk.loss, self.z).split()
+        else:
+            rows, slopes = PerShard(part.rows for part in self._kinked), chosen
+        first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
+        places = [start + part for start, part in zip(first, rows, strict=False)]
+        return Ties(np.concatenate(places), np.concatenate(slopes))
 
     @property
     def alpha(self) -> Array:
@@ -245,22 +277,26 @@ class LinearPoint:
         engine, loss = self.risk.engine, self.risk.loss
         return engine.map(_kinked, loss, self.z, self.intercept, self.slopes)
 
-    def support(self, p: Array) -> Array:
-        """The subgradient with the slopes of the rows on a kink chosen anew.
+    def steepest(self, p: Array) -> LinearPoint:
+        """The point with the slopes of the rows on a kink chosen anew; itself where there are none.
 
         With an intercept the slopes must still add up to what they do, so that b stays the best.
         """
         engine, n = self.risk.engine, sum(len(part.rows) for part in self._kinked)
         if n == 0:
-            return self.subgradient
+            return self
         if n > self.risk.n_rows / 4:
             self.risk.passes += 2  # so many rows that the two products count as passes
         q = engine.map(_kinked_scores, self._kinked, p)
-        slopes = PerShard(map(_steepest_slopes, self._kinked, q))
-        if self.risk.has_intercept:
-            slopes = _balanced(self._kinked, q)
-        change: Array = engine.total(engine.map(_kinked_adjoint, self._kinked, slopes))
-        return self.subgradient + change / self.risk.weight
+        chosen = (_balanced if self.risk.has_intercept else _highest)(self._kinked, q)
+        change = engine.total(engine.map(_kinked_adjoint, self._kinked, chosen)) / self.risk.weight
+        point = LinearPoint(self.risk, self.w, self.z, self.near, self.drift)
+        best, value = self.offset.best, self.offset.value
+        point.offset = Offset(Bracket(best, best), best, value, value)
+        point.subgradient = self.subgradient + change
+        point.slopes = engine.map(_rechosen, self.slopes, self._kinked, chosen)
+        point._kinked, point._chosen = self._kinked, chosen
+        return point
 
     def towards(self, p: Array) -> LinearRay:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
@@ -352,6 +388,14 @@ def _evaluate(shard: Shard, loss: ScalarLoss, w: Array) -> tuple[float, Array, A
     return value, shard.rows.adjoint(a), z
 
 
+def _sampled(
+    shard: Shard, loss: ScalarLoss, w: Array, b: float, rows: npt.NDArray[np.intp]
+) -> Array:
+    X, s = shard.rows.matrix()[rows], None if shard.s is None else shard.s[rows]
+    a = slopes(loss, np.asarray(X @ w), shard.y[rows], s, b)[1]
+    return np.asarray(X.T @ a)
+
+
 def _largest(shard: Shard, z: Array) -> float:
     return float(max(np.max(z), -np.min(z)))
 
@@ -369,23 +413,32 @@ def _slopes(shard: Shard, loss: ScalarLoss, z: Array, bracket: Bracket) -> Array
 
 
 def _ties(shard: Shard, loss: ScalarLoss, z: Array) -> tuple[npt.NDArray[np.intp], Array]:
-    """The rows at a kink, and their slopes; most often none, which C++ finds out sooner."""
-    native = twin(loss)
-    if native is not None and not _kernels.near_kinks(native, z, shard.y, _TIE):
-        return np.empty(0, dtype=np.intp), np.empty(0)
-    tied = np.zeros(len(z), dtype=bool)
-    for kink in loss.kinks(shard.y):
-        tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
-    rows = np.flatnonzero(tied)
+    """The rows at a kink, and their slopes."""
+    rows = _at_kinks(shard, loss, z)
     return rows, slopes(loss, z[rows], shard.y[rows], None)[1]
 
 
+def _at_kinks(shard: Shard, loss: ScalarLoss, z: Array) -> npt.NDArray[np.intp]:
+    """The rows at a kink; most often there are none, which C++ finds out sooner."""
+    native = twin(loss)
+    if native is not None and not _kernels.near_kinks(native, z, shard.y, _TIE):
+        return np.empty(0, dtype=np.intp)
+    tied = np.zeros(len(z), dtype=bool)
+    for kink in loss.kinks(shard.y):
+        tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
+    return np.flatnonzero(tied)
+
+
 class Kinked(NamedTuple):
-    """A shard's rows on a kink: which, their x, the slopes they may have, and the one they have."""
+    """A shard's rows on a kink: which, their x and s, and the slopes they may have.
+
+    `now` is what they contribute at present, s times a slope.
+    """
 
     rows: npt.NDArray[np.intp]
     X: Any
     transposed: Any
+    s: Array | float
     lowest: Array
     highest: Array
     now: Array
@@ -393,38 +446,50 @@ class Kinked(NamedTuple):
 
 def _kinked(shard: Shard, loss: ScalarLoss, z: Array, b: float, a: Array) -> Kinked:
     z = z + b if b else z
-    rows, _ = _ties(shard, loss, z)
-    y, s = shard.y[rows], None if shard.s is None else shard.s[rows]
+    rows = _at_kinks(shard, loss, z)
     nearby = 2 * _TIE * (1 + np.abs(z[rows]))
-    lowest, highest = (slopes(loss, z[rows] + step, y, s)[1] for step in (-nearby, nearby))
-    X = shard.rows.matrix()[rows]
-    return Kinked(rows, X, X.T, lowest, highest, a[rows])
+    lowest, highest = (
+        slopes(loss, z[rows] + step, shard.y[rows], None)[1] for step in (-nearby, nearby)
+    )
+    X, s = shard.rows.matrix()[rows], 1.0 if shard.s is None else shard.s[rows]
+    return Kinked(rows, X, X.T, s, lowest, highest, a[rows])
 
 
 def _kinked_scores(shard: Shard, kinked: Kinked, p: Array) -> Array:
     return np.asarray(kinked.X @ p)
 
 
-def _kinked_adjoint(shard: Shard, kinked: Kinked, a: Array) -> Array:
-    return np.asarray(kinked.transposed @ (a - kinked.now))
+def _kinked_adjoint(shard: Shard, kinked: Kinked, chosen: Array) -> Array:
+    return np.asarray(kinked.transposed @ (kinked.s * chosen - kinked.now))
 
 
-def _steepest_slopes(kinked: Kinked, q: Array) -> Array:
-    return np.where(q > 0, kinked.highest, kinked.lowest)
+def _rechosen(shard: Shard, a: Array, kinked: Kinked, chosen: Array) -> Array:
+    a = a.copy()
+    a[kinked.rows] = kinked.s * chosen
+    return a
+
+
+def _highest(kinked: PerShard, q: PerShard) -> PerShard:
+    """Argmax of sum_i s_i a_i q_i over slopes a."""
+    return PerShard(
+        np.where(moves > 0, part.highest, part.lowest)
+        for part, moves in zip(kinked, q, strict=True)
+    )
 
 
 def _balanced(kinked: PerShard, q: PerShard) -> PerShard:
-    """Argmax of <a, q> over slopes a with the sum they have now: the largest q are raised first."""
-    lowest, highest, now = (
-        np.concatenate([getattr(part, name) for part in kinked])
-        for name in ("lowest", "highest", "now")
+    """The same with sum_i s_i a_i as it is now: the slopes of the largest q are raised first."""
+    s, lowest, highest = (
+        np.concatenate([np.broadcast_to(getattr(part, name), len(part.rows)) for part in kinked])
+        for name in ("s", "lowest", "highest")
     )
     order = np.argsort(-np.concatenate(q), kind="stable")
-    room = (highest - lowest)[order]
-    budget = float(np.sum(now) - np.sum(lowest))
-    raised = np.clip(budget - (np.cumsum(room) - room), 0.0, room)
+    room = (s * (highest - lowest))[order]
+    budget = sum(float(np.sum(part.now)) for part in kinked) - float(s @ lowest)
+    share = np.clip(budget - (np.cumsum(room) - room), 0.0, room)
     a = lowest.copy()
-    a[order] += raised
+    a[order] += np.divide(share, s[order], out=np.zeros_like(share), where=room > 0)
+    a = np.minimum(a, highest)
     return PerShard(np.split(a, np.cumsum([len(part) for part in q])[:-1]))
 
 
@@ -438,6 +503,15 @@ def _kinks_along(
     shard: Shard, loss: ScalarLoss, z: Array, q: Array, low: float, high: float
 ) -> Array:
     return kinks_along(loss, z, q, shard.y, shard.s, low, high)
+
+
+def _conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float:
+    """sum_i s_i l*(scale a_i / s_i, y_i)."""
+    if shard.s is None:
+        return float(np.sum(loss.conjugate(scale * a, shard.y)))
+    counted = shard.s > 0
+    s, y = shard.s[counted], shard.y[counted]
+    return float(np.sum(s * loss.conjugate(scale * a[counted] / s, y)))
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

@@ -10,22 +10,55 @@ from fenchel.protocols import Problem
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
+from fenchel.solvers.hybrid import Hybrid
+from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.ls_bmrm import LineSearchBMRM
+from fenchel.solvers.owlqn import OWLQN, OWLQNStar
+from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
     "BMRM",
+    "GD",
     "LBFGS",
+    "OWLQN",
     "SOLVERS",
     "BMRMWithoutQP",
+    "Hybrid",
+    "KTSplit",
+    "LineSearchBMRM",
     "Needs",
+    "OWLQNStar",
+    "Pegasos",
     "Solver",
     "State",
     "Step",
+    "SubBFGS",
+    "SubGD",
+    "SubLBFGS",
     "chosen",
     "solver",
 ]
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (LBFGS, BMRM, BMRMWithoutQP)}
+SOLVERS: dict[str, type[Solver]] = {
+    kind.name: kind
+    for kind in (
+        LBFGS,
+        OWLQN,
+        OWLQNStar,
+        KTSplit,
+        BMRM,
+        LineSearchBMRM,
+        BMRMWithoutQP,
+        SubLBFGS,
+        SubBFGS,
+        Hybrid,
+        SubGD,
+        GD,
+        Pegasos,
+    )
+}
 
 
 def solver(name: str, **options: Any) -> Solver:
@@ -48,14 +81,21 @@ def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
     return picked, "asked for"
 
 
+# What `auto` tries, in this order, and why.
+_PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
+    (LBFGS, "the loss is differentiable and the regulariser quadratic"),
+    (OWLQN, "the loss is differentiable and the regulariser sparse"),
+    (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
+    (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
+    (SubLBFGS, "at strength 0 no bundle works, and nothing can be certified"),
+)
+
+
 def _auto(problem: Problem) -> tuple[Solver, str]:
-    lbfgs, bmrm = LBFGS(), BMRM()
-    obstacle = lbfgs.obstacle(problem)
-    if obstacle is None:
-        return lbfgs, "the loss is differentiable and the regulariser quadratic"
-    if bmrm.obstacle(problem) is None:
-        return bmrm, f"lbfgs is faster on smooth problems, but {obstacle}"
-    raise Incompatible(
-        f"no solver can minimise this problem: for lbfgs, {obstacle}; "
-        f"for bmrm, {bmrm.obstacle(problem)}"
-    )
+    obstacles = []
+    for kind, reason in _PREFERENCES:
+        obstacle = kind().obstacle(problem)
+        if obstacle is None:
+            return kind(), reason
+        obstacles.append(f"for {kind.name}, {obstacle}")
+    raise Incompatible(f"no solver can minimise this problem: {'; '.join(obstacles)}")

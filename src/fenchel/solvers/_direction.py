@@ -4,8 +4,10 @@ The local model of J at w, with B an approximation of the inverse Hessian, is
 
     M(p) = 1/2 p'B^-1 p + sup over g in dJ(w) of <g, p>.
 
-Its dual is solved over the subgradients seen so far, one exact step of size mu towards the newest
-of them at a time; p = -B g_bar with g_bar in dJ(w). Line numbers are those of algorithm 2.
+Its dual, max over g_bar in dJ(w) of -1/2 g_bar'B g_bar, is solved over the subgradients seen so
+far; p = -B g_bar. The paper takes one exact step from g_bar towards the newest of them (lines 7 to
+9); we solve the small quadratic programme itself, which appendix A says goes further, and which
+ends after finitely many steps because dJ(w) is a polyhedron. Line numbers are algorithm 2's.
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fenchel import _kernels
 from fenchel.protocols import Array
+
+_INNER_GAP = 1e-14
+_NOTHING = 1e-24  # a square, relative to those it is left over from
 
 Oracle = Callable[[Array], Array]
 
 
 def descent_direction(
-    g: Array, B: Oracle, support: Oracle, *, tolerance: float = 1e-5, k_max: int = 100
+    g: Array, B: Oracle, support: Oracle, *, tolerance: float = 0.1, k_max: int = 100
 ) -> tuple[Array, float] | None:
     """A direction p and sup over g in dJ(w) of <g, p>, which is < 0; None if none was found.
 
@@ -28,27 +34,28 @@ def descent_direction(
     over dJ(w) of <g, p>. The tolerance is relative to the model's first value 1/2 g'B g (the
     paper's is absolute), so that it means the same whatever the units of J.
     """
-    g_bar, p = g, -B(g)  # line 3
-    g_next = support(p)  # line 4
-    M, D = float(p @ g_next) - 0.5 * float(p @ g_bar), 0.5 * float(p @ g_bar)  # eq. 89, 90
-    enough = -tolerance * D
-    best, best_M, best_slope = p, M, float(p @ g_next)
-    gap = M - D  # line 5
-    for _ in range(1, k_max):
+    G, BG, qp = [g], [B(g)], _kernels.SimplexQP()
+    qp.append(np.empty(0), float(g @ BG[0]), 0.0)
+    p = -BG[0]  # line 3
+    D = -0.5 * float(g @ BG[0])  # eq. 90
+    enough, largest = -tolerance * D, -D
+    best, best_M, best_slope = p, np.inf, np.inf
+    for _ in range(k_max):
+        g = support(p)  # lines 4 and 10
+        slope = float(p @ g)
+        if slope - D < best_M:  # M(p) = slope + 1/2 p'B^-1 p, and p'B^-1 p = -2 D
+            best, best_M, best_slope = p, slope - D, slope  # line 14
+        gap = best_M - D  # lines 5 and 11
         if not (gap > 0 and (best_slope >= 0 or gap > enough)):  # line 6
             break
-        Bg_next = B(g_next)
-        change, B_change = g_bar - g_next, -p - Bg_next
-        curvature = float(change @ B_change)
-        if not curvature > 0:
+        Bg = B(g)
+        qp.append(np.array([float(g @ Bh) for Bh in BG]), float(g @ Bg), 0.0)
+        largest = max(largest, 0.5 * float(g @ Bg))
+        G.append(g)
+        BG.append(Bg)
+        qp.solve(_INNER_GAP)
+        p = -(qp.weights @ np.array(BG))  # line 9
+        D = 0.5 * float(p @ (qp.weights @ np.array(G)))
+        if -D <= _NOTHING * largest:  # 0 is in dJ(w), up to round-off
             break
-        mu = float(np.clip(-(change @ p) / curvature, 0.0, 1.0))  # line 7, eq. 73
-        g_bar = (1 - mu) * g_bar + mu * g_next  # line 8
-        p = (1 - mu) * p - mu * Bg_next  # line 9
-        g_next = support(p)  # line 10
-        slope, D = float(p @ g_next), 0.5 * float(p @ g_bar)
-        M = slope - D
-        if M < best_M:
-            best, best_M, best_slope = p, M, slope  # line 14
-        gap = best_M - D  # line 11
     return (best, best_slope) if best_slope < 0 else None  # lines 15-19

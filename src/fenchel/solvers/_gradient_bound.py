@@ -8,27 +8,31 @@ kept, and the model's small quadratic programme is solved every few iterations o
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 
-import numpy as np
-
 from fenchel.protocols import Array, Point, Problem
+from fenchel.solvers._cutting_planes import CuttingPlanes
+from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
+from fenchel.solvers.bmrm import cutting_planes
 from fenchel.witness import Witness
+
+_FEW, _MANY = 30, 300  # cuts
 
 Bound = tuple[float, Callable[[], Witness] | None]
 
 
 class GradientBound:
-    """The better of the newest tangent's bound and the model's, which has at most `cuts` cuts.
+    """The better of the newest tangent's bound and that of a cutting-plane model.
 
-    The model's is computed after every `every`-th point.
+    The model keeps the newest `cuts` cuts and is solved after every `every`-th point. Where a cut
+    is kept as dual variables, which costs a pass, only those points' cuts are taken.
     """
 
-    def __init__(self, problem: Problem, cuts: int, every: int):
-        self.problem, self.cuts, self.every = problem, cuts, every
-        self.model = QuadraticPlanes(problem, 2 * cuts) if cuts and problem.strength > 0 else None
+    def __init__(self, problem: Problem, model: CuttingPlanes | None, cuts: int, every: int):
+        self.problem, self.model, self.cuts, self.every = problem, model, cuts, every
         self._since = 0
 
     def after(self, point: Point) -> Bound:
@@ -37,23 +41,49 @@ class GradientBound:
         witness: Callable[[], Witness] = functools.partial(getattr, point, "witness")
         if self.model is None:
             return tangent, witness
-        self.model.forget(self.cuts)
-        self.model.add(point)
         self._since += 1
-        if self._since < self.every:
+        due = self._since >= self.every
+        if due or not isinstance(self.model, DualPlanes):
+            self.model.forget(self.cuts)
+            self.model.add(point)
+        if not due:
             return tangent, witness
-        self._since = 0
-        _, bound, evidence = self.model.minimize()
+        bound, evidence = self.now()
         return (tangent, witness) if tangent > bound else (bound, evidence)
 
-    def state(self, w: Array) -> State:
-        """The model's, less the newest cut, which is that of the point to go on from."""
+    def add(self, point: Point) -> None:
+        """Another subgradient, at a point that was seen already."""
+        if self.model is not None:
+            self.model.add(point)
+
+    def now(self) -> Bound:
+        """What the model proves."""
+        self._since = 0
         if self.model is None:
-            return {"w": w}
-        self.model.drop(np.array([len(self.model.b) - 1]))
-        return self.model.state(w)
+            return -math.inf, None
+        _, bound, evidence = self.model.minimize()
+        return bound, evidence
+
+    def state(self, w: Array) -> State:
+        """The model's."""
+        return {"w": w} if self.model is None else self.model.state(w)
 
     def restore(self, state: State) -> None:
         """Takes over the model."""
         if self.model is not None:
             self.model.restore(state)
+
+
+def few_gradients(problem: Problem) -> GradientBound:
+    """For a smooth risk, whose tangents prove much in the end: the last gradients."""
+    # With more columns than rows gradients hardly repeat, and the cuts would take more memory
+    # than the data.
+    tall = problem.risk.n_rows >= problem.risk.n_parameters and problem.strength > 0
+    model = QuadraticPlanes(problem, 2 * _FEW) if tall else None
+    return GradientBound(problem, model, _FEW, every=1)
+
+
+def many_subgradients(problem: Problem) -> GradientBound:
+    """For a risk with kinks, where tangents prove little: as many cuts as bring something."""
+    model = cutting_planes(problem, 2 * _MANY) if problem.strength > 0 else None
+    return GradientBound(problem, model, _MANY, every=5)

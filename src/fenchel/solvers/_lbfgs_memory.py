@@ -47,6 +47,12 @@ class LBFGSMemory:
         if sy > _CURVATURE * float((s @ s) * (y @ y)) ** 0.5:
             self.pairs.append(Pair(s, y, 1.0 / sy))
 
+    def forget(self) -> bool:
+        """Drops all pairs; False if there were none."""
+        learnt = bool(self.pairs)
+        self.pairs.clear()
+        return learnt
+
     def times(self, g: Array) -> Array:
         """H g."""
         q = g.copy()

@@ -15,7 +15,7 @@ from fenchel.protocols import Array, Point, Problem
 
 _DECREASE = 1e-4
 _CURVATURE = 0.9
-_TRIALS = 200
+_TRIALS, _TRIALS_AT_KINKS = 200, 12
 _ROUND_OFF = 1e-15
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
@@ -88,20 +88,30 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
     if along.problem.risk.piecewise:
         return exact(along, eta)
     slope = along(0.0)[1]
-    return wolfe(along, value, slope, eta) if slope < 0 else 0.0
+    trials = _TRIALS if along.problem.risk.differentiable else _TRIALS_AT_KINKS
+    return wolfe(along, value, slope, eta, trials) if slope < 0 else 0.0
 
 
 def wolfe(
-    phi: Callable[[float], tuple[float, float]], value: float, slope: float, eta: float
+    phi: Callable[[float], tuple[float, float]],
+    value: float,
+    slope: float,
+    eta: float,
+    trials: int = _TRIALS,
 ) -> float:
     """A step with sufficient decrease and |phi'(eta)| <= 0.9 |phi'(0)|; 0 if round-off leaves none.
+
+    At a kink of phi the second condition may hold nowhere: after `trials` a step with sufficient
+    decrease will do, as close to the kink as they came (000 eq. 23 and 24).
 
     `phi(eta)` gives value and slope; `value` and `slope` < 0 are those at 0, `eta` is tried first.
     Values of inf are survived: the step is shortened. inf is returned where phi falls for ever.
     """
     low, low_slope = 0.0, slope
     high, high_slope = math.inf, math.nan
-    for _ in range(_TRIALS):
+    for k in range(_TRIALS):
+        if k >= trials and 0 < low and high < math.inf:
+            return low
         trial, trial_slope = phi(eta)
         descends = _descends(trial, trial_slope, value, slope, eta)
         if descends and abs(trial_slope) <= -_CURVATURE * slope:

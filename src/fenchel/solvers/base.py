@@ -27,6 +27,7 @@ class Step:
     lower_bound: float = float("-inf")
     witness: Callable[[], Witness] | None = None  # makes the evidence for lower_bound
     state: Callable[[], State] | None = None  # makes what `iterate` can go on from
+    phase: int = 0  # of a solver that changes its method on the way
 
 
 @dataclass(frozen=True)

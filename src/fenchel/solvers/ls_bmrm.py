@@ -16,24 +16,24 @@ from collections.abc import Iterator
 
 from fenchel.naming import between, whole
 from fenchel.protocols import Array, Point, Problem
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._line_search import Along, search
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
 
 
 class LineSearchBMRM(Solver):
     """Line-search bundle method: any convex risk; the search is exact for piecewise quadratic J.
 
-    `mu` is how far to go from the best point to the model's minimiser for the next cut; `max_cuts`
-    bounds the memory as in `bmrm`.
+    `mu` is how far to go from the best point to the model's minimiser for the next cut (OCAS has
+    0.1; a9a, w8a and cpusmall take fewer iterations with 0.05). `max_cuts` is that of `bmrm`.
     """
 
     name = "ls-bmrm"
     needs = BMRM.needs
 
-    def __init__(self, mu: float = 0.1, max_cuts: int = 1000):
+    def __init__(self, mu: float = 0.05, max_cuts: int = 1000):
         self.mu = between("mu", mu, 0, 1)
         self.max_cuts = whole("max_cuts", max_cuts, least=4)
 
@@ -50,6 +50,7 @@ class LineSearchBMRM(Solver):
 
     def steps(self, problem: Problem, best: Point, model: CuttingPlanes) -> Iterator[Step]:
         """Steps from the best point, with a model that has its cut."""
+        mu = self.mu
         while True:
             try:
                 w, lower_bound, witness = model.minimize()  # w_t
@@ -60,11 +61,21 @@ class LineSearchBMRM(Solver):
             if math.isinf(eta):
                 yield Step(best, -math.inf)
                 return
-            cut = along.at(eta + self.mu * (1 - eta))  # w^c
+            mu = self.mu if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
+            cut = along.at(eta + mu * (1 - eta))  # w^c
             best = along.at(eta)  # w^b
             model.add(cut)
-            yield Step(best, problem.objective(best), lower_bound, witness, functools.partial(model.state, best.w))
+            yield Step(
+                best,
+                problem.objective(best),
+                lower_bound,
+                witness,
+                functools.partial(model.state, best.w),
+            )
 
     def obstacle(self, problem: Problem) -> str | None:
-        """What BMRM says."""
+        """What BMRM says; and its cuts lie too close for slopes to cancel under an elastic net."""
+        free = len(problem.regularizer.free(problem.risk.n_parameters))
+        if free and isinstance(problem.regularizer, ElasticNet):
+            return "it cannot certify an elastic net with unpenalised coordinates (weights of 0)"
         return BMRM().obstacle(problem)

@@ -1,81 +1,171 @@
 """Subgradient quasi-Newton methods for nonsmooth risks (000 algorithm 1).
 
 At a kink a quasi-Newton direction need not descend; algorithm 2 (_direction.py) finds one that
-does, and the line search may then be exact (algorithm 3 and 5, _line_search.py): two passes an
-iteration, X p for the ray and X'a for the new subgradient.
+does, and the line search may then be exact (_line_search.py). Two passes an iteration: X p for the
+ray and X'a for the new subgradient. The subgradients also bound J from below (_gradient_bound.py).
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 
 from fenchel.naming import positive, whole
-from fenchel.protocols import Array, Problem
+from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
 from fenchel.solvers._direction import descent_direction
-from fenchel.solvers._gradient_bound import GradientBound
+from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
+from fenchel.solvers._inverse_hessian import DenseBFGS, Identity, InverseHessian, diagonal
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
-from fenchel.solvers._line_search import Along, exact, wolfe
+from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
-from fenchel.solvers.lbfgs import _diagonal
+
+_H = 1e-8  # h of line 14, the paper's
+_LARGEST_DENSE = 5000  # parameters of a dense B: 200 MB
 
 
-class SubLBFGS(Solver):
-    name = "sublbfgs"
+class SubgradientMethod(Solver):
+    """Algorithm 1 with any B.
+
+    `tolerance` ends the search for a direction (relative: see _direction.py), which takes at most
+    `k_max` steps.
+    """
+
     needs = Needs(regularizers=(L2,), positive_strength=False)
 
-    def __init__(
-        self,
-        memory: int = 15,
-        tolerance: float = 1e-5,
-        k_max: int = 100,
-        h: float = 1e-8,
-        cuts=300,
-        every=5,
-    ):
-        self.memory = whole("memory", memory, least=1)
+    def __init__(self, tolerance: float = 0.1, k_max: int = 100):
         self.tolerance = positive("tolerance", tolerance)
         self.k_max = whole("k_max", k_max, least=1)
-        self.h = positive("h", h)
-        self.cuts, self.every = cuts, every
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Algorithm 1."""
-        B = LBFGSMemory(self.memory, _diagonal(problem))
-        bound = GradientBound(problem, self.cuts, self.every)
-        point = problem.risk.at(w)
+        bound = many_subgradients(problem)
+        if state is not None:
+            bound.restore(state)
+        yield from self.steps(problem, problem.risk.at(w), bound, state)
+
+    def steps(
+        self, problem: Problem, point: Point, bound: GradientBound, state: State | None
+    ) -> Iterator[Step]:
+        """Steps from a point, whose subgradients go to `bound`."""
+        B = self.inverse_hessian(problem)  # line 1
+        if state is not None:
+            B.restore(state)
         g = problem.subgradient(point)  # line 3
-        eta = 1.0
         while True:
             J = problem.objective(point)
-            yield Step(point, J, *bound.after(point))
-            support = functools.partial(problem.support, point)
-            found = descent_direction(
-                g, B.times, support, tolerance=self.tolerance, k_max=self.k_max
-            )
-            if found is None and B.pairs:  # lines 5-8
-                B.pairs.clear()
-                found = descent_direction(
-                    g, B.times, support, tolerance=self.tolerance, k_max=self.k_max
-                )
-            if found is None:
-                return
-            p, slope = found
+            yield Step(point, J, *bound.after(point), functools.partial(_state, point.w, B, bound))
+            p = self.direction(problem, point, g, B, bound)  # line 5
+            if p is None and B.forget():
+                p = self.direction(problem, point, g, B, bound)
+            if p is None:
+                yield Step(point, J, *bound.now())
+                return  # lines 6-8
             along = Along(problem, point, p)
-            eta = (
-                exact(along, 1.0) if problem.risk.piecewise else wolfe(along, J, slope, 1.0)
-            )  # line 9
+            eta = search(along, J)  # line 9
             if math.isinf(eta):
-                yield Step(point, -math.inf)
+                yield Step(point, -math.inf)  # J falls without end along p
             if eta == 0 or math.isinf(eta):
                 return
             new = along.at(eta)  # line 11
-            s, g_new = new.w - point.w, problem.subgradient(new)  # lines 10, 12
+            s, g_new = new.w - point.w, problem.subgradient(new)  # lines 10 and 12
             y = g_new - g  # line 13
-            lack = self.h - float(s @ y) / float(y @ y)
-            if lack > 0:
-                s = s + lack * y  # line 14
-            B.add(s, y)  # line 15
+            lack = _H - float(s @ y) / float(y @ y) if y.any() else 0.0
+            B.add(s + max(0.0, lack) * y, y)  # lines 14 and 15
             point, g = new, g_new
+
+    def direction(
+        self, problem: Problem, point: Point, g: Array, B: InverseHessian, bound: GradientBound
+    ) -> Array | None:
+        """Algorithm 2; the subgradients it meets are cuts as good as any."""
+
+        def support(p: Array) -> Array:
+            steepest = point.steepest(p)
+            if steepest is not point:
+                bound.add(steepest)
+            regular = problem.regularizer.support(point.w, p)
+            return problem.strength * regular + steepest.subgradient
+
+        found = descent_direction(g, B.times, support, tolerance=self.tolerance, k_max=self.k_max)
+        return None if found is None else found[0]
+
+    @abstractmethod
+    def inverse_hessian(self, problem: Problem) -> InverseHessian:
+        """B_0."""
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Algorithm 2 must know the kinks; to certify, every coordinate must be penalised."""
+        if not problem.risk.knows_kinks:
+            return "it needs to know where the loss has kinks (define `pieces` or `kinks` on it)"
+        if problem.strength > 0 and len(problem.regularizer.free(problem.risk.n_parameters)):
+            return "it cannot certify a problem with unpenalised coordinates (weights of 0)"
+        return super().obstacle(problem)
+
+
+class SubBFGS(SubgradientMethod):
+    """Subgradient BFGS with the whole matrix B, for few parameters."""
+
+    name = "subbfgs"
+
+    def inverse_hessian(self, problem: Problem) -> InverseHessian:
+        """A matrix."""
+        return DenseBFGS(diagonal(problem))
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """B has d^2 entries."""
+        d = problem.risk.n_parameters
+        if d > _LARGEST_DENSE:
+            return f"its matrix would have {d} x {d} entries; sublbfgs needs a few vectors only"
+        return super().obstacle(problem)
+
+
+class SubLBFGS(SubgradientMethod):
+    """Subgradient BFGS with limited memory: the last `memory` pairs stand for B."""
+
+    name = "sublbfgs"
+
+    def __init__(self, memory: int = 15, tolerance: float = 0.1, k_max: int = 100):
+        super().__init__(tolerance, k_max)
+        self.memory = whole("memory", memory, least=1)
+
+    def inverse_hessian(self, problem: Problem) -> InverseHessian:
+        """The last pairs."""
+        return LBFGSMemory(self.memory, diagonal(problem))
+
+
+class SubGD(SubgradientMethod):
+    """Steepest subgradient descent, B = I: for comparison (000 section 2.2)."""
+
+    name = "subgd"
+
+    def inverse_hessian(self, problem: Problem) -> InverseHessian:
+        """The identity."""
+        return Identity()
+
+
+class GD(SubgradientMethod):
+    """Descent along some subgradient, with no care for kinks: for comparison (000 section 2.2).
+
+    It stops where that is no direction of descent.
+    """
+
+    name = "gd"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def inverse_hessian(self, problem: Problem) -> InverseHessian:
+        """The identity."""
+        return Identity()
+
+    def direction(
+        self, problem: Problem, point: Point, g: Array, B: InverseHessian, bound: GradientBound
+    ) -> Array | None:
+        """The subgradient itself."""
+        return -g if g.any() else None
+
+
+def _state(w: Array, B: InverseHessian, bound: GradientBound) -> State:
+    return {**bound.state(w), **B.state()}

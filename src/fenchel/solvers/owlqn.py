@@ -1,0 +1,182 @@
+"""Orthant-wise quasi-Newton: OWL-QN (002 algorithm 1) and OWL-QN* (000 section 8.4).
+
+Within an orthant the L1 norm is linear, so J's curvature there is that of its smooth part l. Each
+step follows a quasi-Newton direction p into the orthant xi that holds w and into which the steepest
+descent v leads, and is projected back onto it by pi, which makes exact zeros:
+
+    x = pi(w + alpha p; xi),    accepted if  J(x) <= J(w) + gamma J'(w; x - w).
+
+Letters are 002's. Two passes an iteration if the first alpha is accepted, one more for each other.
+
+We depart from 002 in two ways. (1) H is that of the face: the pairs (s, y) are cut down to the
+coordinates that may move, w_j != 0 or v_j != 0. (2) p must have the signs of v where w_j = 0 only,
+not everywhere. p then still descends, as d'v > 0 and no dropped term is positive, whereas 002's
+p = pi(H v; v) drops about half of the Newton step near the minimum. L1 logistic on a9a at strength
+1e-4 comes within 1e-6 of its minimum after 105 iterations, by 002's p not after 400 (4e-4 above it;
+6e-5 from H = 1). H starts from the root of the diagonal that L-BFGS uses: from 1 this takes 137
+iterations, from all of it 146.
+
+002's convergence proof has a hole (000 appendix D). The test above is on J itself, so J never
+rises beyond round-off; and where no alpha passes it, H is forgotten, which leaves a scaled
+steepest descent all of whose coordinates move downhill.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.naming import whole
+from fenchel.protocols import Array, Point, Problem
+from fenchel.regularizers import L1, ElasticNet
+from fenchel.solvers import _scaled_dual
+from fenchel.solvers._direction import descent_direction
+from fenchel.solvers._lbfgs_memory import LBFGSMemory
+from fenchel.solvers._scaled_dual import ScaledDual
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+_GAMMA = 1e-4  # gamma, the sufficient decrease
+_BETA = 0.5  # beta, the factor from one trial to the next
+_TRIALS = 40
+_EVERY = 5  # points from one lower bound to the next, at least
+_ROUND_OFF = 1e-15  # of J, relative to it
+_K_MAX = 1000  # algorithm 2 from a random subgradient needs hundreds, from the steepest a few
+
+
+class OWLQN(Solver):
+    """Orthant-wise L-BFGS for smooth losses under L1 or elastic net; `memory` pairs are kept."""
+
+    name = "owlqn"
+    needs = Needs(regularizers=(L1, ElasticNet), differentiable=True)
+
+    def __init__(self, memory: int = 10):
+        self.memory = whole("memory", memory, least=1)
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Algorithm 1."""
+        quadratic = smooth_part(problem)
+        H = LBFGSMemory(self.memory, _diagonal(problem, quadratic))  # S <- {}, Y <- {}
+        if state is not None:
+            H.restore(state)
+        bound = ScaledDual(problem, _EVERY)
+        point = problem.risk.at(w)
+        while True:
+            J = problem.objective(point)
+            here = functools.partial(_state, point.w, H)
+            yield Step(point, J, *bound.after(point, J), here)
+            new = self._next(problem, point, J, H)
+            if new is None and H.forget():
+                new = self._next(problem, point, J, H)
+            if new is None:
+                return
+            s = new.w - point.w
+            H.add(s, new.subgradient - point.subgradient + quadratic * s)  # y: l's gradient alone
+            point = new
+
+    def _next(self, problem: Problem, point: Point, J: float, H: LBFGSMemory) -> Point | None:
+        v = -self.subgradient(problem, point)
+        if not v.any():
+            return None
+        p = self.direction(problem, point, v, _on_face(H, (point.w != 0) | (v != 0)))
+        if not H.pairs:
+            p /= np.linalg.norm(v)  # scores of order 1, for want of knowledge
+        return _search(problem, point, J, p)
+
+    def subgradient(self, problem: Problem, point: Point) -> Array:
+        """The pseudo-gradient: the element of dJ(w) of steepest descent (eq. 4)."""
+        right, left = (_one_sided(problem, point, side) for side in (1.0, -1.0))
+        return np.where(left > 0, left, np.where(right < 0, right, 0.0))
+
+    def direction(self, problem: Problem, point: Point, v: Array, H: _Face) -> Array:
+        """pi(H v; v), eq. 3, the signs being imposed where w = 0 only."""
+        d = H.times(v)
+        return np.where((point.w != 0) | (d * v > 0), d, 0.0)
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """What it needs, and what its certificate needs."""
+        return super().obstacle(problem) or _scaled_dual.obstacle(problem)
+
+
+class OWLQNStar(OWLQN):
+    """OWL-QN with the direction of 000 algorithm 2, for which any subgradient will do."""
+
+    name = "owlqn-star"
+
+    def direction(self, problem: Problem, point: Point, v: Array, H: _Face) -> Array:
+        """descentDirection(-v), without what does not descend where w = 0."""
+
+        def support(p: Array) -> Array:
+            return _steepest(problem, point, p)
+
+        found = descent_direction(-v, H.times, support, k_max=_K_MAX)
+        if found is None:
+            return super().direction(problem, point, v, H)
+        p = found[0]
+        return np.where((point.w != 0) | (support(p) * p < 0), p, 0.0)
+
+
+class _Face:
+    """H on the coordinates F, the others staying where they are."""
+
+    def __init__(self, H: LBFGSMemory, F: Array):
+        self.F, self.H = F, H
+
+    def times(self, g: Array) -> Array:
+        """H g on the face."""
+        Hg = np.zeros_like(g)
+        Hg[self.F] = self.H.times(g[self.F])
+        return Hg
+
+
+def _on_face(H: LBFGSMemory, F: Array) -> _Face:
+    """From the pairs cut down to F, but for those whose curvature lay elsewhere."""
+    face = LBFGSMemory(H.pairs.maxlen or 1, H.D[F])
+    for s, y, _ in H.pairs:
+        face.add(s[F], y[F])
+    return _Face(face, F)
+
+
+def _search(problem: Problem, point: Point, J: float, p: Array) -> Point | None:
+    """The first of the projected points with sufficient decrease; None if round-off leaves none."""
+    w, alpha = point.w, 1.0
+    xi = np.where(w != 0, np.sign(w), np.sign(p))
+    for _ in range(_TRIALS):
+        x = w + alpha * p
+        s = np.where(np.sign(x) == xi, x, 0.0) - w  # pi(x; xi) - w, so that w + s is exact at 0
+        slope = float(_steepest(problem, point, s) @ s)  # J'(w; s)
+        if slope < 0:
+            new = point.towards(s).at(1.0)
+            if problem.objective(new) <= J + _GAMMA * slope + _ROUND_OFF * abs(J):
+                return new
+        alpha *= _BETA
+    return None
+
+
+def _steepest(problem: Problem, point: Point, p: Array) -> Array:
+    """Argsup over g in dJ(w) of <g, p>, R being differentiable."""
+    return point.subgradient + problem.strength * problem.regularizer.support(point.w, p)
+
+
+def _one_sided(problem: Problem, point: Point, side: float) -> Array:
+    """The partial derivatives of J to the right (side > 0) or to the left."""
+    return _steepest(problem, point, np.full(len(point.w), side))
+
+
+def smooth_part(problem: Problem) -> Array | float:
+    """The curvature that Omega adds to l: that of the elastic net's quadratic."""
+    regularizer = problem.regularizer
+    if not isinstance(regularizer, ElasticNet):
+        return 0.0
+    return problem.strength * (1 - regularizer.l1_ratio) * regularizer.c
+
+
+def _diagonal(problem: Problem, quadratic: Array | float) -> Array:
+    hessian: Array = problem.risk.curvature() + quadratic
+    hessian[hessian == 0] = 1.0  # an empty column
+    return hessian**-0.5
+
+
+def _state(w: Array, H: LBFGSMemory) -> State:
+    return {"w": w, **H.state()}

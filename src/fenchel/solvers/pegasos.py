@@ -1,0 +1,88 @@
+"""Pegasos: subgradient steps of length 1 / (lambda t) (Shalev-Shwartz et al. 2007; 001 section 6).
+
+    w_t+1 = (1 - eta_t lambda) w_t - eta_t a_t,    eta_t = 1 / (lambda t),
+
+with a_t in dR(w_t), or an estimate of it from some of the rows; then w is brought back into the
+ball lambda/2 ||w||^2 <= R(0), which holds the minimiser of a risk >= 0. 001 compares the bundle
+methods with it in the batch setting. Its subgradients bound J from below like any others.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.naming import whole
+from fenchel.protocols import Array, Point, Problem
+from fenchel.regularizers import L2
+from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+
+class Pegasos(Solver):
+    """Subgradient descent with steps 1 / (lambda t).
+
+    `batch` rows are drawn for each step, without repetition within an epoch, in an order set by
+    `seed`; an iteration is an epoch, which ends at the mean of its steps. None takes all rows, and
+    an iteration is a step.
+    """
+
+    name = "pegasos"
+    needs = Needs(regularizers=(L2,), strongly_convex=True)
+
+    def __init__(self, batch: int | None = None, seed: int = 0):
+        self.batch = None if batch is None else whole("batch", batch, least=1)
+        self.seed = whole("seed", seed, least=0)
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Steps, or epochs of them."""
+        bound, t = many_subgradients(problem), 0
+        if state is not None:
+            bound.restore(state)
+            t = int(state["t"])
+        radius = _radius(problem)
+        point = problem.risk.at(w)
+        while True:
+            state_here = functools.partial(_state, point.w, t, bound)
+            yield Step(point, problem.objective(point), *bound.after(point), state_here)
+            if self.batch is None:
+                t += 1
+                w = _step(problem, point.w, point.subgradient, t, radius)
+            else:
+                w, t = self._epoch(problem, point, t, radius)
+            point = problem.risk.at(w, near=point)
+
+    def _epoch(self, problem: Problem, point: Point, t: int, radius: float) -> tuple[Array, int]:
+        """The mean of the steps over batches of all rows."""
+        n = problem.risk.n_rows
+        order = np.random.default_rng([self.seed, t]).permutation(n)
+        batches = np.array_split(order, math.ceil(n / (self.batch or n)))
+        w, mean = point.w, np.zeros_like(point.w)
+        for rows in batches:
+            t += 1
+            a = problem.risk.sampled(w, point.intercept, np.sort(rows))
+            w = _step(problem, w, a, t, radius)
+            mean += w / len(batches)
+        return mean, t
+
+
+def _step(problem: Problem, w: Array, a: Array, t: int, radius: float) -> Array:
+    g = problem.strength * problem.regularizer.subgradient(w) + a
+    w = w - g / (problem.strength * problem.regularizer.strong_convexity * t)
+    length = float(np.linalg.norm(w))
+    return w * (radius / length) if length > radius else w
+
+
+def _radius(problem: Problem) -> float:
+    """A ball that holds the minimiser, where R >= 0: lambda m/2 ||w||^2 <= J(w) <= J(0) = R(0)."""
+    if not problem.risk.nonnegative:
+        return math.inf
+    R = problem.risk.at(np.zeros(problem.risk.n_parameters)).value
+    return math.sqrt(2 * R / (problem.strength * problem.regularizer.strong_convexity))
+
+
+def _state(w: Array, t: int, bound: GradientBound) -> State:
+    return {**bound.state(w), "t": np.array(t)}

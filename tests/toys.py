@@ -1,0 +1,115 @@
+"""Two-dimensional functions that 000 works out by hand, as risks (2.1.1 and E.1 to E.3)."""
+
+import numpy as np
+
+from fenchel.bends import Slope
+from fenchel.protocols import Problem
+from fenchel.regularizers import L2
+from fenchel.witness import Witness
+
+TIE = 1e-9
+
+
+class Toy:
+    """A convex function of two variables with the protocol of a risk."""
+
+    n_parameters, n_rows, passes = 2, 1, 0
+    nonnegative = differentiable = has_duals = False
+    knows_kinks = True
+    piecewise = True
+
+    def curvature(self):
+        return np.ones(2)
+
+    def at(self, w, near=None):
+        return ToyPoint(self, np.array(w, dtype=float))
+
+
+class ToyPoint:
+    intercept = 0.0
+    sizes = (0.0, 0.0)
+    witness = Witness()
+
+    def __init__(self, toy, w, p=(0.0, 0.0)):
+        self.toy, self.w = toy, w
+        self.value, self.subgradient = toy.value(w), toy.subgradient(w, np.asarray(p, dtype=float))
+        self.constant = self.value - self.subgradient @ w
+
+    def steepest(self, p):
+        return ToyPoint(self.toy, self.w, p)
+
+    def towards(self, p):
+        return ToyRay(self.toy, self.w, p)
+
+
+class ToyRay:
+    def __init__(self, toy, w, p):
+        self.toy, self.w, self.p = toy, w, p
+
+    def at(self, eta):
+        return ToyPoint(self.toy, self.w + eta * self.p)
+
+    def along(self, eta):
+        point = self.at(eta)
+        return point.value, float(point.subgradient @ self.p)
+
+    def slope(self, eta):
+        lines = self.toy.A @ self.w + self.toy.b + eta * (self.toy.A @ self.p)
+        return Slope(float(np.max((self.toy.A @ self.p)[lines >= lines.max() - TIE])), 0.0)
+
+    def kinks(self, low, high):
+        """By brute force: where two lines cross on the upper envelope."""
+        height, rate = self.toy.A @ self.w + self.toy.b, self.toy.A @ self.p
+        found = []
+        for i in range(len(rate)):
+            for j in range(i):
+                if rate[i] != rate[j]:
+                    eta = (height[j] - height[i]) / (rate[i] - rate[j])
+                    top = np.max(height + eta * rate)
+                    if low < eta <= high and height[i] + eta * rate[i] >= top - TIE:
+                        found.append((eta, abs(rate[i] - rate[j]), 0.0))
+        return np.array(found).reshape(-1, 3)
+
+
+class Largest(Toy):
+    """The largest of some linear functions."""
+
+    def __init__(self, A, b=None):
+        self.A = np.array(A, dtype=float)
+        self.b = np.zeros(len(A)) if b is None else np.array(b, dtype=float)
+
+    def value(self, w):
+        return float(np.max(self.A @ w + self.b))
+
+    def subgradient(self, w, p):
+        """The active row that rises most along p."""
+        lines = self.A @ w + self.b
+        active = self.A[lines >= lines.max() - TIE]
+        return active[int(np.argmax(active @ p))]
+
+
+class Wolfe(Toy):
+    """000 eq. 112: steepest descent converges to (0, 0), while the function has no minimum."""
+
+    piecewise = False
+
+    def value(self, w):
+        x, y = w
+        return float(5 * np.hypot(3 * x, 4 * y)) if x >= abs(y) else 9 * x + 16 * abs(y)
+
+    def subgradient(self, w, p):
+        x, y = w
+        if x >= abs(y) and (x, y) != (0.0, 0.0):
+            return 5 * np.array([9 * x, 16 * y]) / np.hypot(3 * x, 4 * y)
+        sign = np.sign(y) if y else np.sign(p[1])
+        return np.array([9.0, 16.0 * sign])
+
+
+# 000 eq. 8, 113 and 114.
+VALLEY = Largest([[10, 1], [10, -1], [-10, 1], [-10, -1]])
+BOUNDED = Largest([[0, 0], [2, 3], [-2, 3], [5, 2], [-5, 2]], [-100, 0, 0, 0, 0])
+UNBOUNDED = Largest([[2, 1], [-2, 1], [0, 3]])
+
+
+def problem(toy):
+    return Problem(toy, L2(), 0.0)
