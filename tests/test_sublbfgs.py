@@ -53,9 +53,9 @@ def test_steepest_descent_converges_to_a_point_that_is_no_minimum(monkeypatch):
     sub = run(toys.Wolfe(), SubBFGS(), [2, 1])
     assert sub.status is Status.UNBOUNDED
     monkeypatch.setattr("fenchel.solvers.sublbfgs.search", exact_numerically)
-    descent = run(toys.Wolfe(), GD(), [2, 1], max_iterations=30)
+    descent = run(toys.Wolfe(), GD(), [2, 1], max_iterations=12)
     assert descent.status is not Status.CONVERGED
-    assert 0 < descent.objective < 1e-2
+    assert 0 < descent.objective < 1e-4  # and it falls by the same factor each time
 
 
 def test_steepest_subgradient_descent_zigzags_to_a_point_that_is_no_minimum():
