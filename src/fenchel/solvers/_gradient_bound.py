@@ -34,6 +34,7 @@ class GradientBound:
     def __init__(self, problem: Problem, model: CuttingPlanes | None, cuts: int, every: int):
         self.problem, self.model, self.cuts, self.every = problem, model, cuts, every
         self._since = 0
+        self._met: list[Point] = []
 
     def after(self, point: Point) -> Bound:
         """What is proved once this point has been seen."""
@@ -41,6 +42,7 @@ class GradientBound:
         witness: Callable[[], Witness] = functools.partial(getattr, point, "witness")
         if self.model is None:
             return tangent, witness
+        self._met.clear()
         self._since += 1
         due = self._since >= self.every
         if due or not isinstance(self.model, DualPlanes):
@@ -48,16 +50,24 @@ class GradientBound:
             self.model.add(point)
         if not due:
             return tangent, witness
-        bound, evidence = self.now()
+        bound, evidence = self._solved()
         return (tangent, witness) if tangent > bound else (bound, evidence)
 
-    def add(self, point: Point) -> None:
-        """Another subgradient, at a point that was seen already."""
-        if self.model is not None:
+    def meet(self, point: Point) -> None:
+        """Another subgradient at the last point; where it costs a pass, it waits for `at_last`."""
+        if isinstance(self.model, DualPlanes):
+            self._met.append(point)
+        elif self.model is not None:
             self.model.add(point)
 
-    def now(self) -> Bound:
-        """What the model proves."""
+    def at_last(self) -> Bound:
+        """What is proved by everything that was met."""
+        for point in self._met:
+            if self.model is not None:
+                self.model.add(point)
+        return self._solved()
+
+    def _solved(self) -> Bound:
         self._since = 0
         if self.model is None:
             return -math.inf, None

@@ -61,7 +61,7 @@ class SubgradientMethod(Solver):
             if p is None and B.forget():
                 p = self.direction(problem, point, g, B, bound)
             if p is None:
-                yield Step(point, J, *bound.now())
+                yield Step(point, J, *bound.at_last())
                 return  # lines 6-8
             along = Along(problem, point, p)
             eta = search(along, J)  # line 9
@@ -84,7 +84,7 @@ class SubgradientMethod(Solver):
         def support(p: Array) -> Array:
             steepest = point.steepest(p)
             if steepest is not point:
-                bound.add(steepest)
+                bound.meet(steepest)
             regular = problem.regularizer.support(point.w, p)
             return problem.strength * regular + steepest.subgradient
 
