@@ -1,13 +1,16 @@
 # make demo   sets up everything and shows what fenchel does
 # make test   sets up everything and runs the whole test suite
 # make check  lint, types and the sanitizer build as well
+# make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
+# make fuzz-model  the same for the model files
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc')
-KERNEL_TESTS := tests/test_kernels.py tests/test_simplex_qp.py tests/test_losses.py tests/test_bad_input.py
+KERNEL_TESTS := tests/test_kernels.py tests/test_simplex_qp.py tests/test_losses.py tests/test_bad_input.py \
+    tests/test_svmlight.py
 
-.PHONY: setup demo test check benchmark lint types sanitize format clean
+.PHONY: setup demo test check benchmark lint types sanitize fuzz fuzz-model format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -43,7 +46,7 @@ benchmark: $(VENV)/.benchmark
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run --Werror src/fenchel/kernels/*
+	$(BIN)/clang-format --dry-run --Werror src/fenchel/kernels/* fuzz/*.cpp
 
 types: $(VENV)/.fenchel $(VENV)/.lint
 	$(BIN)/mypy
@@ -59,10 +62,30 @@ sanitize: $(VENV)/.test
 	    ASAN_OPTIONS=detect_leaks=0 \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider $(KERNEL_TESTS)
 
+SECONDS ?= 60
+fuzz: build/fuzz/svmlight
+	mkdir -p build/fuzz/corpus
+	$< -max_total_time=$(SECONDS) -max_len=2048 -timeout=10 -artifact_prefix=build/fuzz/ \
+	    -dict=fuzz/svmlight.dict build/fuzz/corpus fuzz/corpus/svmlight
+
+build/fuzz/svmlight: fuzz/svmlight.cpp src/fenchel/kernels/svmlight.hpp \
+    src/fenchel/kernels/svmlight_lines.hpp src/fenchel/kernels/decimal.hpp
+	mkdir -p build/fuzz
+	clang++ -std=c++20 -O1 -g -fno-omit-frame-pointer -pthread \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< -o $@
+
+fuzz-model: $(VENV)/.fuzz
+	$(BIN)/python fuzz/model.py build/fuzz/model -max_total_time=$(SECONDS) -max_len=16384 \
+	    -timeout=20 -malloc_limit_mb=1024 -artifact_prefix=build/fuzz/
+
+$(VENV)/.fuzz: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet --group fuzz
+	touch $@
+
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/fenchel/kernels/*
+	$(BIN)/clang-format -i src/fenchel/kernels/* fuzz/*.cpp
 
 clean:
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -308,4 +308,4 @@ def test_data_frames_are_accepted():
     assert minimum(frame, labels).objective == pytest.approx(minimum().objective, rel=1e-7)
     pandas.testing.assert_frame_equal(frame, before)
     frame.loc[2, "b"] = None
-    refused("row 2, column 1", X=frame)
+    refused("column 'b' has 1 missing value", "row 2", X=frame)

@@ -132,6 +132,15 @@ def test_an_intercept_alone_is_the_quantile_of_y(quantile):
     assert problem.risk.at(np.zeros(1)).intercept == pytest.approx(nearest, abs=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["quantile", "absolute_error", "epsilon_insensitive"])
+def test_the_cut_is_exact_where_both_ends_of_the_bracket_are_kinks(loss):
+    """Two values of y: the best offset is one of them, and the tangents at both meet there."""
+    X, y = np.eye(8), np.repeat([0.0, 1.0], [5, 3])
+    point = fenchel.problem(X, y, loss=loss, intercept=True).risk.at(np.zeros(8))
+    assert point.constant + point.subgradient @ point.w == pytest.approx(point.value, rel=1e-12)
+    assert abs(point.subgradient.sum()) <= 1e-12
+
+
 @pytest.mark.parametrize("shift", [-3.0, 1e3, 1e6, 1e9])
 @pytest.mark.parametrize("loss", REGRESSION, ids=ids)
 def test_a_shift_of_y_shifts_only_the_intercept(loss, shift):

@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel import engines, losses, regularizers
 from fenchel.data.checked import checked_labels, checked_matrix, checked_weights
+from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
@@ -45,17 +46,41 @@ def problem(
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
     placed = engines.named(engine)
-    strength = _checked_strength(strength)
+    strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
 
     rows = checked_matrix(X)
     labels = checked_labels(y, chosen_loss.labels, rows.n_rows)
     weights = checked_weights(sample_weight, rows.n_rows)
-    penalty.free(rows.n_columns)  # refuses weights of the wrong length
+    return posed(
+        rows,
+        labels,
+        weights,
+        loss=chosen_loss,
+        regularizer=penalty,
+        strength=strength,
+        intercept=intercept,
+        engine=placed,
+    )
+
+
+def posed(
+    rows: SparseRows | DenseRows,
+    y: Array,
+    s: Array | None,
+    *,
+    loss: ScalarLoss,
+    regularizer: Regularizer,
+    strength: float,
+    intercept: bool,
+    engine: Engine,
+) -> Problem:
+    """The problem of rows, labels and weights that were checked; many may share the same rows."""
+    regularizer.free(rows.n_columns)  # refuses weights of the wrong length
     if intercept:
-        _check_attainable(chosen_loss, labels, weights)
-    risk = LinearRisk(chosen_loss, placed.place(cut(rows, labels, weights)), intercept=intercept)
-    return Problem(risk, penalty, strength)
+        _check_attainable(loss, y, s)
+    risk = LinearRisk(loss, engine.place(cut(rows, y, s)), intercept=intercept)
+    return Problem(risk, regularizer, strength)
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
@@ -71,15 +96,16 @@ def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, An
     return {name: options.pop(name) for name in list(options) if name in mine}
 
 
-def _checked_strength(strength: object) -> float:
+def checked_strength(name: str, strength: object) -> float:
+    """A weight of the regulariser, by the name that the caller knows it under."""
     try:
-        value = real("strength", strength)
+        value = real(name, strength)
     except InvalidData:
         value = -1.0
     if value < 0:
-        raise InvalidData(f"strength must be a finite number >= 0; got {strength!r}")
+        raise InvalidData(f"{name} must be a finite number >= 0; got {strength!r}")
     if 0 < value < LEAST_STRENGTH:
-        raise InvalidData(f"strength must be 0, or at least {LEAST_STRENGTH:g}; got {strength!r}")
+        raise InvalidData(f"{name} must be 0, or at least {LEAST_STRENGTH:g}; got {strength!r}")
     return value
 
 

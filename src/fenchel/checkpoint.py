@@ -158,7 +158,7 @@ def _snapshot(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Snapshot:
         names = [name for name in arrays if name.startswith("state.")]
         state = {name.removeprefix("state."): arrays[name] for name in names}
         return Snapshot(state, best, objective, lower_bound, witness, history)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise InvalidData(f"its arrays do not belong together: {error!r}") from error
 
 

@@ -13,7 +13,14 @@ class FenchelError(Exception):
 
 
 class InvalidData(FenchelError, ValueError):
-    """Arrays, labels or settings that cannot be used as they are."""
+    """Arrays, labels or settings that cannot be used as they are.
+
+    `row` is the first row of a table that shows it, counted from 0, where one does.
+    """
+
+    def __init__(self, message: str = "", *, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class Incompatible(FenchelError, TypeError):

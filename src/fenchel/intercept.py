@@ -9,6 +9,7 @@ relies on how well b was found, and one construction serves smooth, kinked and u
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -53,11 +54,29 @@ def profile(
     below, above = _bracket(trial, start, resolution)
     below, above = _narrowed(trial, below, above, resolution, _secant if smooth else _crossing)
     best = _better(below, above)
-    if not smooth:
-        width = _finest(below, above, resolution)
-        below, above = trial(below.b - width), trial(above.b + width)
-    offset = _mix(below, above)
+    offset = _mix(below, above) if smooth else _off_kinks(trial, below, above, resolution)
     return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
+
+
+def _off_kinks(
+    trial: Callable[[float], Trial], below: Trial, above: Trial, resolution: float
+) -> Offset:
+    """The mix with both ends moved off the kinks they may lie on.
+
+    An end's tangent belongs to one side of its kink, and only on that side does it stay the same;
+    which one is found by trying, the outer sides first.
+    """
+    width, offset = _finest(below, above, resolution), _mix(below, above)
+    enough = offset.floor - _TOLERANCE * abs(offset.floor)
+    moved = functools.cache(trial)  # an end may be moved to the same place twice
+    tried = []
+    for sides in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        left, right = moved(below.b - sides[0] * width), moved(above.b + sides[1] * width)
+        if left.slope <= 0 <= right.slope and left.b <= right.b:
+            tried.append(_mix(left, right))
+            if tried[-1].floor >= enough:
+                break
+    return max(tried, key=lambda mix: mix.floor, default=offset)
 
 
 def _bracket(

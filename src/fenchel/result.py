@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import NotConverged
 from fenchel.witness import Witness
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = npt.NDArray[np.float64]
 
@@ -104,6 +108,12 @@ class Result:
                 f"iterations: {self.status.value}"
             )
         return self
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draws the history; with a path, writes it too. See `fenchel.plot`."""
+        from fenchel.report.plots import plot  # which needs this module, and matplotlib
+
+        return plot(self, path)
 
     def __repr__(self) -> str:
         return (

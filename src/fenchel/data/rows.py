@@ -91,8 +91,11 @@ class SparseRows:
     def matrix(self) -> sparse.csr_array:
         """The same rows as a SciPy matrix that shares their memory."""
         first, last = self.row_start[0], self.row_start[-1]
+        start = self.row_start - first
+        if start[-1] <= np.iinfo(self.column.dtype).max:  # of two types, SciPy copies one
+            start = start.astype(self.column.dtype)
         return sparse.csr_array(
-            (self.value[first:last], self.column[first:last], self.row_start - first),
+            (self.value[first:last], self.column[first:last], start),
             shape=(self.n_rows, self.n_columns),
         )
 

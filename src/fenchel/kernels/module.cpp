@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bends.hpp"
+#include "bindings.hpp"
 #include "check.hpp"
 #include "columns.hpp"
 #include "losses.hpp"
@@ -352,6 +353,7 @@ NB_MODULE(_kernels, m) {
     bind_dense<double>(m);
     bind_dense<float>(m);
     bind_simplex_qp(m);
+    bind_svmlight(m);
     m.def("slopes", &slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a,
           "a"_a.noconvert());
     m.def("near_kinks", &near_kinks, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "tolerance"_a);

@@ -37,7 +37,7 @@ from fenchel.errors import InvalidData
 from fenchel.files import replacing
 
 FORMAT = 1
-LARGEST_HEADER = 1 << 20  # bytes; ours take thousands
+LARGEST_HEADER = 1 << 23  # bytes; ours take thousands, and some 600 more for each class
 _MOST_ARRAYS = 64
 
 Path = str | os.PathLike[str]
@@ -116,7 +116,7 @@ def read(path: Path, kind: str, header_type: type[H]) -> tuple[H, Arrays]:
     """The header and the arrays of a file of that kind; InvalidData if anything is amiss."""
     with naming(path), _opened(path) as (file, size):
         layout = _read_layout(file, size, kind)
-        header = _decode("header", layout.envelope.header, header_type)
+        header = decode("header", layout.envelope.header, header_type)
         arrays = {name: _read_array(file, entry) for name, entry in layout.entries.items()}
         if _digest_of_arrays(arrays) != layout.envelope.arrays:
             raise InvalidData("its arrays are damaged: they do not fit their digest")
@@ -167,23 +167,23 @@ def _read_layout(file: BufferedReader, size: int, kind: str) -> _Layout:
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(LARGEST_HEADER, size - 8):
         raise InvalidData(_instead(start, length, size))
-    raw = _decode("list of arrays", _read_bytes(file, length), dict[str, Raw])
+    raw = decode("list of arrays", _read_bytes(file, length), dict[str, Raw])
     metadata = raw.pop("__metadata__", None)
     if metadata is None or len(raw) > _MOST_ARRAYS:
         raise InvalidData("it is a safetensors file, but not one of fenchel's")
-    entries = {name: _decode("list of arrays", entry, _Entry) for name, entry in raw.items()}
+    entries = {name: decode("list of arrays", entry, _Entry) for name, entry in raw.items()}
     return _Layout(_read_envelope(metadata, kind), _tiling(entries, size - 8 - length))
 
 
 def _read_envelope(raw: Raw, kind: str) -> _Envelope:
-    text = _decode("metadata", raw, _Metadata).fenchel.encode()
-    found = _decode("metadata", text, _Format)
+    text = decode("metadata", raw, _Metadata).fenchel.encode()
+    found = decode("metadata", text, _Format)
     if found.format > FORMAT:
         raise InvalidData(
             f"it was written by a newer fenchel, in format {found.format}; this one, "
             f"{fenchel.__version__}, reads formats up to {FORMAT}: upgrade fenchel"
         )
-    envelope = _decode("metadata", text, _Envelope)
+    envelope = decode("metadata", text, _Envelope)
     if envelope.digest != envelope.sealed():
         raise InvalidData("its header is damaged: it does not fit its digest")
     if envelope.kind != kind:
@@ -236,7 +236,7 @@ def _instead(start: bytes, length: int, size: int) -> str:
     )
 
 
-def _decode(what: str, text: bytes | Raw, kind: type[T]) -> T:
+def decode(what: str, text: bytes | Raw, kind: type[T]) -> T:
     """JSON of exactly that type, in which no key comes twice (msgspec would take the last)."""
     try:
         decoded = msgspec.json.decode(text, type=kind)

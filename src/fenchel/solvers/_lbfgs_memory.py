@@ -42,9 +42,9 @@ class LBFGSMemory:
             self.add(s, y)
 
     def add(self, s: Array, y: Array) -> None:
-        """Remembers a pair, unless its curvature is lost in round-off."""
-        sy = float(s @ y)
-        if sy > _CURVATURE * float((s @ s) * (y @ y)) ** 0.5:
+        """Remembers a pair, unless its curvature is lost in round-off or underflow."""
+        sy, scale = float(s @ y), float((self.D * y) @ y)
+        if scale > 0 and sy > _CURVATURE * float((s @ s) * (y @ y)) ** 0.5:
             self.pairs.append(Pair(s, y, 1.0 / sy))
 
     def forget(self) -> bool:

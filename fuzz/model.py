@@ -1,0 +1,150 @@
+"""Model files under attack: `python fuzz/model.py FOLDER [libFuzzer options]`.
+
+An input is a file as it is, or, so that mutations get past the digests, its parts: header, layout
+and data between zero bytes, from which a file with the right lengths and digests is made. Whatever
+it is, `load` may refuse it with InvalidData; else the model must predict, and survive another save.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import atheris
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+with atheris.instrument_imports(include=["fenchel.model"]):
+    import fenchel.model.file
+
+import numpy as np  # noqa: E402
+from forged import TYPES, envelope, safetensors_file  # noqa: E402
+
+import fenchel  # noqa: E402
+from fenchel.losses import LOSSES  # noqa: E402
+from fenchel.regularizers import REGULARIZERS  # noqa: E402
+from fenchel.solvers import SOLVERS  # noqa: E402
+
+DTYPES = {name: np.dtype(code) for code, name in TYPES.items()}
+FOLDER = tempfile.TemporaryDirectory(prefix="fenchel-fuzz-", dir="/dev/shm")
+PATH, AGAIN = os.path.join(FOLDER.name, "model"), os.path.join(FOLDER.name, "again")
+
+
+VALUES = [None, True, False, -1, 0, 1, 2, 7, 2**31, 2**40, 2**63, 2**64, 10**400, -0.0, 0.5,
+          1e308, "", [], {}, [[]], ["a", 1.0], [["a", 1.0]], "x" * 2000, [0, 8]]  # fmt: skip
+WORDS = ["inf", "-inf", "nan", "balanced", "auto", "none", "type", "kind", "name", "array",
+         "vector", "instance", "class_weights", "converged", "stalled", "float64", "int8",
+         "uint64", "bool", "str", "object", "F64", "I64", "U8", "coef", "coef.mask",
+         "coef.values", "history", "intercept", "classes", "feature_names", "penalty.weights",
+         "Classifier", "Regressor", "NoveltyDetector",
+         *LOSSES, *REGULARIZERS, *SOLVERS]  # fmt: skip
+
+
+def parts(content: bytes) -> bytes:
+    """A file's header, layout and data."""
+    length = int.from_bytes(content[:8], "little")
+    layout = json.loads(content[8 : 8 + length])
+    header = json.loads(layout.pop("__metadata__")["fenchel"])["header"]
+    return b"\0".join(
+        [json.dumps(header).encode(), json.dumps(layout).encode(), content[8 + length :]]
+    )
+
+
+def put_together(data: bytes) -> bytes:
+    """The file of those parts; as it is, if it has none."""
+    header, zero, rest = data.partition(b"\0")
+    layout, zero, content = rest.partition(b"\0")
+    if not zero or not header.startswith(b"{"):
+        return data
+    arrays = arrays_in(layout, content)
+    metadata = json.dumps({"fenchel": envelope(header.decode(errors="replace"), arrays)})
+    text = '{"__metadata__": ' + metadata + ", " + layout[1:].decode(errors="replace")
+    return safetensors_file(text, content)
+
+
+def arrays_in(layout: bytes, content: bytes) -> dict[str, np.ndarray]:
+    """The arrays of a layout, where that makes sense: whose digest is to be right."""
+    arrays = {}
+    try:
+        for name, entry in json.loads(layout).items():
+            start, end = entry["data_offsets"]
+            array = np.frombuffer(content[start:end], DTYPES[entry["dtype"]])
+            arrays[name] = array.reshape(entry["shape"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return arrays
+
+
+def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+    """Half of the time libFuzzer's own mutation, else another value somewhere in the JSON."""
+    rng = random.Random(seed)
+    header, zero, rest = data.partition(b"\0")
+    layout, zero, content = rest.partition(b"\0")
+    if not zero or rng.random() < 0.5:
+        return atheris.Mutate(data, max_size)
+    try:
+        texts = [json.loads(header), json.loads(layout)]
+    except (ValueError, RecursionError):
+        return atheris.Mutate(data, max_size)
+    part = rng.choice([texts, texts[0], texts[0]])
+    alter(part if isinstance(part, dict | list) else texts, rng)
+    return b"\0".join([*(json.dumps(text).encode() for text in texts), content])[:max_size]
+
+
+def alter(value: Any, rng: random.Random) -> None:
+    """Sets, removes or copies one value inside, however deep."""
+    places = [*value] if isinstance(value, dict) else [*range(len(value))]
+    if not places:
+        return
+    place = rng.choice(places)
+    if isinstance(value[place], dict | list) and rng.random() < 0.8:
+        alter(value[place], rng)
+    elif isinstance(value, dict) and rng.random() < 0.2:
+        value[rng.choice([*value, *WORDS])] = value.pop(place)
+    elif isinstance(value, list) and rng.random() < 0.2:
+        value.append(value[place])
+    else:
+        value[place] = rng.choice([*VALUES, *WORDS, value[rng.choice(places)]])
+
+
+def one_input(data: bytes) -> None:
+    """What must hold for every input."""
+    Path(PATH).write_bytes(put_together(data))
+    try:
+        model = fenchel.load(PATH)
+    except fenchel.InvalidData as error:
+        assert PATH in str(error)
+        return
+    assert np.isfinite(model.coef_).all()
+    if model.n_features_in_ < 1000:
+        names = getattr(model, "feature_names_in_", None)
+        assert names is None or len(names) == model.n_features_in_
+        model.__dict__.pop("feature_names_in_", None)
+        with np.errstate(all="ignore"):
+            assert len(model.predict(np.ones((2, model.n_features_in_)))) == 2
+    fenchel.save(model, AGAIN)
+    assert np.array_equal(fenchel.load(AGAIN).coef_, model.coef_)
+    fenchel.model.file.header(AGAIN)
+
+
+def seeds(folder: Path) -> None:
+    """Fills a corpus with the golden models, as files and in parts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((ROOT / "tests" / "golden").glob("*.fenchel")):
+        content = path.read_bytes()
+        (folder / path.name).write_bytes(content)
+        (folder / f"{path.name}.parts").write_bytes(parts(content))
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        if not argument.startswith("-") and not os.path.isfile(argument):
+            seeds(Path(argument))
+    atheris.Setup(sys.argv, one_input, custom_mutator=mutate)
+    atheris.Fuzz()

@@ -1,0 +1,67 @@
+"""The command line: `fenchel train`, `predict`, `evaluate`, `inspect`, `convert`, `resume`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fenchel import __version__
+from fenchel.cli.convert import convert
+from fenchel.cli.evaluate import evaluate
+from fenchel.cli.exits import fail
+from fenchel.cli.inspect import inspect
+from fenchel.cli.predict import predict
+from fenchel.cli.resume import resume
+from fenchel.cli.signals import Interrupts
+from fenchel.cli.train import train
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="fenchel",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
+    "130 Ctrl-C, 143 SIGTERM.",
+)
+for command in (train, predict, evaluate, inspect, convert, resume):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fenchel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _fenchel(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            metavar="",
+            help="Print the version.",
+            callback=_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Linear models with a proof: any convex loss, and a certified gap on every fit."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs a command and exits with its code."""
+    argv = sys.argv[1:] if arguments is None else arguments
+    interrupts = Interrupts()
+    try:
+        with interrupts.watched():
+            code = app(argv, prog_name="fenchel", standalone_mode=False, obj=interrupts)
+            sys.stdout.flush()
+    except BaseException as error:
+        code = fail(error, argv)
+    sys.exit(int(code or 0))

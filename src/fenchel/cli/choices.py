@@ -1,0 +1,81 @@
+"""The names a command line can complete and refuse without importing NumPy.
+
+A test compares them with the registries of losses, regularisers and solvers.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from typing import Literal, get_args
+
+Loss = Literal[
+    "hinge",
+    "squared_hinge",
+    "smoothed_hinge",
+    "logistic",
+    "exponential",
+    "perceptron",
+    "squared_perceptron",
+    "squared_error",
+    "absolute_error",
+    "huber",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+    "quantile",
+    "poisson",
+    "novelty",
+]
+Regularizer = Literal["l2", "l1", "elastic_net"]
+Solver = Literal[
+    "auto",
+    "lbfgs",
+    "owlqn",
+    "owlqn-star",
+    "kt-split",
+    "bmrm",
+    "ls-bmrm",
+    "bmrm-noqp",
+    "sublbfgs",
+    "subbfgs",
+    "hybrid",
+    "subgd",
+    "gd",
+    "pegasos",
+]
+
+LOSSES: tuple[str, ...] = get_args(Loss)
+REGULARIZERS: tuple[str, ...] = get_args(Regularizer)
+SOLVERS: tuple[str, ...] = get_args(Solver)
+
+# Which losses take an option.
+LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
+    "quantile": ("quantile",),
+    "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
+    "delta": ("huber",),
+    "mu": ("smoothed_hinge",),
+    "rho": ("novelty",),
+}
+
+CLASSIFICATION = LOSSES[:7]
+_ESTIMATORS = {
+    "quantile": "QuantileRegressor",
+    "poisson": "PoissonRegressor",
+    "novelty": "NoveltyDetector",
+}
+
+
+def estimator_for(loss: str) -> str:
+    """The name of the estimator that fits a loss."""
+    return _ESTIMATORS.get(loss, "Classifier" if loss in CLASSIFICATION else "Regressor")
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """'; did you mean ...?' where one of the names is close, else nothing."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def starting(names: Collection[str], incomplete: str) -> list[str]:
+    """The names that a half-typed word can become."""
+    return [name for name in names if name.startswith(incomplete)]

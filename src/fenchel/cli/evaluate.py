@@ -1,0 +1,65 @@
+"""`fenchel evaluate`: how well a model does on data it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fenchel import __version__
+from fenchel.cli import inputs, metrics, models
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.options import DataPath, IndexBase, Json, ModelPath, Quiet, Target, Verbose
+from fenchel.cli.terminal import Terminal, result
+
+
+class Evaluated(msgspec.Struct):
+    """The report; a metric that cannot be computed on these rows is null."""
+
+    version: str
+    model: str
+    data: str
+    rows: int
+    loss: str
+    metrics: dict[str, float | None]
+
+
+def evaluate(
+    model: ModelPath,
+    data: DataPath,
+    target: Target = None,
+    index_base: IndexBase = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> Code:
+    """Measure MODEL on DATA, by what suits its loss.
+
+    Classes: accuracy, balanced accuracy, F1, area under the ROC curve, and for probabilities the
+    log loss. Numbers: mean absolute error, root mean squared error, R2; the pinball loss of a
+    quantile, the Poisson deviance of counts. Novelty: the share of rows that are novel.
+    """
+    terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
+    with terminal.warnings():
+        fitted = models.load(model)
+        X, y = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        loss = models.loss_name(fitted)
+        found = metrics.measured(fitted, loss, X, _needed(y, loss), terminal)
+    report = Evaluated(__version__, str(model), str(data), X.shape[0], loss, found)
+    _show(report, terminal)
+    return Code.OK
+
+
+def _needed(y: Any, loss: str) -> Any:
+    if y is None and loss != "novelty":
+        raise UsageError("DATA has no targets to compare with; name their column with --target")
+    return y
+
+
+def _show(report: Evaluated, terminal: Terminal) -> None:
+    if terminal.json:
+        result(msgspec.json.encode(report).decode())
+        return
+    width = max(map(len, report.metrics))
+    for name, value in report.metrics.items():
+        result(f"{name.replace('_', ' '):{width}}  {'-' if value is None else f'{value:.6g}'}")

@@ -1,0 +1,119 @@
+"""Exit codes, and how an exception becomes one of them and a short message."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from enum import IntEnum
+
+from rich.text import Text
+from typer import TyperException
+
+from fenchel.cli.terminal import stderr
+
+# What the library's messages call its parameters, and what to type here.
+_FLAGS = {
+    r"index_base=(?=\d)": "--index-base ",
+    r"(?:fit_)?intercept=False": "--no-intercept",
+    r"fenchel\.Regressor": "--loss squared_error",
+    r"`?(?:alpha|strength)`? (?=[>0-9])": "--strength ",
+    r"`?(?:tol|gap)`(?=\W|$)": "--gap",
+    r"`?(?:max_iter|max_iterations)`": "--max-iterations",
+    r"`?max_seconds`": "--max-seconds",
+}
+
+
+class Code(IntEnum):
+    """What the shell is told."""
+
+    OK = 0
+    INTERNAL = 1
+    USAGE = 2
+    BAD_DATA = 3
+    NOT_CONVERGED = 4
+    INTERRUPTED = 130  # Ctrl-C
+    TERMINATED = 143  # SIGTERM
+
+
+class UsageError(Exception):
+    """Flags, settings or paths that cannot be used; raised before any work."""
+
+
+class Quit(BaseException):
+    """A signal asks to leave at once; nothing catches it but `main`."""
+
+    def __init__(self, code: Code):
+        super().__init__(code)
+        self.code = code
+
+
+def fail(error: BaseException, argv: list[str]) -> Code:
+    """Says on stderr what went wrong; returns the code to exit with."""
+    if isinstance(error, Quit):
+        stderr().print(Text("stopped", style="yellow"))
+        return error.code
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        return _quietly()
+    if isinstance(error, SystemExit):  # typer has said all there is to say
+        return Code(int(error.code or 0))
+    code = _code(error)
+    if os.environ.get("FENCHEL_DEBUG") or {"-v", "--verbose"} & set(argv):
+        traceback.print_exception(error)
+    message = _message(error, code)
+    if message:  # there is none beside the help that a bare `fenchel` prints
+        stderr().print(Text.assemble(("error: ", "bold red"), message))
+    return code
+
+
+def _quietly() -> Code:
+    """The reader of our output has seen enough: that is no error (`fenchel predict ... | head`)."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())  # or Python would complain while it flushes at exit
+    return Code.OK
+
+
+def _code(error: BaseException) -> Code:
+    from fenchel.errors import FenchelError, Incompatible
+
+    if isinstance(error, UsageError | TyperException | Incompatible):
+        return Code.USAGE
+    if isinstance(error, ImportError) and "fenchel[" in str(error):
+        return Code.USAGE  # an extra is not installed, and the message says how to get it
+    return Code.BAD_DATA if isinstance(error, FenchelError) else Code.INTERNAL
+
+
+def _message(error: BaseException, code: Code) -> str:
+    if isinstance(error, TyperException):
+        said = _sentence(error.format_message())
+        return f"{said}{_help(error)}" if said else ""
+    if code is not Code.INTERNAL:
+        return _in_flags(str(error))
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"out of memory; {error or 'use fewer rows or features, or sparse input'}"
+    return (
+        f"{type(error).__name__}: {error}\n"
+        "This is a fault of fenchel. Please report it with what FENCHEL_DEBUG=1 prints."
+    )
+
+
+def _in_flags(text: str) -> str:
+    """A message of the library with its parameters under the names of the flags."""
+    for name, flag in _FLAGS.items():
+        text = re.sub(rf"(?<![\w.-]){name}", flag, text)
+    return text
+
+
+def _sentence(text: str) -> str:
+    """'No such option.' as the start of our own sentence."""
+    text = text.removesuffix(".")
+    return text[:1].lower() + text[1:]
+
+
+def _help(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f" (see '{context.command_path} --help')" if context is not None else ""

@@ -1,0 +1,245 @@
+"""A training job from start to end, as `train` starts it and `resume` goes on with it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shlex
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+import fenchel
+from fenchel.cli import inputs, summary
+from fenchel.cli.choices import CLASSIFICATION, estimator_for
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.outputs import check_writable
+from fenchel.cli.progress import progress
+from fenchel.cli.settings import Settings
+from fenchel.cli.signals import Interrupts
+from fenchel.cli.terminal import Terminal, short, size
+from fenchel.errors import InvalidData
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
+
+# How a run ended that could go on, and what it needs for that.
+_MORE = {
+    "interrupted": "",
+    "max_iterations": " --max-iterations ...",
+    "time_limit": " --max-seconds ...",
+}
+
+
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for; its JSON is the note in the checkpoint."""
+
+    data: str
+    output: str
+    settings: Settings
+    plot: str | None = None
+
+    @classmethod
+    def of(cls, data: Path, output: Path, settings: Settings, plot: Path | None) -> Job:
+        """With paths that hold wherever the job goes on; refused if it could not end well."""
+        for path in filter(None, (output, plot)):
+            check_writable(path)
+            if data != inputs.STDIN and path.resolve() == data.resolve():
+                raise UsageError(f"{path} is the data: give the output another name")
+        inputs.check_readable(data)
+        plot_path = None if plot is None else str(plot.absolute())
+        known = data if data == inputs.STDIN else data.absolute()
+        return cls(str(known), str(output.absolute()), settings, plot_path)
+
+
+def run(
+    job: Job, terminal: Terminal, interrupts: Interrupts, *, checkpoint: str | None = None
+) -> Code:
+    """Reads, fits, saves and reports; the model is saved however the fit ended."""
+    settings, state = job.settings, checkpoint or f"{job.output}.checkpoint"
+    with terminal.warnings():
+        with terminal.busy("starting"):
+            _rehearse(job)
+        dataset, reading = inputs.read(
+            Path(job.data), terminal, target=settings.target, index_base=settings.index_base
+        )
+        _introduce(job, dataset, terminal)
+        started = time.perf_counter()
+        with interrupts.patient():
+            estimator = _fitted(job, dataset, state, terminal, interrupts)
+        fitting = time.perf_counter() - started
+        saving = _save(job, estimator, dataset, terminal)
+        if job.plot is not None:
+            _draw(job, job.plot, estimator, terminal)
+    seconds = {"read": reading, "fit": fitting, "save": saving}
+    report = summary.trained(job, estimator, dataset, seconds)
+    terminal.detail(f"why {report.runs[0].solver}: {report.runs[0].reason}")
+    summary.show(report, terminal)
+    code = interrupts.code or (Code.OK if report.converged else Code.NOT_CONVERGED)
+    _conclude(report, state, terminal)
+    return code
+
+
+def _rehearse(job: Job) -> None:
+    """Refuses what could not end well, on two rows, before the data are read."""
+    from fenchel.solvers import chosen
+
+    settings = job.settings
+    if settings.threads is not None:
+        os.environ["FENCHEL_NUM_THREADS"] = str(settings.threads)  # holds for the reader too
+    problem = fenchel.problem(
+        [[0.0], [1.0]],
+        [0.0, 1.0],
+        loss=settings.loss,
+        regularizer=settings.regularizer,
+        strength=settings.strength,
+        **settings.loss_options(),
+    )
+    chosen(settings.solver, problem)
+    _estimator(settings, n_rows=2)  # imports scikit-learn, which takes a second
+    if job.plot is not None:
+        _check_plot(job.plot)
+
+
+def _check_plot(path: str) -> None:
+    from fenchel.report.plots import check_path
+
+    try:
+        check_path(path)
+    except InvalidData as error:
+        raise UsageError(str(error)) from error
+
+
+def _introduce(job: Job, dataset: Dataset, terminal: Terminal) -> None:
+    """Says what is fitted, and which class is which unless they are called -1 and 1."""
+    settings = job.settings
+    if settings.loss == "novelty" and settings.target is None and inputs.is_table(job.data):
+        terminal.warn(
+            "novelty has no target, but one column counts as such and is left out: y, target or "
+            "label, else the last. Name another with --target"
+        )
+    if settings.loss in CLASSIFICATION and dataset.y is not None:
+        labels = [summary.label(value) for value in _classes(dataset.y)]
+        if len(labels) == 2 and labels != ["-1", "1"]:
+            terminal.note(f"classes: {labels[0]} is -1, {labels[1]} is +1")
+        elif len(labels) > 2:
+            shown = labels if len(labels) <= 12 else [*labels[:10], "...", labels[-1]]
+            terminal.note(f"{len(labels)} classes, each against the rest: {', '.join(shown)}")
+    how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
+    terminal.note(
+        f"fit {settings.loss} + {settings.regularizer}, {how}, to a gap of {settings.gap:.1e}"
+    )
+
+
+def _classes(y: Any) -> list[Any]:
+    import numpy as np
+
+    classes: list[Any] = np.unique(y).tolist()
+    return classes
+
+
+def _fitted(
+    job: Job, dataset: Dataset, state: str, terminal: Terminal, interrupts: Interrupts
+) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
+    estimator = _estimator(job.settings, dataset.X.shape[0])
+    runs = _n_runs(job.settings.loss, dataset.y)
+    with progress(terminal, interrupts, job.settings.gap, runs) as callback:
+        estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
+        estimator.fit(dataset.X, dataset.y)
+    return estimator.set_params(callback=None, checkpoint=None)
+
+
+def _n_runs(loss: str, y: Any) -> int:
+    """One, or one for each of three or more classes."""
+    n_classes = len(_classes(y)) if loss in CLASSIFICATION and y is not None else 1
+    return n_classes if n_classes > 2 else 1
+
+
+def _estimator(settings: Settings, n_rows: int) -> Any:
+    kind = getattr(fenchel, estimator_for(settings.loss))
+    return kind(**_parameters(settings, n_rows))
+
+
+def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
+    """The settings in the words of the estimators."""
+    parameters: dict[str, Any] = {
+        "penalty": settings.regularizer,
+        "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
+        "solver": settings.solver,
+        "tol": settings.gap,
+        "max_iter": settings.max_iterations,
+        "max_seconds": settings.max_seconds,
+        "n_jobs": settings.threads,
+        **settings.loss_options(),
+    }
+    if settings.l1_ratio is not None:
+        parameters["l1_ratio"] = settings.l1_ratio
+    if estimator_for(settings.loss) in ("Classifier", "Regressor"):
+        parameters["loss"] = settings.loss
+    if settings.intercept is not None and settings.loss != "novelty":
+        parameters["fit_intercept"] = settings.intercept
+    if settings.balanced:
+        parameters["class_weight"] = "balanced"
+    return parameters
+
+
+def _checkpoint(job: Job, path: str) -> Any:
+    """A file for the state, with the job in it; data from stdin would not come a second time."""
+    from fenchel.checkpoint import Checkpoint
+
+    if job.data == str(inputs.STDIN):
+        return None
+    return Checkpoint(path, msgspec.json.encode(job).decode())
+
+
+def _save(job: Job, estimator: Any, dataset: Dataset, terminal: Terminal) -> float:
+    with terminal.step(f"save {short(job.output)}") as step:
+        fenchel.save(
+            estimator,
+            job.output,
+            feature_names=dataset.feature_names,
+            index_base=cast(Literal[0, 1] | None, dataset.index_base),
+        )
+        step.found = size(os.path.getsize(job.output))
+    return step.seconds
+
+
+def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:
+    from fenchel.report.plots import plot
+
+    results = estimator.result_
+    if isinstance(results, list):
+        labels = map(summary.label, estimator.classes_.tolist())
+        results = dict(zip(labels, results, strict=True))
+    with terminal.step(f"draw {short(path)}") as step:
+        settings = msgspec.structs.asdict(job.settings)
+        plot(results, path, title=os.path.basename(job.data), settings=settings)
+        step.found = size(os.path.getsize(path))
+
+
+def _conclude(report: summary.Trained, state: str, terminal: Terminal) -> None:
+    """Removes the state of a run that is over, or says how to go on."""
+    unfinished = {run.status for run in report.runs} - {"converged"}
+    if not unfinished & set(_MORE):
+        forget(state)
+    elif checkpoints(state):
+        more = next(flag for status, flag in _MORE.items() if status in unfinished)
+        terminal.note(f"to go on: fenchel resume {shlex.quote(short(state))}{more}")
+
+
+def checkpoints(path: str) -> list[str]:
+    """The files of a checkpoint: itself, or one for each class, numbered."""
+    parts = glob.glob(f"{glob.escape(path)}.[0-9]*")
+    return [name for name in (path, *sorted(parts)) if os.path.isfile(name)]
+
+
+def forget(path: str) -> None:
+    """Removes the files of a checkpoint."""
+    for name in checkpoints(path):
+        os.unlink(name)

@@ -1,0 +1,130 @@
+"""Data files: read and announced, and brought into the shape a model was trained on."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fenchel.cli.exits import UsageError
+from fenchel.cli.terminal import Terminal, short
+from fenchel.errors import InvalidData
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
+
+STDIN = Path("-")
+
+
+def read(
+    path: Path,
+    terminal: Terminal,
+    *,
+    target: str | None = None,
+    index_base: int | None = None,
+    features: Sequence[str] | None = None,
+    n_features: int | None = None,
+) -> tuple[Dataset, float]:
+    """What a file holds, and the seconds it took to read; the options are those of `files.read`."""
+    from fenchel.data import files
+
+    with _file(path) as file, terminal.step(f"read {_name(path)}") as step:
+        try:
+            dataset = files.read(
+                file,
+                target=target,
+                index_base=index_base,
+                features=features,
+                n_features=n_features,
+            )
+        except OSError as error:
+            raise UsageError(f"cannot read {_name(path)}: {error.strerror or error}") from error
+        except InvalidData as error:
+            raise InvalidData(str(error).replace(str(file), _name(path))) from error
+        step.found = _size(dataset.X)
+    return dataset, step.seconds
+
+
+def read_for(
+    model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
+) -> tuple[Any, Any]:
+    """A file's rows in the columns of a model, and its targets if it has any."""
+    trained = getattr(model, "index_base_", None)
+    names = getattr(model, "feature_names_in_", None)
+    dataset, _ = read(
+        path,
+        terminal,
+        target=target,
+        # An index 0 may turn up in what should count from 1: leave it to the reader to find it.
+        index_base=trained if index_base is None and trained == 0 else index_base,
+        features=None if names is None else [str(name) for name in names],
+        n_features=model.n_features_in_ if trained is None else None,
+    )
+    X: Any = dataset.X
+    if index_base is None and (trained, dataset.index_base) == (1, 0):
+        terminal.warn(
+            f"{_name(path)} has an index 0, while the training data counted from 1: what stands "
+            "at index 0 is left out. If this file counts from 0, give --index-base 0"
+        )
+        X = X[:, 1:]
+    return _as_wide(X, model.n_features_in_, path), dataset.y
+
+
+def _as_wide(X: Any, n_features: int, path: Path) -> Any:
+    """Sparse rows may name fewer features than the model has: the others are 0."""
+    from scipy import sparse
+
+    if X.shape[1] > n_features or (X.shape[1] < n_features and not sparse.issparse(X)):
+        raise InvalidData(
+            f"{_name(path)} has {X.shape[1]:,} features, but the model was trained on "
+            f"{n_features:,}"
+        )
+    if X.shape[1] < n_features:
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return X
+
+
+def check_readable(path: Path) -> None:
+    """Raises UsageError if there is nothing to read."""
+    if path != STDIN and not path.exists():
+        raise UsageError(f"there is no file {short(path)}")
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[Path]:
+    """The path itself, or a temporary copy of stdin."""
+    check_readable(path)
+    if path != STDIN:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="fenchel-", suffix=".svm") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _name(path: Path) -> str:
+    return "stdin" if path == STDIN else short(path)
+
+
+def is_table(path: str) -> bool:
+    """Whether a file has columns, one of which is the target."""
+    from fenchel.data.compression import suffixes
+
+    return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
+
+
+def shape(X: Any) -> tuple[int, int, int]:
+    """Rows, features and nonzeros."""
+    import numpy as np
+
+    return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
+
+
+def _size(X: Any) -> str:
+    rows, features, nonzeros = shape(X)
+    return f"{rows:,} rows, {features:,} features, {nonzeros:,} nonzeros"

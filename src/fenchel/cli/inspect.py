@@ -1,0 +1,150 @@
+"""`fenchel inspect`: what a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from fenchel.cli import models
+from fenchel.cli.choices import LOSS_OPTIONS
+from fenchel.cli.exits import Code
+from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
+from fenchel.cli.summary import Label, Run, label, runs_of, show_runs
+from fenchel.cli.terminal import result
+
+if TYPE_CHECKING:
+    from fenchel.report.coefficients import Coefficient, Coefficients, Size
+
+_BAR = 24  # the longest
+
+
+class Inspected(msgspec.Struct):
+    """The report."""
+
+    version: str  # of the library that wrote the model
+    model: str
+    estimator: str
+    loss: str
+    parameters: dict[str, Any]
+    features: int
+    named_features: bool
+    index_base: int | None
+    classes: list[Label] | None
+    runs: list[Run]
+    intercepts: list[float]
+    coefficients: list[dict[str, Any]]
+
+
+def inspect(
+    model: ModelPath,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top", "-n", min=0, help="How many coefficients per class.", rich_help_panel=OUTPUT
+        ),
+    ] = 10,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> Code:
+    """Show what MODEL is, what was proved of it, and its largest coefficients."""
+    fitted = models.load(model)
+    table = _coefficients(fitted, top)
+    report = _report(model, fitted, table)
+    if json:
+        result(msgspec.json.encode(report).decode())
+    else:
+        _show(report, table, fitted)
+    return Code.OK
+
+
+def _coefficients(fitted: Any, top: int) -> Coefficients:
+    from fenchel.report.coefficients import coefficients
+
+    names: Sequence[object] | None = getattr(fitted, "feature_names_in_", None)
+    if names is None:
+        first = getattr(fitted, "index_base_", 0)
+        names = range(first, first + fitted.n_features_in_)
+    classes = getattr(fitted, "classes_", None)
+    labels = None if classes is None else [label(value) for value in classes.tolist()]
+    return coefficients(fitted.coef_, fitted.intercept_, names, labels, top)
+
+
+def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
+    from fenchel.model.file import header
+
+    stored = header(path)
+    return Inspected(
+        version=stored.version,
+        model=str(path),
+        estimator=stored.estimator,
+        loss=models.loss_name(fitted),
+        parameters=dict(stored.parameters),
+        features=stored.n_features,
+        named_features=stored.named_features,
+        index_base=stored.index_base,
+        classes=None if stored.classes is None else list(stored.classes),
+        runs=runs_of(fitted),
+        intercepts=[size.intercept for size in table.sizes],
+        coefficients=[
+            {"class": row.label, "feature": row.feature, "weight": row.weight}
+            for row in table.largest
+        ],
+    )
+
+
+def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
+    result(f"{report.estimator}: {_problem(fitted, report.loss)}  (fenchel {report.version})")
+    result(_columns(report))
+    show_runs(report.runs, report.features, fitted.tol)
+    console = Console(highlight=False, soft_wrap=True)
+    for size in table.sizes:
+        rows = [row for row in table.largest if row.label == size.label]
+        console.print()
+        console.print(_title(size, len(rows)))
+        for line in _lines(rows):
+            console.print(line)
+
+
+def _problem(fitted: Any, loss: str) -> str:
+    options = {name: getattr(fitted, name) for name, able in LOSS_OPTIONS.items() if loss in able}
+    said = "".join(f", {name} {value:g}" for name, value in options.items())
+    intercept = "with" if getattr(fitted, "fit_intercept", False) else "without"
+    return f"{loss}{said} + {fitted.penalty}, strength {fitted.alpha:g}, {intercept} intercept"
+
+
+def _columns(report: Inspected) -> str:
+    if report.named_features:
+        how = "with names"
+    else:
+        how = "without names" if report.index_base is None else f"counted from {report.index_base}"
+    if report.classes is None:
+        return f"{report.features:,} features {how}"
+    names = [label(value) for value in report.classes]
+    shown = names if len(names) <= 12 else [*names[:10], "...", names[-1]]
+    return f"{report.features:,} features {how}; {len(names)} classes: {', '.join(shown)}"
+
+
+def _title(size: Size, shown: int) -> Text:
+    of = f"for class {size.label}: " if size.label is not None else ""
+    some = f", the largest {shown}" if shown < size.nonzeros else ""
+    return Text(
+        f"{of}intercept {size.intercept:.6g}, {size.nonzeros:,} of {size.features:,} coefficients "
+        f"nonzero{some}",
+        style="bold",
+    )
+
+
+def _lines(rows: Sequence[Coefficient]) -> Iterator[Text]:
+    """Name, weight and a bar for each."""
+    width = max((len(row.feature) for row in rows), default=0)
+    largest = abs(rows[0].weight) if rows else 1.0
+    for row in rows:
+        bar = "━" * max(1, round(_BAR * abs(row.weight) / largest))
+        colour = "green" if row.weight > 0 else "red"
+        yield Text.assemble(f"  {row.feature:<{width}}  {row.weight:>+12.6g}  ", (bar, colour))

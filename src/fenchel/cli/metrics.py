@@ -1,0 +1,108 @@
+"""Measures of quality that suit the loss a model was trained with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fenchel.cli.choices import CLASSIFICATION
+from fenchel.cli.summary import label
+from fenchel.cli.terminal import Terminal
+from fenchel.errors import InvalidData
+
+Metrics = dict[str, float | None]
+
+
+def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metrics:
+    """Every measure of that loss, by name."""
+    if loss in CLASSIFICATION:
+        return _classes(model, X, _comparable(y, model.classes_), terminal)
+    if loss == "novelty":
+        return {"novel": float((model.predict(X) < 0).mean())}
+    if y.dtype.kind not in "iuf":
+        raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")
+    return _numbers(model, loss, X, y)
+
+
+def _comparable(y: Any, classes: Any) -> Any:
+    """The labels, which must be text where the model's are, and numbers where they are numbers."""
+    if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise InvalidData(
+            f"the labels cannot be the model's: they are such as {y.tolist()[0]!r}, the model "
+            f"knows {', '.join(repr(c) for c in classes.tolist()[:4])}"
+        )
+    return y
+
+
+def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
+    import numpy as np
+
+    predicted, classes = model.predict(X), model.classes_
+    known = np.isin(y, classes)
+    if not known.all():
+        strange = ", ".join(label(value) for value in np.unique(y[~known]).tolist()[:4])
+        terminal.warn(
+            f"{int((~known).sum()):,} rows are of classes that the model does not know "
+            f"({strange}); they count as wrong, and for what is computed from scores not at all"
+        )
+    hits = [float((predicted[y == c] == c).mean()) for c in np.unique(y)]
+    return {
+        "accuracy": float((predicted == y).mean()),
+        "balanced_accuracy": float(np.mean(hits)),
+        "f1": _f1(predicted, y, classes),
+        "roc_area": _roc_area(model.decision_function(X[known]), y[known], classes),
+        **_log_loss(model, X[known], y[known]),
+    }
+
+
+def _f1(predicted: Any, y: Any, classes: Any) -> float:
+    """Of the second of two classes; of more, the mean over all."""
+    from sklearn.metrics import f1_score
+
+    kinds = classes[1:] if len(classes) == 2 else classes
+    each = [f1_score(y == c, predicted == c, zero_division=0) for c in kinds]
+    return float(sum(each) / len(each))
+
+
+def _roc_area(scores: Any, y: Any, classes: Any) -> float | None:
+    """Of the second of two classes; of more, the mean over those that have an area."""
+    from sklearn.metrics import roc_auc_score
+
+    columns = scores.reshape(len(y), -1).T
+    each = [
+        roc_auc_score(y == c, column)
+        for c, column in zip(classes[-len(columns) :], columns, strict=True)
+        if 0 < (y == c).sum() < len(y)
+    ]
+    return float(sum(each) / len(each)) if each else None
+
+
+def _log_loss(model: Any, X: Any, y: Any) -> Metrics:
+    import numpy as np
+
+    if not hasattr(model, "predict_log_proba"):
+        return {}
+    if not len(y):
+        return {"log_loss": None}
+    place = np.searchsorted(model.classes_, y)
+    chances = model.predict_log_proba(X)[np.arange(len(y)), place]
+    return {"log_loss": float(-chances.mean())}
+
+
+def _numbers(model: Any, loss: str, X: Any, y: Any) -> Metrics:
+    import numpy as np
+    from sklearn import metrics
+
+    z = model.predict(X)
+    found: Metrics = {
+        "mean_absolute_error": float(metrics.mean_absolute_error(y, z)),
+        "root_mean_squared_error": float(np.sqrt(metrics.mean_squared_error(y, z))),
+        "r2": float(metrics.r2_score(y, z)) if len(y) > 1 else None,
+    }
+    if loss == "quantile":
+        level = model.quantile
+        found["pinball_loss"] = float(metrics.mean_pinball_loss(y, z, alpha=level))
+        found["share_below"] = float((y <= z).mean())
+    if loss == "poisson":
+        usable = (y >= 0).all() and (z > 0).all()
+        found["poisson_deviance"] = float(metrics.mean_poisson_deviance(y, z)) if usable else None
+    return found

@@ -1,0 +1,55 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OUTPUT, DATA = "Output", "Reading the data"
+
+DataPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="svmlight, .csv, .tsv, .parquet or .npz; text may be .gz, .bz2 or .xz; "
+        "- reads svmlight from stdin.",
+        show_default=False,
+    ),
+]
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that train saved.", show_default=False)
+]
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="<name>", help="The column that holds the target.", rich_help_panel=DATA),
+]
+IndexBase = Annotated[
+    int | None,
+    typer.Option(
+        metavar="0|1",
+        help="What svmlight indices count from. (default 0 if the file has an index 0, else 1)",
+        rich_help_panel=DATA,
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", metavar="", help="One JSON object on stdout.", rich_help_panel=OUTPUT),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", metavar="", help="Only warnings and errors.", rich_help_panel=OUTPUT
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        metavar="",
+        help="More detail; tracebacks of errors.",
+        rich_help_panel=OUTPUT,
+    ),
+]

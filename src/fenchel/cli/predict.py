@@ -1,0 +1,104 @@
+"""`fenchel predict`: one prediction per line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from fenchel.cli import inputs, models
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.options import OUTPUT, DataPath, IndexBase, ModelPath, Quiet, Target, Verbose
+from fenchel.cli.outputs import check_writable
+from fenchel.cli.summary import label
+from fenchel.cli.terminal import Terminal
+
+_ROWS = 4096  # written at a time
+
+
+def predict(
+    model: ModelPath,
+    data: DataPath,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="<file>",
+            help="Where to write. (default stdout)",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores", metavar="", help="Scores in place of classes.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            metavar="",
+            help="One column per class, logistic only.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    target: Target = None,
+    index_base: IndexBase = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> Code:
+    """Predict the rows of DATA with MODEL: one line for each, on stdout or in a file.
+
+    Targets in DATA are not looked at. Of two classes, a score > 0 speaks for the second; of more,
+    there is one column per class.
+    """
+    terminal = Terminal(quiet=quiet, verbose=verbose)
+    if scores and probabilities:
+        raise UsageError("give --scores or --probabilities, not both")
+    if output is not None:
+        check_writable(output)
+    with terminal.warnings():
+        fitted = models.load(model)
+        method = _method(fitted, scores, probabilities)
+        X, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        predicted = getattr(fitted, method)(X)
+    if predicted.ndim > 1:
+        terminal.note(f"columns: {' '.join(map(label, fitted.classes_.tolist()))}")
+    _write(predicted, output)
+    return Code.OK
+
+
+def _method(fitted: Any, scores: bool, probabilities: bool) -> str:
+    method = "decision_function" if scores else "predict_proba" if probabilities else "predict"
+    if hasattr(fitted, method):
+        return method
+    flag = "--scores" if scores else "--probabilities"
+    remedy = "are the scores" if scores else "need a model of --loss logistic"
+    raise UsageError(
+        f"{flag} is not for a {type(fitted).__name__} of loss {models.loss_name(fitted)}: "
+        f"{'its predictions' if scores else 'probabilities'} {remedy}"
+    )
+
+
+def _write(predicted: Any, output: Path | None) -> None:
+    if output is None:
+        _write_rows(predicted, sys.stdout.buffer)
+        return
+    from fenchel.files import replacing
+
+    with replacing(output) as file:
+        _write_rows(predicted, file)
+
+
+def _write_rows(predicted: Any, file: BinaryIO) -> None:
+    for start in range(0, len(predicted), _ROWS):
+        rows = predicted[start : start + _ROWS].tolist()
+        lines = (
+            (" ".join(map(label, row)) for row in rows) if predicted.ndim > 1 else map(label, rows)
+        )
+        file.write("".join(f"{line}\n" for line in lines).encode())
+    file.flush()

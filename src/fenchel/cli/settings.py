@@ -1,0 +1,161 @@
+"""The settings of a training run: defaults < configuration file < environment < flags."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from fenchel.cli.choices import (
+    CLASSIFICATION,
+    LOSS_OPTIONS,
+    Loss,
+    Regularizer,
+    Solver,
+    nearest,
+)
+from fenchel.cli.exits import UsageError
+
+LARGEST = 1e100  # msgspec has no word for finite
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Whole = Annotated[int, Meta(ge=1)]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that decides what `fenchel train` fits; None leaves it to the library."""
+
+    loss: Loss = "hinge"
+    regularizer: Regularizer = "l2"
+    strength: Annotated[float, Meta(ge=0, le=LARGEST)] = 1e-4
+    cost: Positive | None = None  # in place of strength: 1 / (cost * n)
+    l1_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
+    solver: Solver = "auto"
+    gap: Positive = 1e-4
+    intercept: bool | None = None
+    balanced: bool = False
+    quantile: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    epsilon: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
+    delta: Positive | None = None
+    mu: Positive | None = None
+    rho: Positive | None = None
+    max_iterations: Whole = 10_000
+    max_seconds: Positive | None = None
+    threads: Whole | None = None
+    seed: Annotated[int, Meta(ge=0)] | None = None
+    target: str | None = None
+    index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
+
+    def loss_options(self) -> dict[str, Any]:
+        """The options of the loss that were given."""
+        given = {name: getattr(self, name) for name in LOSS_OPTIONS}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+_TYPES: dict[str, Any] = get_type_hints(Settings, include_extras=True)
+_WORDS = {
+    "Expected": "expected",
+    "float": "a number",
+    "int": "a whole number",
+    "bool": "true or false",
+    "str": "text",
+}
+_RIVALS = {"strength": "cost", "cost": "strength"}  # two ways to say one thing
+
+
+def combined(flags: Mapping[str, Any], config: Path | None) -> Settings:
+    """The settings from all sources; the nearer to the user's hands, the stronger."""
+    merged: dict[str, Any] = {}
+    for layer in _layers(flags, config):
+        for rival in (_RIVALS[name] for name in layer if name in _RIVALS):
+            if rival in layer:
+                raise UsageError("give --strength or --cost, not both: strength = 1 / (cost * n)")
+            merged.pop(rival, None)
+        merged |= layer
+    return _consistent(Settings(**merged))
+
+
+def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """The settings with those that were given as flags in their place."""
+    return msgspec.structs.replace(settings, **_given(flags))
+
+
+def _consistent(settings: Settings) -> Settings:
+    """The settings themselves, if each of them has something to act on."""
+    for name in settings.loss_options():
+        if settings.loss not in LOSS_OPTIONS[name]:
+            able = " and ".join(LOSS_OPTIONS[name])
+            raise UsageError(f"--{name} does not go with --loss {settings.loss}: it is for {able}")
+    if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
+        raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
+    if settings.balanced and settings.loss not in CLASSIFICATION:
+        raise UsageError(f"--balanced weighs classes; --loss {settings.loss} has none")
+    if settings.intercept and settings.loss == "novelty":
+        raise UsageError("--loss novelty has no intercept: a large one would explain every row")
+    return settings
+
+
+def _layers(flags: Mapping[str, Any], config: Path | None) -> Iterator[dict[str, Any]]:
+    if config is not None:
+        yield _checked(_parsed(config), f"{config}: {{}}", strict=True)
+    environment = {
+        name: os.environ[f"FENCHEL_{name.upper()}"]
+        for name in _TYPES
+        if os.environ.get(f"FENCHEL_{name.upper()}")
+    }
+    yield _checked(environment, "FENCHEL_{}", strict=False, spelling=str.upper)
+    yield _given(flags)
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in flags.items() if value is not None}
+    return _checked(given, "--{}", strict=True, spelling=lambda name: name.replace("_", "-"))
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a TOML file: {error}") from error
+
+
+def _checked(
+    layer: Mapping[str, Any], label: str, *, strict: bool, spelling: Any = str
+) -> dict[str, Any]:
+    """Every value of a layer in its type, or an error that names the place."""
+    for name in layer:
+        if name not in _TYPES:
+            raise UsageError(f"{label.format(name)} is no setting{nearest(name, _TYPES)}")
+    return {
+        name: _value(label.format(spelling(name)), name, value, strict)
+        for name, value in layer.items()
+    }
+
+
+def _value(label: str, name: str, value: Any, strict: bool) -> Any:
+    try:
+        return msgspec.convert(value, _TYPES[name], strict=strict)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{label}: {_complaint(name, value, str(error))}") from error
+
+
+def _complaint(name: str, value: Any, error: str) -> str:
+    choices = _names(_TYPES[name])
+    if choices:
+        hint = nearest(str(value), choices) or ";"
+        return f"unknown {name} {value!r}{hint} available are {', '.join(choices)}"
+    expected = error.partition(", got")[0].replace("`", "").replace(" | null", "")
+    for word, phrase in _WORDS.items():
+        expected = expected.replace(word, phrase)
+    return f"{expected}; got {value!r}"
+
+
+def _names(kind: Any) -> tuple[str, ...]:
+    arguments = getattr(kind, "__args__", ())
+    return tuple(name for name in arguments if isinstance(name, str))

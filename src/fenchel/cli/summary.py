@@ -1,0 +1,156 @@
+"""What `train` and `resume` report on stdout: a few lines, or one JSON object."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import fenchel
+from fenchel.cli import inputs
+from fenchel.cli.settings import Settings
+from fenchel.cli.terminal import Terminal, duration, result
+
+if TYPE_CHECKING:
+    from fenchel.cli.fitting import Job
+    from fenchel.data.dataset import Dataset
+
+Label = float | str | None
+
+
+class Run(msgspec.Struct):
+    """One minimisation: the only one, or that of one class against the rest."""
+
+    label: Label  # the class, null if there is only one run
+    status: str
+    objective: float
+    lower_bound: float | None
+    gap: float | None
+    solver: str
+    reason: str
+    iterations: int
+    passes: int
+    seconds: float
+    nonzeros: int
+
+
+class Trained(msgspec.Struct):
+    """The report of a training job. Fields may be added; none will change its meaning."""
+
+    version: str
+    model: str
+    bytes: int
+    data: str
+    rows: int
+    features: int
+    nonzeros: int
+    classes: list[Label] | None
+    estimator: str
+    settings: Settings
+    converged: bool
+    gap: float | None  # the largest of all runs; null if nothing was proved
+    runs: list[Run]
+    seconds: dict[str, float]
+
+
+def trained(job: Job, estimator: Any, dataset: Dataset, seconds: dict[str, float]) -> Trained:
+    """The report of a fitted estimator that was saved."""
+    rows, features, nonzeros = inputs.shape(dataset.X)
+    classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
+    return Trained(
+        version=fenchel.__version__,
+        model=job.output,
+        bytes=os.path.getsize(job.output),
+        data=job.data,
+        rows=rows,
+        features=features,
+        nonzeros=nonzeros,
+        classes=classes,
+        estimator=type(estimator).__name__,
+        settings=job.settings,
+        converged=estimator.status_ == "converged",
+        gap=_finite(estimator.gap_),
+        runs=runs_of(estimator),
+        seconds=seconds,
+    )
+
+
+def runs_of(estimator: Any) -> list[Run]:
+    """One for each minimisation of a fit."""
+    found = estimator.result_
+    if not isinstance(found, list):
+        return [_run(None, found)]
+    return [_run(*pair) for pair in zip(estimator.classes_.tolist(), found, strict=True)]
+
+
+def _run(name: Label, found: Any) -> Run:
+    import numpy as np
+
+    return Run(
+        label=name,
+        status=found.status.name.lower(),
+        objective=float(found.objective),
+        lower_bound=_finite(found.lower_bound),
+        gap=_finite(found.gap),
+        solver=found.solver,
+        reason=found.reason,
+        iterations=found.iterations,
+        passes=int(found.passes),
+        seconds=float(found.seconds),
+        nonzeros=int(np.count_nonzero(found.w)),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def show(report: Trained, terminal: Terminal) -> None:
+    """Prints it."""
+    if terminal.json:
+        result(msgspec.json.encode(report).decode())
+    else:
+        show_runs(report.runs, report.features, report.settings.gap)
+
+
+def show_runs(runs: Sequence[Run], features: int, gap: float) -> None:
+    """What was proved, and what it cost, in two lines and one for each class that fell short."""
+    if len(runs) == 1:
+        result(_bounds(runs[0], gap))
+    else:
+        done = sum(run.status == "converged" for run in runs)
+        result(f"{done} of {len(runs)} classes converged to a gap of {gap:.1e}")
+    for run in runs if len(runs) > 1 else ():
+        if run.status != "converged":
+            result(f"  class {label(run.label)}: {_bounds(run, gap)}")
+    iterations, passes, nonzeros = (
+        sum(getattr(run, what) for run in runs) for what in ("iterations", "passes", "nonzeros")
+    )
+    result(
+        f"{runs[0].solver}: {iterations:,} iterations, {passes:,} passes, "
+        f"{duration(sum(run.seconds for run in runs))}; "
+        f"{nonzeros:,} of {features * len(runs):,} coefficients nonzero"
+    )
+
+
+def _bounds(run: Run, gap: float) -> str:
+    digits = 8 if not run.gap else min(17, max(8, 2 - math.floor(math.log10(run.gap))))
+    lower = "?" if run.lower_bound is None else f"{run.lower_bound:.{digits}g}"
+    return f"{_ending(run, gap)}: {lower} <= min J <= {run.objective:.{digits}g}"
+
+
+def _ending(run: Run, target: float) -> str:
+    gap = "no gap" if run.gap is None else f"gap {run.gap:.1e}"
+    if run.status == "converged":
+        return f"converged, {gap} within {target:.1e}"
+    return f"not converged ({run.status.replace('_', ' ')}), {gap}, not {target:.1e}"
+
+
+def label(value: Label) -> str:
+    """A class as people write it: 1, not 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,214 @@
+"""CSV and TSV files, plain or compressed.
+
+Fields are divided by the most frequent of comma, semicolon and tab in the first line, and quoted
+with " or, where a field of the first rows is wrapped in it, with '. The first row holds names if
+some of its fields are text and either none is a number or one stands above a number; so a first
+row of numbers is data, and so is one that ends in text like the next.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from fenchel.data import frames, tables
+from fenchel.data.compression import reading, suffixes, writing
+from fenchel.data.dataset import Dataset
+from fenchel.errors import InvalidData
+from fenchel.memory import require
+
+_HEAD = 1 << 22  # bytes within which the first two rows must end
+_METERED = 1 << 26
+_MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "#N/A"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written: its marks, the names of its columns and the rows above the data."""
+
+    delimiter: str
+    quote: str
+    names: list[str]
+    above: int
+    named: bool
+
+
+def read_delimited(
+    path: str | os.PathLike[str],
+    *,
+    target: str | int | None,
+    features: Sequence[str] | None,
+    n_features: int | None,
+) -> Dataset:
+    """The data set of a CSV or TSV file."""
+    with _placed(path, None):
+        layout = _layout(path)
+    if not layout.named and features is not None:
+        n_features, features = len(features), None
+    with _placed(path, layout):
+        parts = tables.roles(layout.names, target=target, features=features, n_features=n_features)
+        content = _table(path, layout, parts)
+        return tables.dataset(content, parts.among(parts.used()), named=layout.named)
+
+
+@contextlib.contextmanager
+def _placed(path: str | os.PathLike[str], layout: Layout | None) -> Iterator[None]:
+    """Puts the file before an error that does not name it, and the line if a row is at fault."""
+    try:
+        yield
+    except csv.Error as error:
+        raise InvalidData(f"{os.fspath(path)}: this is no table of text: {error}") from error
+    except InvalidData as error:
+        if str(error).startswith(f"{os.fspath(path)}:"):
+            raise
+        line = "" if layout is None or error.row is None else f"{_line(path, layout, error.row)}:"
+        raise InvalidData(f"{os.fspath(path)}:{line} {error}", row=error.row) from error
+
+
+def write_delimited(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """With a row of names, the target last; numbers in as many digits as they need."""
+    pa, module = tables.arrow(""), tables.arrow("csv")
+    content = tables.table(dataset)
+    wide = [pa.field(f.name, pa.float64() if f.type == "float" else f.type) for f in content.schema]
+    marks = module.WriteOptions(delimiter=_usual_delimiter(path))
+    with writing(path) as file:
+        module.write_csv(content.cast(pa.schema(wide)), file, write_options=marks)
+
+
+def _usual_delimiter(path: str | os.PathLike[str]) -> str:
+    return "\t" if suffixes(path)[0] == ".tsv" else ","
+
+
+def _layout(path: str | os.PathLike[str]) -> Layout:
+    with reading(path) as file:
+        lines = io.StringIO(_decoded(file.read(_HEAD)), newline="").readlines()
+    blank = sum(1 for _ in itertools.takewhile(str.isspace, lines))
+    if blank == len(lines):
+        raise InvalidData("the file is empty")
+    delimiter = max((_usual_delimiter(path), ";", "\t", ","), key=lines[blank].count)
+    quote = _quote(lines[blank : blank + 3], delimiter)
+    reader = csv.reader(lines[blank:], delimiter=delimiter, quotechar=quote)
+    first, second = next(reader), next((record for record in reader if record), [])
+    if not _is_header(first, second):
+        return Layout(delimiter, quote, [str(j) for j in range(len(first))], blank, named=False)
+    return Layout(delimiter, quote, _names(first), blank + 1, named=True)
+
+
+def _decoded(head: bytes) -> str:
+    """The text, of which the last character may be incomplete."""
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise InvalidData(f"line {line} is not UTF-8; convert the file with iconv") from None
+
+
+def _names(first: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in first]
+    if "" in names:
+        raise InvalidData(
+            f"column {names.index('')} has no name; if it numbers the rows, as pandas does, leave "
+            "it out with to_csv(index=False), else give it a name"
+        )
+    return tables.unique(names)
+
+
+def _quote(lines: Sequence[str], delimiter: str) -> str:
+    fields = [field.strip() for line in lines for field in line.split(delimiter)]
+    return "'" if any(len(f) > 1 and f[0] == f[-1] == "'" for f in fields) else '"'
+
+
+def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+    text = [_is_text(field) for field in first]
+    if all(text) or not any(frames.is_number(field) for field in first):
+        return any(text)
+    below = zip(text, second, strict=False)
+    return any(here and frames.is_number(field) for here, field in below)
+
+
+def _is_text(field: str) -> bool:
+    return field.strip() not in _MISSING and not frames.is_number(field)
+
+
+def _table(path: str | os.PathLike[str], layout: Layout, parts: tables.Roles) -> Any:
+    """All columns that are used, as numbers where the file lets them be."""
+    pa = tables.arrow("")
+    numbers = {layout.names[j]: pa.float64() for j in parts.features}
+    fixed = {} if parts.groups is None else {layout.names[parts.groups]: pa.int64()}
+    label = [] if parts.target is None else [layout.names[parts.target]]
+    used = [layout.names[j] for j in parts.used()]
+    for known, kind in itertools.product((numbers | fixed, {}), (pa.float64(), pa.string())):
+        try:
+            return _parsed(path, layout, used, known | dict.fromkeys(label, kind))
+        except pa.ArrowInvalid as error:
+            refusal = error
+    raise _misshapen(path, layout, refusal) from refusal
+
+
+def _parsed(
+    path: str | os.PathLike[str], layout: Layout, used: list[str], types: dict[str, Any]
+) -> Any:
+    module = tables.arrow("csv")
+    with reading(path) as file:
+        return module.read_csv(
+            _Metered(file),
+            read_options=module.ReadOptions(
+                column_names=layout.names, skip_rows_after_names=layout.above
+            ),
+            parse_options=module.ParseOptions(
+                delimiter=layout.delimiter, quote_char=layout.quote, newlines_in_values=True
+            ),
+            convert_options=module.ConvertOptions(column_types=types, include_columns=used),
+        )
+
+
+class _Metered(io.RawIOBase):
+    """A stream that stops before the numbers read from it fill the memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._unpaid = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._file.read(size)
+        self._unpaid += len(content)
+        if self._unpaid > _METERED:
+            worst = 4 * self._unpaid  # two characters make eight bytes
+            require(worst, "the columns of the file")
+            self._unpaid = 0
+        return content
+
+
+def _records(path: str | os.PathLike[str], layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """Lines and fields of the rows of data, slowly."""
+    with reading(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+        reader = csv.reader(text, delimiter=layout.delimiter, quotechar=layout.quote)
+        above = 1
+        for i, record in enumerate(reader):
+            if record and i >= layout.above:
+                yield above, record
+            above = reader.line_num + 1
+
+
+def _line(path: str | os.PathLike[str], layout: Layout, row: int) -> int:
+    return next(itertools.islice(_records(path, layout), row, None))[0]
+
+
+def _misshapen(path: str | os.PathLike[str], layout: Layout, error: Exception) -> InvalidData:
+    n = len(layout.names)
+    for line, record in _records(path, layout):
+        if len(record) != n:
+            return InvalidData(
+                f"{os.fspath(path)}:{line}: {len(record)} fields where the first row has {n}"
+            )
+    return InvalidData(f"{os.fspath(path)}: {error}")

@@ -1,0 +1,288 @@
+"""svmlight (libsvm) text files: `label [qid:number] index:value ... [# comment]`, a row a line."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, NamedTuple, NoReturn, overload
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from fenchel import _kernels, memory
+from fenchel._kernels import SvmlightFault as Fault
+from fenchel.data.compression import reading, suffixes, writing
+from fenchel.engines import Threads
+from fenchel.errors import InvalidData
+from fenchel.naming import whole
+
+Path = str | os.PathLike[str]
+Array = npt.NDArray[np.float64]
+Queries = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 22  # bytes read at a time
+_CHUNK = 1 << 18  # bytes a thread parses at a time
+_WORST = 16  # bytes of memory that a byte of text may take: a label alone on each line
+_LARGEST = int(np.iinfo(np.int32).max)
+_ROWS_AT_ONCE = 1 << 12
+
+# What is wrong, and what to do about it.
+_WORDS = {
+    Fault.label_missing: (
+        "the line does not begin with a label",
+        "put a number before the features, 0 if there is no label",
+    ),
+    Fault.label_not_a_number: ("the label is not a number", "number the classes"),
+    Fault.several_labels: (
+        "several labels on one line",
+        "multilabel files are not supported; make one file for each label",
+    ),
+    Fault.not_finite: (
+        "the number is nan, infinite or too large",
+        "remove or replace it; features left out count as 0",
+    ),
+    Fault.colon_missing: ("the colon of index:value is missing", "write a feature as 7:0.5"),
+    Fault.index_not_a_number: ("the index is not a whole number", "write a feature as 7:0.5"),
+    Fault.index_negative: ("the index is negative", "count features from 1 or 0"),
+    Fault.index_zero: (
+        "the index is 0 though features count from 1",
+        "read the file with index_base=0",
+    ),
+    Fault.index_too_large: (
+        "the index is too large",
+        f"indices beyond {_LARGEST} need n_features; correct it if it is not meant",
+    ),
+    Fault.index_repeated: ("the index stands twice on this line", "keep one of the two values"),
+    Fault.value_missing: ("the value is missing", "write a feature as 7:0.5"),
+    Fault.value_not_a_number: ("the value is not a number", "write a feature as 7:0.5"),
+    Fault.qid_not_a_number: ("the qid is not a whole number", "write it as qid:7"),
+    Fault.qid_misplaced: ("the qid stands among the features", "put it right after the label"),
+    Fault.qid_missing: ("the line has no qid though the ones before do", "give every line a qid"),
+    Fault.qid_unexpected: ("the line has a qid though the ones before do not", "give it to all"),
+    Fault.qid_scattered: (
+        "the lines of this qid do not stand together",
+        "sort the file by qid, or read it with qid=False",
+    ),
+}
+
+
+class Svmlight(NamedTuple):
+    """What a svmlight file holds; `qid` is None where it has none or none were asked for."""
+
+    X: sparse.csr_array
+    y: Array
+    qid: Queries | None
+    index_base: int
+
+
+@overload
+def read_svmlight(
+    path: Path,
+    *,
+    qid: Literal[False] = False,
+    n_features: int | None = None,
+    index_base: int | None = None,
+    n_threads: int | None = None,
+) -> tuple[sparse.csr_array, Array]: ...
+@overload
+def read_svmlight(
+    path: Path,
+    *,
+    qid: Literal[True],
+    n_features: int | None = None,
+    index_base: int | None = None,
+    n_threads: int | None = None,
+) -> tuple[sparse.csr_array, Array, Queries]: ...
+def read_svmlight(
+    path: Path,
+    *,
+    qid: bool = False,
+    n_features: int | None = None,
+    index_base: int | None = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Reads a svmlight (libsvm) file, plain or compressed by gzip, bzip2 or xz: (X, y).
+
+    `qid=True` gives (X, y, qid), the number of each row's query. X is a `scipy.sparse.csr_array`
+    of float64 with sorted indices, int32 where they fit. Numbers are what float() makes of them.
+
+    Features are counted from 1, or from 0 if the index 0 occurs anywhere in the file;
+    `index_base` says which it is. X has as many columns as the largest index asks for, or
+    `n_features`: give it for test data, which may lack the last ones. Indices beyond
+    2147483647 are taken for mistakes unless `n_features` is larger.
+
+    Whatever is not of the format raises `InvalidData` with file, line, column and token.
+    """
+    X, y, queries, _ = parse_svmlight(
+        path, qid=qid, n_features=n_features, index_base=index_base, n_threads=n_threads
+    )
+    if not qid:
+        return X, y
+    if queries is None:
+        raise InvalidData(f"{os.fspath(path)}: no line has a qid; read it with qid=False")
+    return X, y, queries
+
+
+def parse_svmlight(
+    path: Path,
+    *,
+    qid: bool = True,
+    n_features: int | None = None,
+    index_base: int | None = None,
+    n_threads: int | None = None,
+) -> Svmlight:
+    """`read_svmlight` with all that the file tells; `qid` may be there or not."""
+    if index_base not in (None, 0, 1):
+        raise InvalidData(f"index_base must be 0, 1 or None; got {index_base!r}")
+    largest = _LARGEST
+    if n_features is not None:
+        largest = max(largest, whole("n_features", n_features, least=1))
+    kind = _kernels.SvmlightParser32 if largest == _LARGEST else _kernels.SvmlightParser64
+    parser = kind(index_base, largest, qid, Threads(n_threads).n_threads, _CHUNK)
+    _feed(parser, path)
+    _check_whole(parser, path, n_features)
+    return _assembled(parser, n_features)
+
+
+def write_svmlight(
+    path: Path, X: Any, y: Any, qid: Any | None = None, *, index_base: int = 1
+) -> None:
+    """Writes rows, labels and query numbers as svmlight text, compressed as the suffix says.
+
+    Numbers are the shortest that read back bit for bit. Entries that a sparse X stores are
+    written even where they are 0; those of a dense X are not. The file takes its place whole.
+    """
+    if index_base not in (0, 1):
+        raise InvalidData(f"index_base must be 0 or 1; got {index_base!r}")
+    rows = _rows(X)
+    n_rows = rows.shape[0]
+    labels = _finite("y", np.asarray(y), n_rows)
+    queries = None if qid is None else _contiguous(np.asarray(qid), n_rows)
+    row_start = rows.indptr.astype(np.int64)
+    with writing(path) as file:
+        for first in range(0, n_rows, _ROWS_AT_ONCE):
+            last = min(first + _ROWS_AT_ONCE, n_rows)
+            file.write(
+                _kernels.svmlight_text(
+                    row_start, rows.indices, rows.data, labels, queries, index_base, first, last
+                )
+            )
+
+
+def _feed(parser: _kernels._SvmlightParser, path: Path) -> None:
+    """All of the file, block by block, as long as there is memory for what it becomes."""
+    what, remedy = f"reading {os.fspath(path)}", "split the file, or use a larger machine"
+    block, n_read = bytearray(_BLOCK), 0
+    with reading(path) as file:
+        size = 0 if suffixes(path)[1] else os.fstat(file.fileno()).st_size
+        while n := file.readinto(block):  # type: ignore[attr-defined]
+            n_read += n
+            to_come = max(size - n_read, 0) * parser.n_bytes / n_read
+            memory.require(_WORST * (n + parser.n_pending) + to_come, what, remedy)
+            if not parser.feed(np.frombuffer(block, np.uint8, n)):
+                _refuse(path, parser.fault, *parser.fault_place)
+    if not parser.finish():
+        _refuse(path, parser.fault, *parser.fault_place)
+
+
+def _refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> NoReturn:
+    what, remedy = _WORDS[fault]
+    raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; {remedy}")
+
+
+def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int | None) -> None:
+    """What only the whole file can tell."""
+    if parser.n_rows == 0:
+        raise InvalidData(
+            f"{os.fspath(path)}: the file holds no data: it is empty or has only comments"
+        )
+    if n_features is None:
+        if parser.highest < 0:
+            raise InvalidData(
+                f"{os.fspath(path)}: no line has features, only labels; give n_features if "
+                "that is meant"
+            )
+    elif parser.highest - parser.index_base >= n_features:
+        line, column, token = parser.highest_place
+        raise InvalidData(
+            f"{_at(path, line, column)}: the index is too large for n_features={n_features}, "
+            f"counted from {parser.index_base}: {_shown(token)}; give n_features >= "
+            f"{parser.highest + 1 - parser.index_base}, or leave it out"
+        )
+
+
+def _assembled(parser: _kernels._SvmlightParser, n_features: int | None) -> Svmlight:
+    base = parser.index_base
+    n_columns = parser.highest + 1 - base if n_features is None else n_features
+    has_queries = parser.has_queries
+    row_start, column, value, y, qid = parser.take()
+    if len(value) <= _LARGEST:
+        row_start = row_start.astype(column.dtype)  # SciPy would else make both arrays int64
+    X = sparse.csr_array((value, column, row_start), shape=(len(y), n_columns))
+    X.has_canonical_format = True  # the parser sorts, and refuses duplicates
+    return Svmlight(X, y, qid if has_queries else None, base)
+
+
+def _at(path: Path, line: int, column: int) -> str:
+    return f"{os.fspath(path)}:{line}:{column}"
+
+
+def _shown(token: bytes) -> str:
+    return repr(token.decode("utf-8", "backslashreplace"))
+
+
+def _rows(X: Any) -> sparse.csr_array:
+    """X as CSR of float64, checked and without duplicates; the caller's arrays stay as they are."""
+    try:
+        numbers = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        rows = sparse.csr_array(numbers, dtype=np.float64)
+        if rows.ndim != 2:
+            raise ValueError(f"it has shape {rows.shape} instead of rows and columns")
+        rows = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+        rows.check_format(full_check=True)
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"X cannot be written as rows of numbers: {error}") from error
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if not np.isfinite(rows.data).all():
+        k = int(np.argmin(np.isfinite(rows.data)))
+        i = int(np.searchsorted(rows.indptr, k, side="right")) - 1
+        raise InvalidData(
+            f"X[{i}, {rows.indices[k]}] is {rows.data[k]}; svmlight files hold finite numbers only"
+        )
+    return rows
+
+
+def _finite(name: str, values: npt.NDArray[Any], n_rows: int) -> Array:
+    if values.shape != (n_rows,):
+        raise InvalidData(
+            f"{name} must hold one number for each of the {n_rows} rows of X; "
+            f"got shape {values.shape}"
+        )
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"{name} must be numbers, {error}; number the classes") from error
+    if not np.isfinite(numbers).all():
+        i = int(np.argmin(np.isfinite(numbers)))
+        raise InvalidData(f"{name}[{i}] is {numbers[i]}; svmlight files hold finite numbers only")
+    return numbers
+
+
+def _contiguous(qid: npt.NDArray[Any], n_rows: int) -> Queries:
+    """Query numbers whose rows stand together, as the reader asks for."""
+    if qid.shape != (n_rows,) or qid.dtype.kind not in "iu":
+        raise InvalidData(
+            f"qid must hold one whole number for each of the {n_rows} rows of X; got shape "
+            f"{qid.shape} and dtype {qid.dtype}"
+        )
+    starts = np.flatnonzero(np.r_[True, qid[1:] != qid[:-1]])
+    values, first = np.unique(qid[starts], return_index=True)
+    if len(values) < len(starts):
+        again = int(np.setdiff1d(np.arange(len(starts)), first)[0])
+        raise InvalidData(
+            f"the rows of qid {qid[starts[again]]} do not stand together: row {starts[again]} "
+            "comes after rows of another query; sort the rows by qid"
+        )
+    return qid.astype(np.int64)

@@ -1,0 +1,195 @@
+"""Tables of columns as data sets: which column is what, and Parquet files.
+
+The target is the column asked for; else the one called y, target or label, in this order; else
+the last. A column called qid holds the groups. All others are features.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from fenchel.data import frames
+from fenchel.data.checked import checked_matrix
+from fenchel.data.dataset import Dataset
+from fenchel.errors import FenchelError, InvalidData
+from fenchel.files import replacing
+from fenchel.memory import require
+
+TARGETS = ("y", "target", "label")
+GROUPS = "qid"
+LARGEST_TABLE = 1 << 30  # bytes of a sparse matrix written out in full
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Positions of the features, the target and the groups among the columns of a table."""
+
+    features: tuple[int, ...]
+    target: int | None
+    groups: int | None
+
+    def used(self) -> list[int]:
+        """The positions of all of them, in order."""
+        return sorted({j for j in (*self.features, self.target, self.groups) if j is not None})
+
+    def among(self, used: Sequence[int]) -> Roles:
+        """The same columns of a table that has only these."""
+        at = {j: used.index(j) for j in used}
+        features = tuple(at[j] for j in self.features)
+        target = None if self.target is None else at[self.target]
+        return Roles(features, target, None if self.groups is None else at[self.groups])
+
+
+def arrow(module: str) -> Any:
+    """A module of pyarrow, or an error that says how to get it."""
+    try:
+        return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
+    except ImportError as error:
+        raise ImportError(
+            'CSV and Parquet files are read and written by pyarrow: pip install "fenchel[tables]"'
+        ) from error
+
+
+def roles(
+    names: Sequence[str],
+    *,
+    target: str | int | None,
+    features: Sequence[str] | None,
+    n_features: int | None,
+) -> Roles:
+    """What each column is, by its name and by what was asked for.
+
+    With `features`, or where there are just n_features columns, a target need not be there.
+    """
+    groups = names.index(GROUPS) if GROUPS in names and GROUPS not in (features or ()) else None
+    others = [j for j in range(len(names)) if j != groups]
+    if target is not None:
+        chosen: int | None = _column(names, target)
+    elif features is None and len(others) == n_features:
+        chosen = None
+    else:
+        chosen = _usual_target(names, others, features)
+    if features is None:
+        used = [j for j in others if j != chosen]
+    else:
+        used = [_column(names, name) for name in features]
+    if not used or n_features not in (None, len(used)):
+        raise InvalidData(f"it has {len(used)} feature columns; {n_features or 'some'} are needed")
+    return Roles(tuple(used), chosen, groups)
+
+
+def _usual_target(
+    names: Sequence[str], others: Sequence[int], features: Sequence[str] | None
+) -> int | None:
+    free = [j for j in others if names[j] not in (features or ())]
+    for usual in TARGETS:
+        for j in free:
+            if names[j].lower() == usual:
+                return j
+    return free[-1] if free and features is None else None
+
+
+def _column(names: Sequence[str], wanted: str | int) -> int:
+    """The position of a column given by its name, or by its number from 0."""
+    if wanted in names:
+        return names.index(wanted)
+    try:
+        return range(len(names))[int(wanted)]
+    except (ValueError, IndexError):
+        close = difflib.get_close_matches(str(wanted), names, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise InvalidData(f"no column {wanted!r}: {hint}it has {shown}") from None
+
+
+def dataset(table: Any, parts: Roles, *, named: bool) -> Dataset:
+    """The columns of a pyarrow table as a data set."""
+    require(8 * table.num_rows * len(parts.features), "the table as a matrix")
+    if not table.num_rows:
+        raise InvalidData("it has no rows")
+    X, names = frames.columns(table.select(list(parts.features)))
+    X = checked_matrix(X).matrix()
+    y = None if parts.target is None else _values(table, parts.target)
+    qid = None if parts.groups is None else _values(table, parts.groups)
+    return Dataset(X, y, qid, names if named else None)
+
+
+def _values(table: Any, j: int) -> npt.NDArray[Any]:
+    column, pa = table.column(j), arrow("")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    name = f"column {table.column_names[j]!r}"
+    values = frames.series(name, column)
+    if values.dtype.kind == "O":
+        frames.complete(name, np.flatnonzero(values == ""))
+    return values
+
+
+def table(dataset: Dataset) -> Any:
+    """The data set as a pyarrow table: groups, features, target; x1, x2, ... for want of names."""
+    X: Any = dataset.X
+    first = 1 if dataset.index_base is None else dataset.index_base
+    size = 8 * X.shape[0] * X.shape[1]
+    if sparse.issparse(X) and size > LARGEST_TABLE:
+        raise InvalidData(
+            f"as a table, with its zeros, this sparse matrix of {X.shape[0]} rows and {X.shape[1]} "
+            f"columns would take {size / 2**30:.1f} GiB; .npz and .svm files keep it sparse"
+        )
+    names = dataset.feature_names or tuple(f"x{j + first}" for j in range(X.shape[1]))
+    for taken in {TARGETS[0], GROUPS}.intersection(names):
+        raise InvalidData(f"a feature is called {taken!r}, which says something else in a table")
+    if sparse.issparse(X):
+        require(size, "the table")
+        X = X.toarray()
+    columns = {name: X[:, j] for j, name in enumerate(names)}
+    before = {} if dataset.qid is None else {GROUPS: dataset.qid}
+    after = {} if dataset.y is None else {TARGETS[0]: dataset.y}
+    return arrow("").table(before | columns | after)
+
+
+def read_parquet(path: str | os.PathLike[str], **wanted: Any) -> Dataset:
+    """The data set of a Parquet file; `wanted` as `roles` takes it."""
+    pa, parquet = arrow(""), arrow("parquet")
+    with open(path, "rb") as file:
+        try:
+            source = parquet.ParquetFile(file)
+            names = _own(source.schema_arrow)
+            parts = roles(names, **wanted)
+            kept = parts.used()
+            require(8 * source.metadata.num_rows * len(kept), "the table")
+            content = source.read(columns=[names[j] for j in kept])
+            return dataset(content, parts.among(kept), named=True)
+        except FenchelError as error:
+            raise InvalidData(f"{os.fspath(path)}: {error}") from error
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise InvalidData(f"{os.fspath(path)}: no readable Parquet file: {error}") from error
+
+
+def _own(schema: Any) -> list[str]:
+    """The names of the columns, without an index that pandas wrote beside them."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return unique([name for name in schema.names if name not in index])
+
+
+def unique(names: list[str]) -> list[str]:
+    """The names, which must differ."""
+    if len(set(names)) < len(names):
+        j = next(j for j, name in enumerate(names) if name in names[:j])
+        raise InvalidData(f"columns {names.index(names[j])} and {j} are both called {names[j]!r}")
+    return names
+
+
+def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """A column for each feature, with the target last."""
+    content = table(dataset)
+    with replacing(path) as file:
+        arrow("parquet").write_table(content, file)

@@ -1,0 +1,9 @@
+"""Estimators with scikit-learn's names and habits: validation and naming, no mathematics."""
+
+from __future__ import annotations
+
+from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.novelty import NoveltyDetector
+from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
+
+__all__ = ["Classifier", "NoveltyDetector", "PoissonRegressor", "QuantileRegressor", "Regressor"]

@@ -1,0 +1,184 @@
+"""What the estimators share: settings, data that are looked at once, and what a fit found out."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from fenchel.arrays import checked_strength
+from fenchel.data.checked import checked_matrix, unmasked
+from fenchel.data.frames import is_frame, is_series, series
+from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.shards import cut
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.estimators.fitting import Fit
+from fenchel.estimators.settings import (
+    checkpoint_of,
+    engine_of,
+    flag,
+    in_these_words,
+    penalty_of,
+    renamed,
+    solver_of,
+)
+from fenchel.losses import ScalarLoss
+from fenchel.naming import positive, whole
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record, Result
+from fenchel.solvers import Solver
+
+
+class LinearEstimator(BaseEstimator, ABC):
+    """A linear model, with scores <x, w> + b; a subclass says which loss it minimises."""
+
+    def __init__(
+        self,
+        *,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @abstractmethod
+    def _loss(self) -> ScalarLoss:
+        """The loss, from the settings that it takes."""
+
+    def _settings(self, *, fit_intercept: object) -> Fit:
+        """All settings, checked before the data are touched."""
+        flag("warm_start", self.warm_start)
+        if self.callback is not None and not callable(self.callback):
+            raise Incompatible(f"callback must be callable or None; got {self.callback!r}")
+        return Fit(
+            loss=self._loss(),
+            regularizer=penalty_of(self.penalty, self.l1_ratio),
+            strength=checked_strength("alpha", self.alpha),
+            intercept=flag("fit_intercept", fit_intercept),
+            engine=engine_of(self.n_jobs),
+            solver=solver_of(self.solver),
+            tol=positive("tol", self.tol),
+            max_iter=whole("max_iter", self.max_iter, least=1),
+            max_seconds=(
+                math.inf if self.max_seconds is None else positive("max_seconds", self.max_seconds)
+            ),
+            callback=self.callback,
+            checkpoint=checkpoint_of(self.checkpoint),
+        )
+
+    def _rows(self, X: Any, *, reset: bool) -> SparseRows | DenseRows:
+        """X with its shape and column names checked by scikit-learn, its values by us: once."""
+        X = validate_data(
+            self,
+            unmasked("X", X),
+            reset=reset,
+            skip_check_array=is_frame(X),
+            accept_sparse=True,
+            ensure_all_finite=False,
+        )
+        return checked_matrix(X, distinct=reset)
+
+    def _target(self, y: Any) -> npt.NDArray[Any]:
+        if y is None:
+            raise InvalidData(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        values = series("y", y) if is_series(y) else unmasked("y", y)
+        target: npt.NDArray[Any] = column_or_1d(values, warn=True)
+        return target
+
+    def _minimize(
+        self,
+        fit: Fit,
+        rows: SparseRows | DenseRows,
+        labels: Iterable[Array],
+        s: Array | None,
+        starts: list[Array | None],
+    ) -> list[Result]:
+        """Runs the fit, keeps what it found out, and warns if that is less than was asked for."""
+        with in_these_words():
+            results = fit.run(rows, labels, s, starts)
+        self._keep(results)
+        if self.status_ != "converged":
+            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
+        return results
+
+    def _keep(self, results: list[Result]) -> None:
+        """What the results prove, as attributes."""
+        worst = _worst(results)
+        self.result_ = results[0] if len(results) == 1 else results
+        self.objective_ = sum(result.objective for result in results)
+        self.lower_bound_ = sum(result.lower_bound for result in results)
+        self.gap_ = max(result.gap for result in results)
+        self.status_ = worst.status.name.lower()
+        self.n_iter_ = max(result.iterations for result in results)
+        self.solver_ = worst.solver
+
+    def _shortfall(self, results: list[Result]) -> str:
+        worst, n_short = _worst(results), sum(not result.converged for result in results)
+        which = f" for {n_short} of {len(results)} classes, the worst" if len(results) > 1 else ""
+        return (
+            f"{type(self).__name__} stopped short{which} after {worst.iterations} iterations: the "
+            f"certified gap is {worst.gap:.2g}, tol asks for {self.tol:g}; "
+            f"{renamed(worst.status.value)}"
+        )
+
+    def _starts(self, shape: tuple[int, int]) -> list[Array | None]:
+        """Where to start: the last coefficients, with warm_start and if they fit."""
+        last = getattr(self, "coef_", None) if self.warm_start else None
+        if last is None or np.atleast_2d(last).shape != shape:
+            return [None] * shape[0]
+        return list(np.atleast_2d(last))
+
+    def _products(self, X: Any) -> Array:
+        """<x, w> of each row of X, in a column for each w."""
+        check_is_fitted(self)
+        rows, coef = self._rows(X, reset=False), np.atleast_2d(self.coef_)
+        if len(coef) == 1:
+            return rows.scores(coef[0])[:, np.newaxis]
+        # In shards, because a product of float32 with float64 copies what it multiplies.
+        shards, W = cut(rows, np.empty(rows.n_rows), None), np.ascontiguousarray(coef.T)
+        return np.concatenate([shard.rows.matrix() @ W for shard in shards])
+
+    def _scores(self, X: Any) -> Array:
+        """<x, w> + b of each row of X, in a column for each w."""
+        scores: Array = self._products(X) + self.intercept_
+        return scores
+
+
+def _worst(results: list[Result]) -> Result:
+    return max(results, key=lambda result: (not result.converged, result.gap))

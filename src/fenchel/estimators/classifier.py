@@ -1,0 +1,259 @@
+"""Classification: two classes, or more by one against the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_expit, logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+
+from fenchel.data.checked import checked_classes, checked_weights
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.settings import loss_of
+from fenchel.losses import Labels, Logistic, ScalarLoss
+from fenchel.naming import real
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record
+from fenchel.solvers import Solver
+
+Codes = npt.NDArray[np.intp]
+
+
+def _has_probabilities(estimator: Classifier) -> bool:
+    loss = estimator.loss
+    if not isinstance(loss, Logistic) and not (isinstance(loss, str) and loss == "logistic"):
+        raise AttributeError(
+            f"only loss='logistic' gives probabilities, not {loss!r}; or put the classifier into "
+            "sklearn.calibration.CalibratedClassifierCV"
+        )
+    return True
+
+
+class Classifier(ClassifierMixin, LinearEstimator):
+    """Linear classification with any convex loss of the margin, to a certified gap.
+
+    Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
+    Three or more classes are fitted one against the rest, each to its own certificate, all on the
+    same X.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic", "exponential", \
+            "perceptron", "squared_perceptron"} or ScalarLoss, default="hinge"
+        The loss. "hinge" is the support vector machine; "logistic" gives probabilities. An instance
+        may be of your own class, with a value, a slope and `labels = Labels.BINARY`.
+    mu : float, default=1.0
+        For "smoothed_hinge": the width of its quadratic part.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against the mean (not the sum) of the losses.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    fit_intercept : bool, default=True
+        Whether the model has an intercept; it is never penalised.
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses by loss and penalty. The names are those of
+        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations for each class.
+    max_seconds : float, default=None
+        The most seconds of all classes together; None for no limit.
+    class_weight : dict or "balanced", default=None
+        A factor on the sample weights of each class; "balanced" gives all classes the same total.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many classes and columns.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on; of three or more classes each has its own,
+        with the suffix .0, .1 and so on.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels in order; of two, the second is the positive one.
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        The weights w.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        The offsets b.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; the first is attained. Sums over three or more classes.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_; the largest of three or more classes.
+    status_ : str
+        How the fit ended: "converged", or why (a class) did not.
+    n_iter_ : int
+        Iterations; the most of three or more classes.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; of three or more classes, a list.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+
+    Examples
+    --------
+    >>> from fenchel import Classifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+    >>> model = Classifier(loss="logistic", alpha=0.01).fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array(['low', 'high'], dtype='<U4')
+    >>> model.predict_proba([[1.5]]).round(2)
+    array([[0.5, 0.5]])
+    >>> bool(model.gap_ <= model.tol)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str | ScalarLoss = "hinge",
+        mu: float = 1.0,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.loss = loss
+        self.mu = mu
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # These two have their minimum at w = 0.
+        tags.classifier_tags.poor_score = str(self.loss) in ("perceptron", "squared_perceptron")
+        return tags
+
+    def _loss(self) -> ScalarLoss:
+        return loss_of(self.loss, Labels.BINARY, {"mu": self.mu})
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their labels y and their weights."""
+        settings = self._settings(fit_intercept=self.fit_intercept)
+        rows = self._rows(X, reset=True)
+        classes, codes = checked_classes(self._target(y), rows.n_rows)
+        _check_discrete(classes)
+        weights = self._weights(checked_weights(sample_weight, rows.n_rows), classes, codes)
+        starts = self._class_starts(classes, rows.n_columns)
+        signs = _signs(codes, len(classes))
+        results = self._minimize(settings, rows, signs, weights, starts)
+        self.classes_ = classes
+        self.coef_ = np.stack([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        return self
+
+    def _class_starts(self, classes: npt.NDArray[Any], n_columns: int) -> list[Array | None]:
+        n = 1 if len(classes) == 2 else len(classes)
+        if np.array_equal(getattr(self, "classes_", classes), classes):
+            return self._starts((n, n_columns))
+        return [None] * n
+
+    def _weights(self, s: Array | None, classes: npt.NDArray[Any], codes: Codes) -> Array | None:
+        """The weights of rows times those of their classes, none of which may vanish."""
+        if self.class_weight is not None:
+            s = np.ones(len(codes)) if s is None else s
+            s = s * self._class_weights(s, classes, codes)[codes]
+        if s is not None:
+            totals = np.bincount(codes, weights=s)
+            if not totals.all():
+                absent = classes[totals == 0].tolist()[0]
+                raise InvalidData(
+                    f"the rows of class {absent!r} all have weight 0; leave them out, or change "
+                    "sample_weight or class_weight"
+                )
+        return s
+
+    def _class_weights(self, s: Array, classes: npt.NDArray[Any], codes: Codes) -> Array:
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            totals = np.bincount(codes, weights=s).astype(np.float64)
+            return float(s.sum()) / len(classes) / np.where(totals > 0, totals, 1.0)
+        factors = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
+        for label, factor in zip(classes.tolist(), factors.tolist(), strict=True):
+            if real(f"class_weight[{label!r}]", factor) < 0:
+                raise InvalidData(f"class_weight[{label!r}] must be >= 0; got {factor!r}")
+        return np.asarray(factors, dtype=np.float64)
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores of each row of X: positive for the second of two classes; else one a class."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row of X."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[codes]
+        return labels
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithms of the probabilities of each row's classes."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.stack([-scores, scores], axis=1)
+        chances: Array = log_expit(scores)
+        if len(self.classes_) > 2:
+            chances -= logsumexp(chances, axis=1, keepdims=True)
+        return chances
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities of each row's classes.
+
+        Of three or more classes, the probability of each against the rest, divided by their sum.
+        """
+        probabilities: Array = np.exp(self.predict_log_proba(X))
+        return probabilities
+
+
+def _check_discrete(classes: npt.NDArray[Any]) -> None:
+    if classes.dtype.kind == "f" and (classes % 1).any():
+        raise InvalidData(
+            f"Unknown label type: continuous. y holds {len(classes)} distinct values, such as "
+            f"{classes[classes % 1 != 0].tolist()[0]!r}; did you mean fenchel.Regressor? If they "
+            "are classes after all, give them as text or whole numbers"
+        )
+
+
+def _signs(codes: Codes, n_classes: int) -> Iterator[Array]:
+    """+1 for the rows of a class, -1 for the rest; of two classes, for the second only."""
+    for k in range(1 if n_classes == 2 else 0, n_classes):
+        yield np.where(codes == k, 1.0, -1.0)

@@ -1,0 +1,151 @@
+"""Novelty detection: what lies on the origin's side of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import OutlierMixin
+
+from fenchel.data.checked import checked_labels, checked_weights
+from fenchel.estimators.base import LinearEstimator
+from fenchel.losses import Novelty, ScalarLoss
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record
+from fenchel.solvers import Solver
+
+
+class NoveltyDetector(OutlierMixin, LinearEstimator):
+    """Linear novelty detection, to a certified gap: rows with a score below rho are novel.
+
+    Minimises alpha * penalty(w) + mean of max(0, rho - <x, w>): a hyperplane with the data on one
+    side and the origin on the other. Data around the origin have none: give features that are not
+    negative, or map the data first (`sklearn.kernel_approximation.Nystroem`, `RBFSampler`). There
+    is no intercept, because a large one would explain every row.
+
+    The larger alpha, the more of the training data are novel; rho sets the scale of the scores.
+    A linear one-class SVM of level nu that found the threshold rho is this with alpha = nu. Rows
+    on the hyperplane itself, as the support vectors are, may fall on either side of it.
+
+    Parameters
+    ----------
+    rho : float, default=1.0
+        The score below which a row is novel.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against the mean (not the sum) of the losses.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses by loss and penalty. The names are those of
+        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many columns.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights w.
+    intercept_ : ndarray of shape (1,)
+        -rho.
+    offset_ : float
+        rho: decision_function is score_samples less this.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; objective_ is attained.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    status_ : str
+        How the fit ended: "converged", or why not.
+    n_iter_ : int
+        Iterations.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; `fenchel.verify` checks its proof.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+
+    Examples
+    --------
+    >>> from fenchel import NoveltyDetector
+    >>> X = [[1.0, 1.2], [1.1, 0.9], [0.9, 1.1], [1.3, 1.0]]
+    >>> detector = NoveltyDetector(alpha=1e-3).fit(X)
+    >>> detector.predict([[1.2, 1.2], [0.1, 0.2]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        rho: float = 1.0,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.rho = rho
+
+    def _loss(self) -> ScalarLoss:
+        return Novelty(self.rho)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X and their weights; y is ignored."""
+        settings = self._settings(fit_intercept=False)
+        rows = self._rows(X, reset=True)
+        labels = checked_labels(None, settings.loss.labels, rows.n_rows)
+        weights = checked_weights(sample_weight, rows.n_rows)
+        starts = self._starts((1, rows.n_columns))
+        (result,) = self._minimize(settings, rows, [labels], weights, starts)
+        self.offset_ = float(self.rho)
+        self.coef_, self.intercept_ = result.w[np.newaxis], np.array([-self.offset_])
+        return self
+
+    def score_samples(self, X: Any) -> Array:
+        """<x, w> for each row of X: the lower, the more novel."""
+        return self._products(X)[:, 0]
+
+    def decision_function(self, X: Any) -> Array:
+        """<x, w> - rho for each row of X: negative for the novel ones."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """-1 for each row of X that is novel, else 1."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)

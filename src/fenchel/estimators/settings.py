@@ -1,0 +1,120 @@
+"""From scikit-learn's names and habits to the library's: losses, penalties, threads, words."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+import numpy as np
+
+from fenchel.checkpoint import Checkpoint
+from fenchel.engines import Engine, Serial, Threads
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.losses import LOSSES, Labels, ScalarLoss
+from fenchel.naming import construct
+from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
+from fenchel.solvers import SOLVERS, Solver
+
+_ESTIMATORS = {
+    Labels.BINARY: "Classifier",
+    Labels.REAL: "Regressor",
+    Labels.COUNT: "PoissonRegressor",
+    Labels.NONE: "NoveltyDetector",
+}
+
+# What the rest of the library calls the settings of an estimator.
+_WORDS = {
+    "`gap`": "`tol`",
+    "max_iterations": "max_iter",
+    "strength": "alpha",
+    "intercept=": "fit_intercept=",
+}
+_KNOWN = re.compile("|".join(rf"(?<!\w){re.escape(word)}" for word in _WORDS))
+
+_ALIASES = {"elasticnet": "elastic_net"}  # scikit-learn's spelling
+
+
+def loss_of(loss: object, labels: Labels, settings: dict[str, Any]) -> ScalarLoss:
+    """The loss of that name, with those of the estimator's settings that it takes; or itself."""
+    kind = type(loss) if isinstance(loss, ScalarLoss) else None
+    if isinstance(loss, str):
+        kind = LOSSES.get(loss)
+    if kind is not None and kind.labels is not labels:
+        raise Incompatible(
+            f"{_ESTIMATORS[labels]} needs a loss of {labels.value}, but {loss!r} is one of "
+            f"{kind.labels.value}: use {_ESTIMATORS[kind.labels]}"
+        )
+    if isinstance(loss, ScalarLoss):
+        return loss
+    able = {name: kind for name, kind in LOSSES.items() if kind.labels is labels}
+    takes = inspect.signature(kind).parameters if kind is not None else ()
+    return construct("loss", loss, able, {name: settings[name] for name in takes})
+
+
+def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:
+    """The regulariser of that name, or itself; an elastic net may be all L1 or all L2."""
+    if isinstance(penalty, Regularizer):
+        return penalty
+    name = _ALIASES.get(penalty, penalty) if isinstance(penalty, str) else penalty
+    if name != "elastic_net":
+        return construct("penalty", name, REGULARIZERS, {})
+    if isinstance(l1_ratio, numbers.Real) and l1_ratio in (0, 1):
+        return L1() if l1_ratio else L2()
+    return construct("penalty", name, REGULARIZERS, {"l1_ratio": l1_ratio})
+
+
+def solver_of(solver: object) -> str | Solver:
+    """The solver of that name, or itself; "auto" stays, as it depends on the problem."""
+    if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
+        return solver
+    return construct("solver", solver, SOLVERS, {})
+
+
+def engine_of(n_jobs: object) -> Engine:
+    """Threads as joblib counts them, except that None means what the environment allows."""
+    if n_jobs is None:
+        return Threads()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise InvalidData(
+            f"n_jobs must be None, a whole number >= 1, or -1 for all cores; got {n_jobs!r}"
+        )
+    wanted = int(n_jobs)
+    n_threads = wanted if wanted > 0 else max(1, joblib.cpu_count() + 1 + wanted)
+    return Serial() if n_threads == 1 else Threads(n_threads)
+
+
+def checkpoint_of(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+    """Where the state of a fit is kept."""
+    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise Incompatible(f"checkpoint must be a path or None; got {checkpoint!r}")
+    return Checkpoint(checkpoint)
+
+
+def flag(name: str, value: object) -> bool:
+    """A setting that must be True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidData(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def renamed(text: str) -> str:
+    """A message that calls the settings by their names here."""
+    return _KNOWN.sub(lambda found: _WORDS[found[0]], text)
+
+
+@contextmanager
+def in_these_words() -> Iterator[None]:
+    """Errors raised inside call the settings by their names here."""
+    try:
+        yield
+    except (InvalidData, Incompatible) as error:
+        error.args = (renamed(str(error)),)
+        raise

@@ -1,0 +1,188 @@
+"""Fitted estimators as ONNX graphs, for runtimes without Python.
+
+Importing this module teaches skl2onnx the estimators, so that `skl2onnx.convert_sklearn` converts
+pipelines that end in one. The graphs use plain operators in the type of their input, float32 or
+float64; the operators of ai.onnx.ml know float32 alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.estimators import (
+    Classifier,
+    NoveltyDetector,
+    PoissonRegressor,
+    QuantileRegressor,
+    Regressor,
+)
+
+try:
+    import onnx
+    import skl2onnx
+    from skl2onnx.algebra.onnx_ops import (
+        OnnxAbs,
+        OnnxAdd,
+        OnnxArgMax,
+        OnnxCast,
+        OnnxConcat,
+        OnnxExp,
+        OnnxGather,
+        OnnxGreater,
+        OnnxIdentity,
+        OnnxLess,
+        OnnxLog,
+        OnnxMatMul,
+        OnnxMin,
+        OnnxNeg,
+        OnnxReshape,
+        OnnxSigmoid,
+        OnnxSoftmax,
+        OnnxSub,
+        OnnxWhere,
+    )
+    from skl2onnx.common import shape_calculator
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType
+    from skl2onnx.common.utils_classifier import get_label_classes
+except ImportError as error:
+    raise ImportError(
+        'ONNX graphs are made by onnx and skl2onnx: pip install "fenchel[onnx]"'
+    ) from error
+
+
+def to_onnx(estimator: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+    """A fitted estimator, or a pipeline that ends in one, as an ONNX graph.
+
+    The input is "X", of the type given; float32 is less exact, and for runtimes without float64.
+    The outputs of a classifier are "label" and "probabilities", or "scores" where the loss gives
+    none, with a column for each class; those of a NoveltyDetector are "label" and "scores"; a
+    regressor has "prediction".
+    """
+    from sklearn.base import is_classifier
+    from sklearn.utils.validation import check_is_fitted
+
+    types = {"float64": DoubleTensorType, "float32": FloatTensorType}
+    if dtype not in types:
+        raise InvalidData(f"dtype must be 'float64' or 'float32'; got {dtype!r}")
+    last = _last_step(estimator)
+    check_is_fitted(last)
+    graph: onnx.ModelProto = skl2onnx.convert_sklearn(
+        estimator,
+        name=type(last).__name__,
+        initial_types=[("X", types[dtype]([None, estimator.n_features_in_]))],
+        final_types=[(name, None) for name in _outputs(last)],
+        options={id(estimator): {"zipmap": False}} if is_classifier(last) else None,
+    )
+    return graph
+
+
+def _last_step(estimator: Any) -> Any:
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if type(last) not in _CONVERTERS:
+        names = ", ".join(kind.__name__ for kind in _CONVERTERS)
+        raise Incompatible(
+            f"to_onnx converts {names}, and pipelines that end in one of them; got "
+            f"{type(last).__name__}. For others use skl2onnx.to_onnx"
+        )
+    return last
+
+
+def _outputs(estimator: Any) -> list[str]:
+    if isinstance(estimator, Classifier):
+        return ["label", "probabilities" if hasattr(estimator, "predict_proba") else "scores"]
+    return ["label", "scores"] if isinstance(estimator, NoveltyDetector) else ["prediction"]
+
+
+class _Graph:
+    """The scores <x, w> + b of an operator's input, and what is made of them."""
+
+    def __init__(self, scope: Any, operator: Any, container: Any):
+        self.scope, self.container, self.outputs = scope, container, operator.outputs
+        self.model = operator.raw_operator
+        double = isinstance(operator.inputs[0].type, DoubleTensorType)  # else whole numbers too
+        self.dtype = np.float64 if double else np.float32
+        to = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
+        coef = np.atleast_2d(self.model.coef_).T.astype(self.dtype)
+        intercept = np.atleast_1d(self.model.intercept_).astype(self.dtype)
+        X = self.node(OnnxCast, operator.inputs[0], to=to)
+        self.scores = self.node(OnnxAdd, self.node(OnnxMatMul, X, coef), intercept)
+        self.zero = np.zeros(1, self.dtype)
+
+    def node(self, kind: type, *inputs: Any, **settings: Any) -> Any:
+        """One operation."""
+        return kind(*inputs, **settings, op_version=self.container.target_opset)
+
+    def flat(self, node: Any) -> Any:
+        """A single column as a vector."""
+        return self.node(OnnxReshape, node, np.array([-1]))
+
+    def output(self, k: int, kind: type, *inputs: Any, **settings: Any) -> None:
+        """The operation that gives output k."""
+        last = self.node(kind, *inputs, output_names=[self.outputs[k]], **settings)
+        last.add_to(self.scope, self.container)
+
+
+def _regressor(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(scope, operator, container)
+    link = OnnxExp if isinstance(graph.model, PoissonRegressor) else OnnxIdentity
+    graph.output(0, link, graph.scores)
+
+
+def _novelty_detector(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(scope, operator, container)
+    scores = graph.flat(graph.scores)
+    novel = graph.node(OnnxLess, scores, graph.zero)
+    graph.output(0, OnnxWhere, novel, np.array([-1]), np.array([1]))
+    graph.output(1, OnnxIdentity, scores)
+
+
+def _classifier(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(scope, operator, container)
+    classes = get_label_classes(scope, graph.model)
+    scores = graph.scores
+    if len(classes) == 2:
+        positive = graph.node(OnnxGreater, scores, graph.zero)
+        codes = graph.node(OnnxCast, positive, to=onnx.TensorProto.INT64)
+        scores = graph.node(OnnxConcat, graph.node(OnnxNeg, scores), scores, axis=1)
+    else:
+        codes = graph.node(OnnxArgMax, scores, axis=1)
+    labels = classes.astype(str if classes.dtype.kind in "OU" else np.int64)
+    graph.output(0, OnnxGather, labels, graph.flat(codes))
+    if not hasattr(graph.model, "predict_proba"):
+        graph.output(1, OnnxIdentity, scores)
+    elif len(classes) == 2:
+        graph.output(1, OnnxSigmoid, scores)
+    else:  # p / sum p by way of log p, for the sake of rows that no class claims
+        graph.output(1, OnnxSoftmax, _log_sigmoid(graph, scores), axis=1)
+
+
+def _log_sigmoid(graph: _Graph, z: Any) -> Any:
+    """min(z, 0) - log(1 + exp(-|z|)); onnxruntime has no Softplus of float64."""
+    small = graph.node(OnnxExp, graph.node(OnnxNeg, graph.node(OnnxAbs, z)))
+    rest = graph.node(OnnxLog, graph.node(OnnxAdd, small, np.ones(1, graph.dtype)))
+    return graph.node(OnnxSub, graph.node(OnnxMin, z, graph.zero), rest)
+
+
+def _novelty_shapes(operator: Any) -> None:
+    n = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].set_type(Int64TensorType([n]))
+    operator.outputs[1].type.shape = [n]
+
+
+_OF_CLASSIFIERS = shape_calculator.calculate_linear_classifier_output_shapes
+_OF_REGRESSORS = shape_calculator.calculate_linear_regressor_output_shapes
+_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False]}  # skl2onnx asks for both
+_CONVERTERS = {
+    Classifier: (_classifier, _OF_CLASSIFIERS, _OPTIONS),
+    Regressor: (_regressor, _OF_REGRESSORS, None),
+    QuantileRegressor: (_regressor, _OF_REGRESSORS, None),
+    PoissonRegressor: (_regressor, _OF_REGRESSORS, None),
+    NoveltyDetector: (_novelty_detector, _novelty_shapes, None),
+}
+for _kind, (_convert, _shapes, _options) in _CONVERTERS.items():
+    skl2onnx.update_registered_converter(
+        _kind, f"Fenchel{_kind.__name__}", _shapes, _convert, options=_options
+    )

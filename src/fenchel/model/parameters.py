@@ -1,0 +1,129 @@
+"""An estimator's parameters as plain values in a file, and back.
+
+A loss, penalty or solver is stored as its name in the library's registry and its settings. Loading
+looks the name up in the same registry and hands the settings to the constructor, which checks them:
+no name in a file is ever imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from fenchel.errors import FenchelError, InvalidData
+from fenchel.losses import LOSSES, ScalarLoss
+from fenchel.model.container import Arrays, take
+from fenchel.naming import construct, real
+from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.solvers import SOLVERS, Solver
+
+_REGISTRIES: dict[str, tuple[type, Mapping[str, type]]] = {
+    "loss": (ScalarLoss, LOSSES),
+    "penalty": (Regularizer, REGULARIZERS),
+    "solver": (Solver, SOLVERS),
+}
+
+Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Length = Annotated[int, Meta(ge=0, le=1 << 48)]
+
+
+class Vector(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vector"):
+    """A setting that is one of the file's arrays, of float64."""
+
+    array: str
+    length: Length
+
+
+Plain = bool | Whole | float | str | None
+Setting = bool | Whole | float | str | Vector | None
+
+
+class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="instance"):
+    """A loss, penalty or solver of the library."""
+
+    kind: Literal["loss", "penalty", "solver"]
+    name: str
+    settings: dict[str, Setting]
+
+
+class ClassWeights(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="class_weights"):
+    """Weights by class; pairs, because the keys of JSON are text."""
+
+    pairs: list[tuple[bool | Whole | float | str, float]]
+
+
+Parameter = bool | Whole | float | str | Instance | ClassWeights | None
+
+
+def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
+    """What the header says of a parameter; vectors go into `arrays`."""
+    for kind, (base, registry) in _REGISTRIES.items():
+        if isinstance(value, base):
+            return _stored_instance(kind, registry, value, arrays)
+    if isinstance(value, Mapping):
+        pairs = [(_plain(name, key), real(f"{name}[{key!r}]", w)) for key, w in value.items()]
+        return ClassWeights(pairs)  # type: ignore[arg-type]
+    return _plain(name, value)
+
+
+def restored(name: str, parameter: Parameter, arrays: Arrays) -> Any:
+    """The parameter itself; takes its vectors out of `arrays`."""
+    if isinstance(parameter, ClassWeights):
+        return dict(parameter.pairs)
+    if not isinstance(parameter, Instance):
+        return parameter
+    settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
+    try:
+        _, registry = _REGISTRIES[parameter.kind]
+        return construct(parameter.kind, parameter.name, registry, settings)
+    except FenchelError as error:
+        raise InvalidData(f"its parameter {name}: {error}") from error
+
+
+def _stored_instance(
+    kind: str, registry: Mapping[str, type], value: Any, arrays: Arrays
+) -> Instance:
+    names = [name for name, known in registry.items() if type(value) is known]
+    if not names:
+        raise InvalidData(
+            f"cannot save a model whose {kind} is {value!r}: the file names only the library's "
+            "own, and whoever loads it may not have your class. Keep such a model with pickle or "
+            "joblib, for people who trust you"
+        )
+    settings = {
+        key: _stored_setting(f"{kind}.{key}", setting, arrays)
+        for key, setting in value.settings().items()
+    }
+    return Instance(kind, names[0], settings)  # type: ignore[arg-type]
+
+
+def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        arrays[name] = value.astype(np.float64)
+        return Vector(name, len(value))
+    return _plain(name, value)
+
+
+def _setting(value: Setting, arrays: Arrays) -> Any:
+    if isinstance(value, Vector):
+        return take(arrays, value.array, np.float64, (value.length,))
+    return value
+
+
+def _plain(name: str, value: Any) -> Plain:
+    """A number, text, truth value or nothing; NumPy's scalars become Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    finite = not isinstance(value, float) or math.isfinite(value)
+    exact = not isinstance(value, int) or -(1 << 63) <= value < 1 << 63
+    if type(value) in (bool, int, float, str, type(None)) and finite and exact:
+        return value  # type: ignore[no-any-return]
+    raise InvalidData(
+        f"cannot save a model whose {name} is {value!r}, of type {type(value).__name__}: a model "
+        f"file holds numbers, text and names. Call set_params({name.partition('.')[0]}=...) first"
+    )

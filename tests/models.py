@@ -1,0 +1,62 @@
+"""Small fitted models of every kind, for the tests of files; and data to predict."""
+
+import numpy as np
+
+import fenchel
+from fenchel import losses, regularizers
+from fenchel.solvers import BMRM, LBFGS
+
+_RNG = np.random.default_rng(7)
+X = np.abs(_RNG.normal(size=(40, 6)))
+_SCORES = X @ [1.0, -2.0, 0.5, 0.0, 1.5, 0.0]
+_TWO = _SCORES > np.median(_SCORES)
+_THREE = np.digitize(_SCORES, np.quantile(_SCORES, [0.3, 0.6]))
+_COUNTS = _RNG.poisson(np.exp(0.3 * _SCORES))
+_WEIGHTS = [1.0, 0.5, 2.0, 1.0, 3.0, 1.0]
+
+# name: (the estimator, its targets)
+UNFITTED = {
+    "classifier-two": (fenchel.Classifier(alpha=1e-2), np.where(_TWO, 1, -1)),
+    "classifier-three": (fenchel.Classifier(loss="logistic", alpha=1e-2), _THREE),
+    "classifier-text": (
+        fenchel.Classifier(loss="logistic", class_weight="balanced"),
+        np.where(_TWO, "naïve", 'a "b" \\'),
+    ),
+    "classifier-objects": (
+        fenchel.Classifier(
+            loss=losses.SmoothedHinge(mu=0.3),
+            penalty=regularizers.ElasticNet(l1_ratio=0.9, weights=_WEIGHTS),
+            alpha=0.05,
+            solver=BMRM(max_cuts=50),
+            class_weight={"low": 1.0, "mid": 2.0, "high": 3.0},
+        ),
+        np.array(["low", "mid", "high"], dtype=object)[_THREE],
+    ),
+    "classifier-bool": (fenchel.Classifier(loss="smoothed_hinge", mu=0.5), _TWO),
+    "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
+    "regressor-sparse": (
+        fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),
+        _SCORES,
+    ),
+    "quantile": (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), _SCORES),
+    "poisson": (fenchel.PoissonRegressor(max_seconds=60, n_jobs=1), _COUNTS),
+    "novelty": (fenchel.NoveltyDetector(rho=0.7, alpha=0.2), None),
+}
+
+
+def fitted(name):
+    """A new fit of the model of that name."""
+    estimator, y = UNFITTED[name]
+    return type(estimator)(**estimator.get_params(deep=False)).fit(X, y)
+
+
+def answers(model):
+    """All that a model says about X."""
+    methods = (
+        "predict",
+        "decision_function",
+        "predict_proba",
+        "predict_log_proba",
+        "score_samples",
+    )
+    return {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}

@@ -1,0 +1,712 @@
+"""Model files: what is saved comes back, and no file does harm."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from forged import forge, taken_apart
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+from models import UNFITTED, X, answers, fitted
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import fenchel
+from fenchel import losses, regularizers
+from fenchel.model.file import header
+from fenchel.solvers import BMRM
+
+NAMES = list(UNFITTED)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: fitted(name) for name in NAMES}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.fenchel"
+
+
+@pytest.fixture
+def saved(path):
+    """The bytes of a model, and the path where they are."""
+
+    def bytes_of(model, **options):
+        fenchel.save(model, path, **options)
+        return path.read_bytes()
+
+    return bytes_of
+
+
+@pytest.fixture
+def refused(path):
+    """Says why `load` refuses a file of this content; the message names the file."""
+
+    def why(content):
+        path.write_bytes(content)
+        with pytest.raises(fenchel.InvalidData) as caught:
+            fenchel.load(path)
+        assert str(path) in str(caught.value)
+        assert len(str(caught.value)) < 1500
+        return str(caught.value)
+
+    return why
+
+
+def through(model, path, **options):
+    fenchel.save(model, path, **options)
+    return fenchel.load(path)
+
+
+# What is saved comes back.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loaded_model_answers_the_same_to_the_last_bit(name, models, path):
+    model = models[name]
+    loaded = through(model, path)
+    assert type(loaded) is type(model)
+    ours, theirs = answers(model), answers(loaded)
+    assert ours.keys() == theirs.keys()
+    for method, answer in ours.items():
+        assert answer.dtype == theirs[method].dtype
+        assert answer.tolist() == theirs[method].tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_a_fit_found_out_comes_back(name, models, path):
+    model = models[name]
+    loaded = through(model, path)
+    assert vars(loaded).keys() == vars(model).keys()
+    for attribute in ("objective_", "lower_bound_", "gap_", "status_", "n_iter_", "solver_"):
+        assert getattr(loaded, attribute) == getattr(model, attribute)
+    assert loaded.coef_.shape == model.coef_.shape
+    assert type(loaded.intercept_) is type(model.intercept_)
+    assert loaded.n_features_in_ == X.shape[1]
+    pairs = zip(*(np.atleast_1d(each.result_) for each in (model, loaded)), strict=True)
+    for before, after in pairs:
+        assert repr(after) == repr(before)
+        assert list(after.history) == list(before.history)
+        assert after.reason == before.reason
+        assert after.intercept == before.intercept
+        assert np.array_equal(after.w, before.w)
+        assert after.witness is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_come_back_and_fit_the_same_model_again(name, models, path):
+    loaded = through(models[name], path)
+    assert repr(loaded) == repr(models[name])
+    again = clone(loaded).fit(X, UNFITTED[name][1])
+    assert again.coef_.tobytes() == models[name].coef_.tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_model_gives_the_same_bytes(name, models, saved, path):
+    content = saved(models[name])
+    assert saved(models[name]) == content
+    assert saved(fenchel.load(path)) == content
+    assert saved(copy.deepcopy(models[name])) == content
+
+
+def test_what_belongs_to_the_run_stays_out(path, tmp_path):
+    model = fenchel.Regressor(callback=len, checkpoint=tmp_path / "private", max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, X[:, 0])
+    loaded = through(model, path)
+    assert loaded.callback is None
+    assert loaded.checkpoint is None
+    assert b"private" not in path.read_bytes()
+
+
+def test_numbers_of_numpys_come_back_as_pythons(path):
+    y = np.resize(["a", "b"], len(X))
+    model = fenchel.Classifier(
+        alpha=np.float32(0.1),
+        max_iter=np.int64(500),
+        fit_intercept=np.True_,
+        class_weight={np.str_("a"): np.float64(2.0), "b": 1},
+    ).fit(X, y)
+    parameters = through(model, path).get_params()
+    for name in ("alpha", "max_iter", "fit_intercept"):
+        assert parameters[name] == getattr(model, name)
+        assert type(parameters[name]) in (float, int, bool)
+    assert parameters["class_weight"] == {"a": 2.0, "b": 1.0}
+
+
+def test_a_loaded_model_can_be_pickled_cloned_and_saved_again(models, path):
+    loaded = through(models["classifier-objects"], path)
+    assert answers(pickle.loads(pickle.dumps(loaded))).keys() == answers(loaded).keys()
+    assert clone(loaded).get_params().keys() == loaded.get_params().keys()
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array([False, True]),
+        np.array([-5, 100], dtype=np.int8),
+        np.array([0, 2**63 - 1]),
+        np.array([0, 200], dtype=np.uint8),
+        np.array([1, 2**64 - 1], dtype=np.uint64),
+        np.array([-1.0, 3.0]),
+        np.array([1.0, 2.0, 5.0], dtype=np.float32),
+        np.array(["", "b", "ccc"]),
+        np.array(["x", "ÿ\N{SNOWMAN}\n"], dtype=object),
+    ],
+    ids=lambda classes: str(classes.dtype),
+)
+def test_classes_keep_their_values_and_type(classes, path):
+    y = np.resize(classes, len(X))
+    loaded = through(fenchel.Classifier(loss="logistic", tol=0.1).fit(X, y), path)
+    assert loaded.classes_.dtype == classes.dtype
+    assert loaded.classes_.tolist() == classes.tolist()
+    assert header(path).classes == tuple(classes.tolist())
+
+
+@pytest.mark.parametrize("instance", [*losses.LOSSES.values()], ids=lambda kind: kind.__name__)
+def test_every_loss_of_the_library_can_be_saved(instance, path):
+    loss = instance()
+    kind = {
+        losses.Labels.BINARY: fenchel.Classifier,
+        losses.Labels.REAL: fenchel.Regressor,
+        losses.Labels.COUNT: None,
+        losses.Labels.NONE: None,
+    }[loss.labels]
+    if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice
+        return
+    y = X[:, 0] > X[:, 1] if loss.labels is losses.Labels.BINARY else X[:, 0]
+    loaded = through(kind(loss=loss, alpha=0.01, tol=0.1).fit(X, y), path)
+    assert repr(loaded.loss) == repr(loss)
+
+
+@pytest.mark.parametrize("kind", regularizers.REGULARIZERS.values(), ids=lambda kind: kind.__name__)
+def test_every_penalty_of_the_library_can_be_saved_with_its_weights(kind, path):
+    weights = np.linspace(0.1, 1, X.shape[1])
+    model = fenchel.Regressor(penalty=kind(weights=weights), tol=0.1).fit(X, X[:, 0])
+    assert through(model, path).penalty.weights.tolist() == weights.tolist()
+
+
+def test_column_names_come_back_and_are_checked(path):
+    frame = pd.DataFrame(X, columns=[f"größe {j}" for j in range(X.shape[1])])
+    model = fenchel.Regressor().fit(frame, X[:, 0])
+    loaded = through(model, path)
+    assert loaded.feature_names_in_.tolist() == model.feature_names_in_.tolist()
+    assert loaded.feature_names_in_.dtype == object
+    assert header(path).feature_names == tuple(frame.columns)
+    assert loaded.predict(frame).tolist() == model.predict(frame).tolist()
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"größe 0": "other"}))
+
+
+def test_names_and_index_base_given_to_save_come_back_and_stay(models, path):
+    names = [f"word {j}" for j in range(X.shape[1])]
+    loaded = through(
+        models["regressor"], path, feature_names=np.array(names), index_base=np.int64(0)
+    )
+    again = through(loaded, path)
+    for model in (loaded, again):
+        assert model.feature_names_in_.tolist() == names
+        assert model.index_base_ == 0
+    assert header(path).index_base == 0
+    assert not hasattr(models["regressor"], "index_base_")
+
+
+def test_the_header_tells_about_the_model(models, saved, path):
+    saved(models["classifier-three"])
+    found = header(path)
+    model = models["classifier-three"]
+    assert found.version == fenchel.__version__
+    assert found.estimator == "Classifier"
+    assert found.parameters["loss"] == "logistic"
+    assert found.n_features == X.shape[1]
+    assert found.classes == (0, 1, 2)
+    assert found.feature_names is None
+    assert [run.gap for run in found.runs] == [result.gap for result in model.result_]
+    assert [run.status for run in found.runs] == ["converged"] * 3
+
+
+def test_bounds_without_a_value_come_back(models, path):
+    """A run that proved nothing: lower_bound -inf, gap inf."""
+    model = copy.deepcopy(models["regressor"])
+    certificate = fenchel.Certificate(-np.inf, np.inf)
+    object.__setattr__(model.result_, "certificate", certificate)
+    loaded = through(model, path)
+    assert loaded.lower_bound_ == -np.inf
+    assert loaded.result_.certificate == certificate
+    assert header(path).runs[0].gap == np.inf
+
+
+@given(
+    coef=arrays_of.arrays(
+        np.float64,
+        st.integers(1, 200),
+        elements=st.one_of(
+            st.just(0.0), st.just(-0.0), st.floats(allow_nan=False, allow_infinity=False)
+        ),
+    )
+)
+def test_any_coefficients_come_back(coef, models, tmp_path_factory):
+    model = copy.copy(models["regressor"])
+    model.coef_, model.n_features_in_ = coef, len(coef)
+    path = tmp_path_factory.mktemp("any") / "model"
+    loaded = through(model, path)
+    assert np.array_equal(loaded.coef_, coef)  # of finite numbers only 0.0 and -0.0 are so equal
+    rows = np.sign(coef)[np.newaxis] * [[1.0], [-1.0], [0.0]]
+    with np.errstate(over="ignore"):
+        assert loaded.predict(rows).tobytes() == model.predict(rows).tobytes()
+
+
+def test_sparse_coefficients_take_little_room(models, saved):
+    model = copy.copy(models["regressor"])
+    model.coef_, model.n_features_in_ = np.full(100_000, -0.0), 100_000
+    model.coef_[[3, 99_999]] = 1.5, -2.5
+    content = saved(model)
+    assert len(content) < 15_000  # a bit a coefficient
+    _, arrays = taken_apart(content)
+    assert arrays["coef.values"].tolist() == [1.5, -2.5]
+
+
+def test_many_classes_can_be_saved(models, path):
+    """A header has room for the certificates of ten thousand classes."""
+    model = copy.copy(models["classifier-three"])
+    n = 10_000
+    model.classes_ = np.array([f"class {k}" for k in range(n)])
+    model.coef_, model.intercept_ = np.ones((n, X.shape[1])), np.ones(n)
+    model.result_ = [model.result_[0]] * n
+    assert len(through(model, path).result_) == n
+
+
+# What cannot be saved.
+
+
+class Mine(losses.Hinge):
+    """A loss of the user's own."""
+
+
+def test_an_estimator_that_is_not_fitted_is_refused(path):
+    with pytest.raises(NotFittedError):
+        fenchel.save(fenchel.Classifier(), path)
+    assert not path.exists()
+
+
+class MyRegressor(fenchel.Regressor):
+    """An estimator of the user's own."""
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), make_pipeline(fenchel.Classifier()), MyRegressor(), None, "model"],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_is_not_ours_is_refused(estimator, path):
+    with pytest.raises(fenchel.Incompatible, match=f"got {type(estimator).__name__}"):
+        fenchel.save(estimator, path)
+
+
+def test_a_loss_of_the_users_own_is_refused_with_a_remedy(path):
+    model = fenchel.Classifier(loss=Mine()).fit(X, X[:, 0] > 0.5)
+    with pytest.raises(fenchel.InvalidData, match=r"loss is Mine\(\).*pickle or joblib"):
+        fenchel.save(model, path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"alpha": -1.0}, "alpha must be"),
+        ({"alpha": np.nan}, "alpha must be"),
+        ({"loss": "hing"}, "unknown loss"),
+        ({"solver": "bmr"}, "unknown solver"),
+        ({"class_weight": {(1, 2): 1.0}}, "class_weight is .* of type tuple"),
+        ({"class_weight": {0: np.inf}}, r"class_weight\[0\] must be a finite number"),
+        ({"class_weight": "balance"}, "class_weight must be"),
+        ({"max_iter": 2**70}, "max_iter is"),
+        ({"penalty": regularizers.L2(weights=[1.0])}, "1 weights but X has 6 columns"),
+    ],
+    ids=str,
+)
+def test_parameters_that_a_file_cannot_hold_are_refused(changes, words, models, path):
+    model = copy.deepcopy(models["classifier-two"]).set_params(**changes)
+    with pytest.raises(fenchel.FenchelError, match=words):
+        fenchel.save(model, path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"feature_names": ["a"]}, "holds 1 names, but the model has 6"),
+        ({"feature_names": range(6)}, "sequence of text"),
+        ({"feature_names": "abcdef"}, "sequence of text"),
+        ({"feature_names": ["\ud800"] * 6}, "Unicode"),
+        ({"index_base": 2}, "index_base must be"),
+        ({"index_base": True}, "index_base must be"),
+    ],
+    ids=str,
+)
+def test_names_that_make_no_sense_are_refused(options, words, models, path):
+    with pytest.raises(fenchel.InvalidData, match=words):
+        fenchel.save(models["regressor"], path, **options)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        np.array([(1, 2), "b", None], dtype=object)[[0, 1]],
+        np.array([b"a", b"b"]),
+        np.array([1j, 2j]),
+    ],
+    ids=lambda classes: str(classes.dtype),
+)
+def test_classes_that_a_file_cannot_hold_are_refused(classes, models, path):
+    model = copy.copy(models["classifier-two"])
+    model.classes_ = classes
+    with pytest.raises(fenchel.InvalidData, match="cannot save classes"):
+        fenchel.save(model, path)
+
+
+def test_coefficients_that_are_not_finite_are_refused(models, path):
+    model = copy.deepcopy(models["regressor"])
+    model.coef_[0] = np.nan
+    with pytest.raises(fenchel.InvalidData, match="nan or inf"):
+        fenchel.save(model, path)
+
+
+# Hostile files: consistent in themselves, every digest right. FAULTS #37.
+
+
+@pytest.fixture(scope="module")
+def parts(models, tmp_path_factory):
+    """Headers and arrays of all models, to be altered."""
+    path = tmp_path_factory.mktemp("parts") / "model"
+    found = {}
+    for name, model in models.items():
+        fenchel.save(model, path)
+        found[name] = taken_apart(path.read_bytes())
+    return found
+
+
+def _set(*place, to):
+    """Sets header[place...] (or deletes it)."""
+
+    def change(header, arrays):
+        *outer, last = place
+        for key in outer:
+            header = header[key]
+        if to is None:
+            del header[last]
+        else:
+            header[last] = to
+
+    return change
+
+
+def _array(name, change):
+    """Replaces an array by a function of it, or removes it."""
+
+    def change_array(header, arrays):
+        arrays[name] = change(arrays.get(name))
+        if arrays[name] is None:
+            del arrays[name]
+
+    return change_array
+
+
+def _instance(**settings):
+    return {"type": "instance", "kind": "loss", "name": "hinge", "settings": {}, **settings}
+
+
+def _two_names(header, arrays):
+    header["named_features"] = True
+    arrays["feature_names"] = np.frombuffer(b'["a", "b"]', np.uint8)
+
+
+HOSTILE = [
+    ("regressor", _two_names, "names 2 features, but has 6"),
+    ("classifier-two", _set("estimator", to="os.system"), "Invalid enum value"),
+    ("classifier-two", _set("estimator", to="LogisticRegression"), "Invalid enum value"),
+    ("classifier-two", _set("estimator", to="Regressor"), "does not know"),
+    ("classifier-two", _set("label_type", to=None), "label_type"),
+    ("regressor", _set("label_type", to="int64"), "labels"),
+    ("classifier-two", _set("estimator", to=["Classifier"]), "Expected `str`"),
+    ("classifier-two", _set("parameters", "loss", to="os.system"), "unknown loss 'os.system'"),
+    ("classifier-two", _set("parameters", "loss", to="squared_error"), "needs a loss of"),
+    ("classifier-two", _set("parameters", "loss", to=_instance(name="Hinge")), "unknown loss"),
+    ("classifier-two", _set("parameters", "loss", to=_instance(kind="code")), "Invalid enum"),
+    ("classifier-two", _set("parameters", "loss", to=_instance(type="pickle")), "Invalid value"),
+    ("classifier-two", _set("parameters", "loss", to=_instance(settings={"mu": 1})), "mu"),
+    (
+        "classifier-two",
+        _set("parameters", "loss", to=_instance(name="smoothed_hinge", settings={"mu": -1.0})),
+        "mu must be > 0",
+    ),
+    (
+        "classifier-two",
+        _set("parameters", "loss", to=_instance(kind="solver", name="bmrm")),
+        "loss",
+    ),
+    ("classifier-two", _set("parameters", "penalty", to="l3"), "unknown penalty"),
+    ("classifier-two", _set("parameters", "solver", to="subprocess"), "unknown solver"),
+    ("classifier-two", _set("parameters", "alpha", to=-1.0), "alpha must be"),
+    ("classifier-two", _set("parameters", "alpha", to="1"), "alpha must be"),
+    (
+        "classifier-two",
+        _set("parameters", "alpha", to=2**64),
+        "<= 9223372036854775807",
+    ),  # found by fuzzing
+    ("classifier-two", _set("parameters", "tol", to=0.0), "tol must be"),
+    ("classifier-two", _set("parameters", "max_iter", to=0), "max_iter must be"),
+    ("classifier-two", _set("parameters", "n_jobs", to=0), "n_jobs must be"),
+    ("classifier-two", _set("parameters", "fit_intercept", to="yes"), "fit_intercept must be"),
+    ("classifier-two", _set("parameters", "warm_start", to=3), "warm_start must be"),
+    ("classifier-two", _set("parameters", "class_weight", to="heavy"), "class_weight must be"),
+    ("classifier-two", _set("parameters", "callback", to="print"), "does not know"),
+    ("classifier-two", _set("parameters", "checkpoint", to="/etc/passwd"), "does not know"),
+    ("classifier-two", _set("parameters", "__class__", to="x"), "does not know"),
+    ("classifier-two", _set("parameters", "coef_", to="x"), "does not know"),
+    ("classifier-two", _set("parameters", to=[]), "Expected `object`"),
+    ("classifier-two", _set("more", to=1), "unknown field"),
+    ("classifier-two", _set("version", to="9" * 65), "length <= 64"),
+    ("classifier-two", _set("n_features", to=7), "coef"),
+    ("classifier-two", _set("n_features", to=0), ">= 1"),
+    ("classifier-two", _set("n_features", to=2**40), "coef"),
+    ("classifier-two", _set("n_features", to=2**70), "n_features"),
+    ("regressor-sparse", _set("n_features", to=2**40), "coef.mask"),
+    ("regressor-sparse", _set("n_features", to=9), "coef.mask"),
+    ("classifier-two", _set("index_base", to=2), "index_base"),
+    ("classifier-two", _set("label_type", to="object_"), "Invalid enum"),
+    ("classifier-two", _set("label_type", to="float64"), "classes"),
+    ("classifier-two", _set("label_type", to="str"), "classes"),
+    ("classifier-two", _set("label_type", to="uint8"), "do not fit their type"),
+    ("classifier-text", _set("label_type", to="int64"), "classes"),
+    ("classifier-two", _set("named_features", to=True), "'feature_names' is missing"),
+    ("classifier-two", _set("runs", to=[]), "length >= 1"),
+    ("classifier-two", _set("runs", 0, "status", to="excellent"), "status"),
+    ("classifier-two", _set("runs", 0, "status", to="__class__"), "status"),
+    ("classifier-two", _set("runs", 0, "solver", to="os"), "solver"),
+    ("classifier-two", _set("runs", 0, "objective", to="large"), "Invalid enum"),
+    ("classifier-two", _set("runs", 0, "records", to=3), "history"),
+    ("classifier-two", _set("runs", 0, "records", to=2**40), "history"),
+    ("classifier-two", _set("runs", 0, "seconds", to=-1.0), ">= 0"),
+    ("classifier-two", lambda h, a: h["runs"].append(h["runs"][0]), "2 runs for 1"),
+    ("classifier-three", lambda h, a: h["runs"].pop(), "2 runs for 3"),
+    ("classifier-two", _array("coef", lambda a: a * np.nan), "coefficients hold nan or inf"),
+    ("classifier-two", _array("coef", lambda a: a + np.inf), "coefficients hold nan or inf"),
+    ("classifier-two", _array("coef", lambda a: a.T), "'coef' must be"),
+    ("classifier-two", _array("coef", lambda a: a.astype(np.int64)), "'coef' must be"),
+    ("classifier-two", _array("coef", lambda a: None), "'coef' is missing"),
+    ("regressor-sparse", _array("coef.values", lambda a: a[:-1]), "'coef.values' must be"),
+    ("regressor-sparse", _array("coef.values", lambda a: a * np.nan), "nan or inf"),
+    ("regressor-sparse", _array("coef.values", lambda a: None), "'coef.values' is missing"),
+    ("regressor-sparse", _array("coef.mask", lambda a: a | 1), "mask"),
+    ("regressor-sparse", _array("coef", lambda a: np.zeros((1, 6))), "no model has"),
+    ("classifier-two", _array("intercept", lambda a: a * np.nan), "intercept is nan"),
+    ("classifier-two", _array("intercept", lambda a: a[0]), "'intercept' must be"),
+    ("classifier-two", _array("history", lambda a: a[:, :5]), "'history' must be"),
+    ("classifier-two", _array("history", lambda a: a * np.nan), "history counts"),
+    ("classifier-two", _array("history", lambda a: -a), "history counts"),
+    ("classifier-two", _array("classes", lambda a: np.append(a, 9)), "coef"),
+    ("classifier-two", _array("classes", lambda a: a[:1]), "two or more, all different"),
+    ("classifier-two", _array("classes", lambda a: a * 0), "two or more, all different"),
+    ("classifier-two", _array("classes", lambda a: a[0]), "'classes' must be"),
+    ("classifier-two", _array("classes", lambda a: None), "'classes' is missing"),
+    ("classifier-text", _array("classes", lambda a: a[:-1]), "cannot be understood"),
+    (
+        "classifier-text",
+        _array("classes", lambda a: np.frombuffer(b'["a",["b"]]', np.uint8)),
+        "Expected `str`",
+    ),
+    (
+        "classifier-text",
+        _array("classes", lambda a: np.frombuffer(b"[" * 100_000, np.uint8)),
+        "cannot be understood",
+    ),
+    ("classifier-two", _array("extra", lambda a: np.zeros(1)), "no model has: ['extra']"),
+    (
+        "classifier-objects",
+        _array("penalty.weights", lambda a: -a),
+        "weights must be finite and >= 0",
+    ),
+    (
+        "classifier-objects",
+        _array("penalty.weights", lambda a: a[:-1]),
+        "'penalty.weights' must be",
+    ),
+    (
+        "classifier-objects",
+        _set("parameters", "penalty", "settings", "l1_ratio", to=7.0),
+        "l1_ratio must lie",
+    ),
+    (
+        "classifier-objects",
+        _set("parameters", "penalty", "settings", "weights", "array", to="history"),
+        "'history' must be",
+    ),
+    ("classifier-objects", _set("parameters", "solver", "settings", "max_cuts", to=1), "max_cuts"),
+    (
+        "classifier-objects",
+        _set("parameters", "class_weight", "pairs", to=[["low"]]),
+        "parameters",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"), HOSTILE, ids=[f"{k}-{case[2]}" for k, case in enumerate(HOSTILE)]
+)
+def test_hostile_models_are_refused(name, change, words, parts, refused):
+    described, arrays = copy.deepcopy(parts[name])
+    change(described, arrays)
+    assert words in refused(forge(described, arrays))
+
+
+def test_the_parts_that_these_tests_alter_are_accepted_unaltered(parts, path):
+    for name, (described, arrays) in parts.items():
+        path.write_bytes(forge(described, arrays))
+        fenchel.load(path)
+        assert header(path).estimator == type(UNFITTED[name][0]).__name__
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+def _places(value, place=()):
+    """Every place in a header."""
+    if place:
+        yield place
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _places(value[key], (*place, key))
+
+
+@given(data=st.data())
+def test_any_value_anywhere_in_the_header_is_refused_or_makes_a_model(
+    data, parts, tmp_path_factory
+):
+    described, arrays = copy.deepcopy(parts[data.draw(st.sampled_from(NAMES))])
+    *outer, last = data.draw(st.sampled_from([*_places(described)]))
+    inner = described
+    for key in outer:
+        inner = inner[key]
+    inner[last] = data.draw(_JSON)
+    path = tmp_path_factory.mktemp("any") / "model"
+    path.write_bytes(forge(json.dumps(described), arrays))
+    try:
+        model = fenchel.load(path)
+    except fenchel.InvalidData as error:
+        assert str(path) in str(error)
+    else:
+        answers(model)
+
+
+@given(data=st.data())
+def test_any_array_anywhere_is_refused_or_makes_a_model(data, parts, tmp_path_factory):
+    described, arrays = copy.deepcopy(parts[data.draw(st.sampled_from(NAMES))])
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    dtype = data.draw(st.sampled_from([arrays[name].dtype, *map(np.dtype, ("f8", "i8", "u1"))]))
+    sizes = st.sampled_from([arrays[name].shape, (0,), (2,), (1, 6), (3, 6)])
+    arrays[name] = data.draw(arrays_of.arrays(dtype, sizes))
+    path = tmp_path_factory.mktemp("any") / "model"
+    path.write_bytes(forge(described, arrays))
+    try:
+        model = fenchel.load(path)
+    except fenchel.InvalidData as error:
+        assert str(path) in str(error)
+    else:
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_).all()
+
+
+def test_a_pickle_is_refused_and_not_run(models, tmp_path, refused):
+    """FAULTS #36."""
+
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        refused(pickle.dumps(Bomb(), protocol))
+    assert "pickle" in refused(pickle.dumps(models["regressor"]))
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_checkpoint_is_told_from_a_model(path):
+    problem = fenchel.problem(X, X[:, 0] > 0.5, loss="logistic")
+    fenchel.minimize(problem, max_iterations=20, gap=1e-12, checkpoint=path)
+    with pytest.raises(fenchel.InvalidData, match="holds a checkpoint, not a model"):
+        fenchel.load(path)
+
+
+# Writing. FAULTS #24-26.
+
+
+def test_a_process_killed_while_saving_leaves_the_old_model_or_the_new(models, path):
+    """FAULTS #24."""
+    fenchel.save(models["regressor"], path)
+    script = f"""
+import os, signal, time, numpy as np, fenchel
+small, path = fenchel.load({str(path)!r}), {str(path)!r}
+large = fenchel.load(path)
+large.coef_, large.n_features_in_ = np.arange(1.0, 1_000_001.0), 1_000_000
+for delay in np.linspace(0, 0.1, 8):
+    child = os.fork()
+    while not child:
+        fenchel.save(large, path)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print(fenchel.load(path).n_features_in_)
+    fenchel.save(small, path)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {str(X.shape[1]), "1000000"}
+    assert len(done.stdout.split()) == 8
+
+
+def test_links_are_followed_and_modes_kept(models, tmp_path):
+    """FAULTS #26."""
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    fenchel.save(models["regressor"], link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert fenchel.load(link).n_features_in_ == X.shape[1]
+
+
+def test_what_is_no_file_is_not_written_to(models, tmp_path):
+    """FAULTS #26."""
+    os.mkfifo(tmp_path / "fifo")
+    for place in (tmp_path / "fifo", tmp_path, "/dev/null"):
+        with pytest.raises(fenchel.InvalidData, match="cannot write"):
+            fenchel.save(models["regressor"], place)
+
+
+def test_a_parameter_that_a_file_lacks_has_its_default(parts, path):
+    described, arrays = copy.deepcopy(parts["regressor"])
+    del described["parameters"]["delta"]
+    path.write_bytes(forge(described, arrays))
+    assert fenchel.load(path).delta == fenchel.Regressor().delta
+
+
+def test_solver_settings_come_back(path):
+    model = fenchel.Regressor(solver=BMRM(step=0.7, max_cuts=20)).fit(X, X[:, 0])
+    assert repr(through(model, path).solver) == "BMRM(step=0.7, max_cuts=20)"

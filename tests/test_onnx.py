@@ -1,0 +1,171 @@
+"""ONNX graphs, run by onnxruntime, against the estimators they were made from."""
+
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import skl2onnx
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fenchel
+
+RNG = np.random.default_rng(0)
+X = np.abs(RNG.normal(size=(80, 5)))
+SCORES = X @ [1.0, -2.0, 0.5, 0.0, 1.5]
+TWO = SCORES > np.median(SCORES)
+THREE = np.digitize(SCORES, np.quantile(SCORES, [0.3, 0.6]))
+TOLERANCE = {"float64": 1e-13, "float32": 2e-5}
+DTYPES = sorted(TOLERANCE)
+
+CLASSIFIERS = [
+    (loss, labels)
+    for loss in ("logistic", "hinge")
+    for labels in (
+        np.where(TWO, "yes", "no"),
+        np.array(["low", "mid", "high"], dtype=object)[THREE],
+        TWO,
+        np.where(TWO, 7, -3),
+        THREE.astype(np.int32),
+        THREE.astype(float),
+    )
+]
+REGRESSORS = [
+    (fenchel.Regressor(), SCORES),
+    (fenchel.Regressor(loss="absolute_error", penalty="l1", alpha=0.01), SCORES),
+    (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), SCORES),
+    (fenchel.PoissonRegressor(), RNG.poisson(np.exp(0.3 * SCORES))),
+]
+
+
+def run(graph, rows, name="X"):
+    onnx.checker.check_model(graph, full_check=True)
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {name: rows}), strict=True))
+
+
+def piped(estimator):
+    return make_pipeline(StandardScaler(), estimator)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wrapped", [lambda estimator: estimator, piped])
+@pytest.mark.parametrize(("loss", "y"), CLASSIFIERS)
+def test_classifiers_come_through(loss, y, wrapped, dtype):
+    model = wrapped(fenchel.Classifier(loss=loss, alpha=1e-2)).fit(X, y)
+    found = run(fenchel.to_onnx(model, dtype=dtype), X.astype(dtype))
+    assert found["label"].tolist() == model.predict(X).tolist()
+    if loss == "logistic":
+        assert list(found) == ["label", "probabilities"]
+        expected = model.predict_proba(X)
+        columns = found["probabilities"]
+    else:
+        assert list(found) == ["label", "scores"]
+        expected = model.decision_function(X)
+        columns = found["scores"]
+        assert columns.shape == (len(X), len(model.classes_))
+        if expected.ndim == 1:
+            expected = np.stack([-expected, expected], axis=1)
+    assert columns.dtype == dtype
+    np.testing.assert_allclose(columns, expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wrapped", [lambda estimator: estimator, piped])
+@pytest.mark.parametrize(("estimator", "y"), REGRESSORS, ids=str)
+def test_regressors_come_through(estimator, y, wrapped, dtype):
+    model = wrapped(estimator).fit(X, y)
+    found = run(fenchel.to_onnx(model, dtype=dtype), X.astype(dtype))
+    assert list(found) == ["prediction"]
+    np.testing.assert_allclose(
+        found["prediction"][:, 0], model.predict(X), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_novelty_detectors_come_through(dtype):
+    model = fenchel.NoveltyDetector(rho=0.7, alpha=0.2).fit(X)
+    rows = X * np.linspace(0, 2, len(X))[:, np.newaxis]
+    found = run(fenchel.to_onnx(model, dtype=dtype), rows.astype(dtype))
+    assert {-1, 1} == set(model.predict(rows))
+    assert found["label"].tolist() == model.predict(rows).tolist()
+    expected = model.decision_function(rows)
+    np.testing.assert_allclose(found["scores"], expected, atol=TOLERANCE[dtype])
+
+
+def test_rows_that_no_class_claims_have_probabilities_all_the_same():
+    model = fenchel.Classifier(loss="logistic").fit(X, THREE)
+    model.coef_, model.intercept_ = np.zeros_like(model.coef_), np.array([-800.0, -801.0, -900.0])
+    found = run(fenchel.to_onnx(model), X[:1])["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(X[:1]), rtol=1e-12)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_skl2onnx_converts_pipelines_as_it_does_with_its_own():
+    model = piped(fenchel.Classifier(loss="logistic")).fit(X, np.where(TWO, "yes", "no"))
+    types = [("rows", FloatTensorType([None, X.shape[1]]))]
+    found = run(skl2onnx.convert_sklearn(model, initial_types=types), X.astype("f4"), "rows")
+    assert found["output_label"].tolist() == model.predict(X).tolist()
+    chances = found["output_probability"]  # a list of dictionaries: skl2onnx's default
+    assert [line["yes"] for line in chances] == pytest.approx(
+        model.predict_proba(X)[:, 1], abs=1e-5
+    )
+
+
+def test_skl2onnxs_options_for_classifiers_are_honoured():
+    model = fenchel.Classifier(loss="logistic").fit(X, np.where(TWO, "yes", "no"))
+    types = [("X", DoubleTensorType([None, X.shape[1]]))]
+    graph = skl2onnx.convert_sklearn(
+        model, initial_types=types, options={id(model): {"nocl": True, "zipmap": False}}
+    )
+    assert run(graph, X)["label"].tolist() == (model.predict(X) == "yes").astype(int).tolist()
+
+
+def test_whole_numbers_may_be_the_input():
+    model = fenchel.Regressor().fit(X, SCORES)
+    types = [("X", Int64TensorType([None, X.shape[1]]))]
+    rows = RNG.integers(-3, 3, size=(10, X.shape[1]))
+    found = run(skl2onnx.convert_sklearn(model, initial_types=types), rows)
+    np.testing.assert_allclose(found["variable"][:, 0], model.predict(rows), atol=1e-5)
+
+
+def test_a_grid_of_one_row_and_of_none_can_be_predicted():
+    graph = fenchel.to_onnx(fenchel.Classifier(loss="logistic").fit(X, THREE))
+    for rows in (X[:1], X[:0]):
+        found = run(graph, rows)
+        assert found["label"].shape == (len(rows),)
+        assert found["probabilities"].shape == (len(rows), 3)
+
+
+def test_what_cannot_be_converted_is_refused_before_any_work():
+    with pytest.raises(NotFittedError):
+        fenchel.to_onnx(fenchel.Classifier())
+    with pytest.raises(fenchel.Incompatible, match=r"got LogisticRegression.*skl2onnx"):
+        fenchel.to_onnx(LogisticRegression())
+    with pytest.raises(fenchel.InvalidData, match="dtype must be"):
+        fenchel.to_onnx(fenchel.Regressor().fit(X, SCORES), dtype="int8")
+
+
+def test_without_the_packages_the_error_says_what_to_install():
+    script = """
+import sys
+sys.modules["skl2onnx"] = None
+import fenchel
+try:
+    fenchel.to_onnx
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert 'pip install "fenchel[onnx]"' in done.stdout
