@@ -7,7 +7,7 @@ parameter that a file lacks, because it is new, has its default.
 
     coef, or coef.mask and coef.values    see coefficients.py
     intercept                             one number for each line of coef
-    history                               six columns, the lines of all runs one after the other
+    history                               seven columns, the lines of all runs one after the other
     classes, feature_names                where there are any, see labels.py
     penalty.weights                       where a penalty has them
 """
