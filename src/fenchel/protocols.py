@@ -8,7 +8,7 @@ along it costs none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ class Point(Protocol):
 
     @property
     def alpha(self) -> Array:
-        """One dual variable for each row; its evidence where the risk `has_duals`."""
+        """One dual variable for each score; its evidence where the risk `has_duals`."""
 
     def support(self, p: Array) -> Array:
         """Argsup over a in the subdifferential of R at w of <a, p> (000 algorithm 2, line 4)."""
@@ -84,6 +84,21 @@ class Risk(Protocol):
     n_parameters: int
     n_rows: int
     passes: int  # products with X or X' so far
+    classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
+
+    @property
+    def n_duals(self) -> int:
+        """How many numbers the rows' dual variables are."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which its user sees w."""
+
+    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+        """(w, intercept) as the user sees them."""
+
+    def flattened(self, w: Array) -> Array:
+        """The parameters for a w as the user sees it."""
 
     @property
     def nonnegative(self) -> bool:
@@ -108,7 +123,7 @@ class Risk(Protocol):
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
 
     def scores(self, v: Array) -> Array:
-        """X v, one number for each row: a pass."""
+        """X v, one number for each score: a pass."""
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha: a pass."""

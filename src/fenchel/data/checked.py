@@ -51,7 +51,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:
     if y is None:
         raise InvalidData(f"y is missing: the loss needs {labels.value}, one for each row of X")
     if labels is Labels.BINARY:
-        return _two_classes(_one_dimensional("y", _array("y", y), n_rows))
+        return _two_classes(one_dimensional("y", y, n_rows))
     numbers = _column("y", y, n_rows)
     if labels is Labels.COUNT and (numbers < 0).any():
         i = int(np.argmax(numbers < 0))
@@ -210,7 +210,7 @@ def _two_classes(y: npt.NDArray[Any]) -> Array:
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
-    column = _one_dimensional(name, _array(name, values), n_rows)
+    column = one_dimensional(name, values, n_rows)
     numbers = np.require(_floating(name, column), dtype=np.float64, requirements=["C", "A"])
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -224,7 +224,9 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
     return numbers
 
 
-def _one_dimensional(name: str, values: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
+def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
+    """Values, one for each row, as an array of one dimension."""
+    values = _array(name, given)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
