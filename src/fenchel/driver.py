@@ -20,7 +20,9 @@ from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 
-_PATIENCE = 50  # iterations in which neither bound moves before the run counts as stalled
+# Iterations in which neither bound moves before the run counts as stalled; a cutting-plane model is
+# unbounded until it has a cut or more for each unpenalised coordinate (letter's 26 intercepts: 60).
+_PATIENCE, _PATIENCE_PER_FREE = 50, 4
 
 
 def minimize(
@@ -88,6 +90,8 @@ class _Run:
         if problem.risk.nonnegative:
             self.lower_bound, self.evidence = 0.0, Witness
         self.history: list[Record] = []
+        n_free = len(problem.regularizer.free(problem.risk.n_parameters))
+        self.patience = _PATIENCE + _PATIENCE_PER_FREE * n_free
 
     evidence: Callable[[], Witness] | None
 
@@ -178,9 +182,9 @@ class _Run:
         return Status.STALLED if self._stalled() else None
 
     def _stalled(self) -> bool:
-        if len(self.history) <= _PATIENCE:
+        if len(self.history) <= self.patience:
             return False
-        then, now = self.history[-1 - _PATIENCE], self.history[-1]
+        then, now = self.history[-1 - self.patience], self.history[-1]
         moved = then.objective - now.objective
         if now.lower_bound > then.lower_bound:
             moved += now.lower_bound - then.lower_bound

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ class LinearRisk:
 
     def fingerprint(self) -> bytes:
         """A digest of the loss and of every shard."""
-        with np.printoptions(threshold=np.inf):  # a matrix of costs, in full
+        with np.printoptions(threshold=sys.maxsize):  # a matrix of costs, in full
             settings = f"{self.loss!r} {self.has_intercept} {self.n_offsets} {self.classes!r}"
         digest = hashlib.blake2b(settings.encode(), digest_size=16)
         for part in self.engine.map(_fingerprint):

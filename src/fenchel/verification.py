@@ -90,7 +90,7 @@ class _Data:
         """A vector as an array of K columns."""
         return v if self.K is None else v.reshape(-1, self.K)
 
-    def each(self, v: Array) -> Array:
+    def each(self, v: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A number for each row as a factor of what rows have."""
         return v if self.K is None else v[:, np.newaxis]
 

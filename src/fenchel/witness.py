@@ -95,12 +95,9 @@ def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
     arrays = {k.removeprefix(prefix): array for k, array in state.items() if k.startswith(prefix)}
     ends = np.cumsum(np.maximum(arrays["ties"], 0))
     rows = np.split(arrays["tie_rows"], ends[:-1]) if len(ends) else []
-    each = (
-        arrays["tie_slopes"].reshape(len(arrays["tie_rows"]), -1)
-        if len(ends) and ends[-1]
-        else np.empty((0, 1))
-    )
-    each = each[:, 0] if each.shape[1] == 1 else each
+    n_ties = len(arrays["tie_rows"])
+    width = len(arrays["tie_slopes"]) // max(n_ties, 1)
+    each = arrays["tie_slopes"].reshape((n_ties, width) if width > 1 else n_ties)
     slopes = np.split(each, ends[:-1]) if len(ends) else []
     touches = [
         Tangency(w, Bracket(*bracket.tolist()), None if n < 0 else Ties(tied.astype(np.intp), a))

@@ -341,11 +341,10 @@ struct MultilabelCostHinge {
     template <class Use>
     FENCHEL_INLINE void pairs(const Label* in, Use&& use) const {
         const std::size_t K = costs.size();
-        for (std::size_t i = 0; i < K; ++i) {
-            if (!in[i]) continue;
-            const double* cost = costs.of(i);
-            for (std::size_t o = 0; o < K; ++o)
-                if (!in[o]) use(i, o, cost[o]);
+        for (std::size_t o = 0; o < K; ++o) {
+            if (in[o]) continue;
+            for (std::size_t i = 0; i < K; ++i)
+                if (in[i]) use(i, o, costs.of(i)[o]);
         }
     }
 

@@ -49,11 +49,11 @@ class MulticlassHinge(CostLoss, _Multiclass):
 
     def value(self, Z: Array, y: Codes) -> Array:
         """The highest piece."""
-        return np.max(Z + self.costs(Z.shape[1]).T[y], axis=1) - _of(Z, y)[:, 0]
+        return np.asarray(np.max(self.pieces(Z, y), axis=1))
 
     def slope(self, Z: Array, y: Codes) -> Array:
         """e_k - e_y for the worst class k."""
-        worst = np.argmax(Z + self.costs(Z.shape[1]).T[y], axis=1)
+        worst = np.argmax(self.pieces(Z, y), axis=1)
         return _unit(Z, worst) - _unit(Z, y)
 
     def conjugate(self, alpha: Array, y: Codes) -> Array:
@@ -78,14 +78,14 @@ class Softmax(_Multiclass):
         best = np.argmax(Z, axis=1)
         e = np.exp(Z - _of(Z, best))
         rest = np.sum(np.where(_unit(Z, best) > 0, 0.0, e), axis=1)
-        return (_of(Z, best) - _of(Z, y))[:, 0] + np.log1p(rest)
+        return np.asarray((_of(Z, best) - _of(Z, y))[:, 0] + np.log1p(rest))
 
     def slope(self, Z: Array, y: Codes) -> Array:
         """P - e_y."""
         e = np.exp(Z - np.max(Z, axis=1, keepdims=True))
         right = _unit(Z, y) > 0
         others = np.sum(np.where(right, 0.0, e), axis=1, keepdims=True)
-        return np.where(right, -others, e) / (others + _of(e, y))
+        return np.asarray(np.where(right, -others, e) / (others + _of(e, y)))
 
     def conjugate(self, alpha: Array, y: Codes) -> Array:
         """sum_k p_k log p_k."""
@@ -106,4 +106,5 @@ def _unit(Z: Array, y: npt.NDArray[np.signedinteger[Any]]) -> Array:
 
 def _of(Z: Array, y: npt.NDArray[np.signedinteger[Any]]) -> Array:
     """Z's entry at y for each row, as a column."""
-    return Z[np.arange(len(y)), y][:, np.newaxis]
+    column: Array = Z[np.arange(len(y)), y][:, np.newaxis]
+    return column

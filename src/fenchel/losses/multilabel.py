@@ -38,16 +38,17 @@ class MultilabelHinge(CostLoss, ConjugableVector):
         right = np.asarray(y, dtype=bool)
         pairs = ~right[:, :, np.newaxis] & right[:, np.newaxis, :]
         gaps = self.costs(Z.shape[1]) + Z[:, :, np.newaxis] - Z[:, np.newaxis, :]
-        pieces = np.where(pairs, gaps, -np.inf).reshape(len(Z), -1)
+        pieces = np.where(pairs, gaps, -np.inf).reshape(len(Z), Z.shape[1] ** 2)
         pieces[:, 0] = 0.0
         return pieces
 
     def value(self, Z: Array, y: Sets) -> Array:
         """The highest piece; of one cost, 0 where a maximum or minimum is over nothing."""
         if self.uniform is None:
-            return np.max(self.pieces(Z, y), axis=1)
+            return np.asarray(np.max(self.pieces(Z, y), axis=1))
         wrong, right = _ends(Z, y)
-        return np.maximum(0.0, self.uniform + np.max(wrong, axis=1) - np.min(right, axis=1))
+        gap = self.uniform + np.max(wrong, axis=1) - np.min(right, axis=1)
+        return np.asarray(np.maximum(0.0, gap))
 
     def slope(self, Z: Array, y: Sets) -> Array:
         """e_k - e_r for the worst pair, where the loss is > 0."""
@@ -84,7 +85,7 @@ class MultilabelHinge(CostLoss, ConjugableVector):
         sums = [np.sum(part, axis=1, keepdims=True) for part in (up, down)]
         common = np.minimum(np.minimum(*sums), 1.0)
         scales = [common / np.where(total > 0, total, 1.0) for total in sums]
-        return scales[0] * up - scales[1] * down
+        return np.asarray(scales[0] * up - scales[1] * down)
 
 
 def _ends(Z: Array, y: Sets) -> tuple[Array, Array]:

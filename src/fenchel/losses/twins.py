@@ -25,7 +25,7 @@ _NATIVE = {
 
 def twin(loss: Loss) -> _kernels.Loss | None:
     """The native loss, by exact type: a subclass may have changed the formula."""
-    if type(loss) not in _NATIVE:
+    if not isinstance(loss, ScalarLoss) or type(loss) not in _NATIVE:
         return None
     name, parameter = _NATIVE[type(loss)]
     return _kernels.Loss(name, 0.0 if parameter is None else getattr(loss, parameter))

@@ -99,24 +99,24 @@ def kinks_along(
     native = twin(loss, Z.shape[1])
     if native is not None:
         return _kernels.vector_kinks_along(native, Z, Q, y, s, low, high)
-    value, rise = _pieces(loss, Z + low * Q, y), _rise(loss, Q, y)
+    rise = _rise(loss, Q, y)
+    value, last = _pieces(loss, Z + low * Q, y), _lead(_pieces(loss, Z + high * Q, y), rise)[1]
     top, slope = _lead(value, rise)
-    at, found = np.zeros(len(Z)), []
-    while True:  # from each row's corner to its next
+    weight = np.ones(len(Z)) if s is None else s
+    found = [np.empty((0, 3))]
+    while len(rows := np.flatnonzero(slope < last)):  # from each row's corner to its next
+        here, climb, start = slope[rows, np.newaxis], rise[rows], value[rows]
+        steeper = (climb > here) & (climb <= last[rows, np.newaxis])
         with np.errstate(all="ignore"):
-            until = (top[:, np.newaxis] - value) / (rise - slope[:, np.newaxis])
-        until = np.where(rise > slope[:, np.newaxis], np.maximum(until, at[:, np.newaxis]), np.inf)
-        at = np.min(until, axis=1)
-        rows = np.flatnonzero(low + at <= high)
-        if not len(rows):
-            return np.concatenate([np.empty((0, 3)), *found])
-        steeper = np.max(np.where(until <= at[:, np.newaxis], rise, -np.inf), axis=1)
-        weight = np.ones(len(rows)) if s is None else s[rows]
-        jumps = weight * (steeper - slope)[rows]
-        found.append(np.column_stack([low + at[rows], jumps, np.zeros(len(rows))]))
-        best = np.argmax(np.where(rise == steeper[:, np.newaxis], value, -np.inf), axis=1)
-        each = np.arange(len(Z))
-        top[rows], slope[rows] = value[each, best][rows], steeper[rows]
+            meet = (top[rows, np.newaxis] - start) / (climb - here)
+        meet = np.where(steeper, meet, np.inf)
+        at = np.min(meet, axis=1)
+        best = np.argmax(np.where(meet <= at[:, np.newaxis], climb, -np.inf), axis=1)
+        each = np.arange(len(rows)), best
+        jump = weight[rows] * (climb[each] - slope[rows])
+        found.append(np.column_stack([np.clip(low + at, low, high), jump, np.zeros(len(rows))]))
+        top[rows], slope[rows] = start[each], climb[each]
+    return np.concatenate(found)
 
 
 def _pieces(loss: VectorLoss, Z: Array, y: Any) -> Array:
