@@ -1,4 +1,4 @@
-"""Exact line searches for vector losses: the maximum of lines (000 algorithm 4), and algorithm 5."""
+"""Exact line searches for vector losses: the maximum of lines (000 algorithms 4 and 5)."""
 
 from fractions import Fraction
 

@@ -73,7 +73,9 @@ def test_the_catalogue_holds_every_vector_loss():
 @EVERY
 def test_the_value_is_that_of_the_formula_row_by_row(loss):
     Z, y, _ = random_rows(loss)
-    assert np.allclose(loss.value(Z, y), [brute_force(loss, *row) for row in zip(Z, y)], rtol=1e-13)
+    assert np.allclose(
+        loss.value(Z, y), [brute_force(loss, *row) for row in zip(Z, y, strict=True)], rtol=1e-13
+    )
     assert np.all(loss.value(Z, y) >= 0) and loss.nonnegative
 
 
@@ -230,7 +232,7 @@ def test_extreme_scores_stay_finite_and_exact(loss):
     z = np.array([0.0, 1e-300, 1e-8, 37.0, 745.0, 1e4, -1e4, -745.0, -37.0])
     Z = np.array(list(itertools.product(z, repeat=3)))
     y = targets_for(loss, np.random.default_rng(0), len(Z), 3)
-    expected = np.array([brute_force(loss, *row) for row in zip(Z, y)])
+    expected = np.array([brute_force(loss, *row) for row in zip(Z, y, strict=True)])
     assert np.allclose(loss.value(Z, y), expected, rtol=1e-12, atol=1e-12)
     total, A = vector_twins.slopes(loss, Z, y, None)
     assert total == pytest.approx(np.sum(expected), rel=1e-12)
@@ -289,15 +291,15 @@ def test_the_steepest_slope_is_the_supremum_over_the_subdifferential(loss, K):
     loss = sized(loss, K)
     Z, y, s = random_rows(loss, K=K, whole=True)
     Q = np.random.default_rng(3).normal(size=Z.shape)
-    for given in (loss, without_twin(loss)):
-        a = vector_twins.steepest(given, Z, Q, y, None, TIE)
+    for form in (loss, without_twin(loss)):
+        a = vector_twins.steepest(form, Z, Q, y, None, TIE)
         h = 1e-6
         derivative = (loss.value(Z + h * Q, y) - loss.value(Z, y)) / h
         assert np.allclose(np.sum(a * Q, axis=1), derivative, atol=1e-6)
         V = Z + np.random.default_rng(4).normal(size=Z.shape)
         tangent = loss.value(Z, y) + np.sum(a * (V - Z), axis=1)
         assert np.all(loss.value(V, y) >= tangent - 1e-9)
-        weighted = vector_twins.steepest(given, Z, Q, y, s, TIE)
+        weighted = vector_twins.steepest(form, Z, Q, y, s, TIE)
         assert np.array_equal(weighted, s[:, None] * a)
 
 

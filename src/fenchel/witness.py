@@ -48,8 +48,9 @@ class Witness:
     """A dual point: weighted tangents of the risk, per-row dual variables, or both.
 
     The dual variable of row i is alpha_i + sum_k weights_k s_i/S l'(z_i^k, y_i), with z^k the
-    scores at tangency k; a vector loss has K a row, and alpha holds them row after row. Weights are >= 0; they add up to 1 where there is no alpha, and for a
-    non-negative loss to at most 1 (the rest is the cut R >= 0). Nothing at all proves the bound 0.
+    scores at tangency k; of a vector loss there are K of them, and alpha holds them row after row.
+    Weights are >= 0; they add up to 1 where there is no alpha, and for a non-negative loss to at
+    most 1 (the rest is the cut R >= 0). Nothing at all proves the bound 0.
     """
 
     tangencies: Sequence[Tangency] = ()
