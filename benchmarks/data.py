@@ -14,13 +14,13 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 
-def real(name: str, n_features: int) -> tuple[sparse.csr_array, np.ndarray]:
+def real(name: str, n_features: int, *, multilabel: bool = False) -> tuple[sparse.csr_array, Any]:
     """A svmlight file of FENCHEL_DATA, such as 'a9a/a9a'."""
     folder = os.environ.get("FENCHEL_DATA")
     if not folder:
         sys.exit("set FENCHEL_DATA to the folder of the data sets (see its README)")
     text = lzma.decompress((Path(folder) / f"{name}.xz").read_bytes())
-    X, y = load_svmlight_file(io.BytesIO(text), n_features=n_features)
+    X, y = load_svmlight_file(io.BytesIO(text), n_features=n_features, multilabel=multilabel)
     return sparse.csr_array(X), y
 
 

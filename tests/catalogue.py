@@ -52,6 +52,19 @@ LOSSES = [
     losses.Poisson(),
 ]
 
+# Delta(z, y) is not symmetric: taking 0 for 2 is worse than the reverse.
+_COSTS = [[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [1.5, 0.5, 0.0]]
+
+VECTOR_LOSSES = [
+    losses.MulticlassHinge(),
+    losses.MulticlassHinge(cost=0.4),
+    losses.MulticlassHinge(cost=_COSTS),
+    losses.Softmax(),
+    losses.MultilabelHinge(),
+    losses.MultilabelHinge(cost=0.4),
+    losses.MultilabelHinge(cost=_COSTS),
+]
+
 _UNEVEN = [0.5, 1.0, 2.0, 3.0]
 _ONE_FREE = [1.0, 0.0, 2.0, 0.7]
 
@@ -118,6 +131,45 @@ def data_for(loss, *, seed=0, n=25, d=N_FEATURES):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, labels_for(loss, rng, n, X @ rng.normal(size=d))
+
+
+def targets_for(loss, rng, n, K=3, scores=None):
+    """Codes or indicators of K classes, related to the scores where there are any."""
+    Z = rng.normal(size=(n, K)) if scores is None else scores + 0.5 * rng.normal(size=(n, K))
+    if loss.labels is Labels.CLASSES:
+        y = np.argmax(Z, axis=1)
+        y[:K] = np.arange(min(n, K))
+        return y
+    y = (Z > 0.4).astype(np.uint8)
+    y[:2] = np.zeros(K), np.ones(K)
+    return y
+
+
+def vector_problem_for(
+    loss,
+    regularizer="l2",
+    *,
+    intercept=False,
+    weighted=False,
+    seed=0,
+    n=25,
+    d=N_FEATURES,
+    **options,
+):
+    """A small problem of three classes; `options` go to fenchel.problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    options.setdefault("strength", 0.1)
+    options.setdefault("engine", "serial")
+    return fenchel.problem(
+        X,
+        targets_for(loss, rng, n, 3, X @ rng.normal(size=(d, 3))),
+        loss=loss,
+        regularizer=regularizer,
+        intercept=intercept,
+        sample_weight=sample_weights(n) if weighted else None,
+        **options,
+    )
 
 
 def sample_weights(n, *, seed=1):

@@ -29,6 +29,46 @@ class SimplexQP:
     @property
     def objective(self) -> float: ...
 
+class Softmax:
+    def __init__(self, K: int) -> None: ...
+
+class MulticlassHinge:
+    def __init__(self, K: int, cost: float | _Vector) -> None: ...
+
+class MultilabelHinge:
+    def __init__(self, K: int, cost: float) -> None: ...
+
+class MultilabelCostHinge:
+    def __init__(self, K: int, cost: _Vector) -> None: ...
+
+_Hinge = MulticlassHinge | MultilabelHinge | MultilabelCostHinge
+_Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8]
+
+def vector_slopes(
+    loss: _Hinge | Softmax, Z: _Vector, y: _Labels, s: _Vector | None, A: _Vector
+) -> float: ...
+def vector_slope_along(
+    loss: _Hinge, Z: _Vector, Q: _Vector, y: _Labels, s: _Vector | None, eta: float
+) -> float: ...
+def vector_kinks_along(
+    loss: _Hinge,
+    Z: _Vector,
+    Q: _Vector,
+    y: _Labels,
+    s: _Vector | None,
+    low: float,
+    high: float,
+) -> _Vector: ...
+def vector_ties(loss: _Hinge, Z: _Vector, y: _Labels, tolerance: float) -> _Indices: ...
+def vector_steepest(
+    loss: _Hinge,
+    Z: _Vector,
+    Q: _Vector,
+    y: _Labels,
+    s: _Vector | None,
+    tolerance: float,
+    A: _Vector,
+) -> None: ...
 def csr_scores(
     row_start: _Indices, column: _Columns, value: _Numbers, w: _Vector, z: _Vector
 ) -> None: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import inspect
 from typing import Any
 
@@ -9,11 +11,12 @@ import numpy as np
 
 from fenchel import engines, losses, regularizers
 from fenchel.data.checked import checked_labels, checked_matrix, checked_weights
-from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.classes import Targets, checked_codes, checked_sets
+from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import Labels, ScalarLoss
+from fenchel.losses import Labels, Loss, VectorLoss
 from fenchel.naming import real
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
@@ -26,7 +29,7 @@ def problem(
     X: Any,
     y: Any = None,
     *,
-    loss: str | ScalarLoss = "hinge",
+    loss: str | Loss = "hinge",
     regularizer: str | Regularizer = "l2",
     strength: float = 1e-4,
     intercept: bool = False,
@@ -41,6 +44,11 @@ def problem(
     classes y may hold any two values: the smaller stands for -1, the larger for +1. With
     `intercept=True` an unregularised b is part of the model. X is used as it is, without a copy,
     where its layout allows.
+
+    The losses multiclass_hinge and softmax take any classes in y, multilabel_hinge sets of labels:
+    an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
+    each row. They have a w and a b for each class; the classes, sorted, are `risk.classes` of the
+    problem. The regulariser's weights, one for each column, are the same for all classes.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)
@@ -50,11 +58,11 @@ def problem(
     _check_intercept(chosen_loss, intercept)
 
     rows = checked_matrix(X)
-    labels = checked_labels(y, chosen_loss.labels, rows.n_rows)
+    targets = _targets(y, chosen_loss.labels, rows.n_rows)
     weights = checked_weights(sample_weight, rows.n_rows)
     return posed(
         rows,
-        labels,
+        targets,
         weights,
         loss=chosen_loss,
         regularizer=penalty,
@@ -66,10 +74,10 @@ def problem(
 
 def posed(
     rows: SparseRows | DenseRows,
-    y: Array,
+    targets: Targets,
     s: Array | None,
     *,
-    loss: ScalarLoss,
+    loss: Loss,
     regularizer: Regularizer,
     strength: float,
     intercept: bool,
@@ -78,9 +86,37 @@ def posed(
     """The problem of rows, labels and weights that were checked; many may share the same rows."""
     regularizer.free(rows.n_columns)  # refuses weights of the wrong length
     if intercept:
-        _check_attainable(loss, y, s)
-    risk = LinearRisk(loss, engine.place(cut(rows, y, s)), intercept=intercept)
-    return Problem(risk, regularizer, strength)
+        _check_attainable(loss, targets, s)
+    shards = cut(rows, targets.y, s)
+    if not isinstance(loss, VectorLoss):
+        risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
+        return Problem(risk, regularizer, strength)
+    loss = loss.for_classes(targets.classes)
+    if intercept:
+        shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
+    risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
+    penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    return Problem(risk, penalty, strength)
+
+
+def _targets(y: Any, labels: Labels, n_rows: int) -> Targets:
+    if labels is Labels.CLASSES:
+        return checked_codes(y, n_rows)
+    if labels is Labels.SETS:
+        return checked_sets(y, n_rows)
+    return Targets(checked_labels(y, labels, n_rows))
+
+
+def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
+    """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
+    if penalty.weights is None and not intercept:
+        return penalty
+    each = np.broadcast_to(penalty.c, n_columns)
+    weights = np.repeat(np.append(each, 0.0) if intercept else each, K)
+    weights.setflags(write=False)
+    repeated = copy.copy(penalty)
+    repeated.weights = weights
+    return repeated
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +145,7 @@ def checked_strength(name: str, strength: object) -> float:
     return value
 
 
-def _check_intercept(loss: ScalarLoss, intercept: object) -> None:
+def _check_intercept(loss: Loss, intercept: object) -> None:
     if not isinstance(intercept, bool | np.bool_):
         raise InvalidData(f"intercept must be True or False; got {intercept!r}")
     if intercept and not loss.intercept:
@@ -119,9 +155,9 @@ def _check_intercept(loss: ScalarLoss, intercept: object) -> None:
         )
 
 
-def _check_attainable(loss: ScalarLoss, y: Array, s: Array | None) -> None:
+def _check_attainable(loss: Loss, targets: Targets, s: Array | None) -> None:
     """With an intercept, labels must pull it from both sides."""
-    counted = y if s is None else y[s > 0]
+    counted = targets.y if s is None else targets.y[s > 0]
     if loss.labels is Labels.BINARY and np.all(counted == counted[0]):
         raise InvalidData(
             "all rows with sample_weight > 0 are of one class, so no best intercept exists; "
@@ -131,3 +167,10 @@ def _check_attainable(loss: ScalarLoss, y: Array, s: Array | None) -> None:
         raise InvalidData(
             "y is 0 for every row, so the best intercept is -inf; use intercept=False"
         )
+    if loss.labels is Labels.CLASSES and loss.differentiable:
+        missing = np.setdiff1d(np.arange(len(targets.classes)), counted)
+        if len(missing):
+            raise InvalidData(
+                f"no row of class {targets.classes.tolist()[missing[0]]!r} has sample_weight > 0, "
+                "so its best intercept is -inf; use intercept=False or drop the class"
+            )

@@ -20,7 +20,9 @@ from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 
-_PATIENCE = 50  # iterations in which neither bound moves before the run counts as stalled
+# Iterations in which neither bound moves before the run counts as stalled; a cutting-plane model is
+# unbounded until it has a cut or more for each unpenalised coordinate (letter's 26 intercepts: 60).
+_PATIENCE, _PATIENCE_PER_FREE = 50, 4
 
 
 def minimize(
@@ -50,7 +52,7 @@ def minimize(
     gap = positive("gap", gap)
     max_iterations = whole("max_iterations", max_iterations, least=1)
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
-    w = _start(w0, problem.risk.n_parameters)
+    w = problem.risk.flattened(_start(w0, problem.risk.shape))
     method, reason = chosen(solver, problem)
     run = _Run(problem, gap, max_iterations, seconds, callback)
     file = opened(checkpoint, problem, method)
@@ -88,6 +90,8 @@ class _Run:
         if problem.risk.nonnegative:
             self.lower_bound, self.evidence = 0.0, Witness
         self.history: list[Record] = []
+        n_free = len(problem.regularizer.free(problem.risk.n_parameters))
+        self.patience = _PATIENCE + _PATIENCE_PER_FREE * n_free
 
     evidence: Callable[[], Witness] | None
 
@@ -179,9 +183,9 @@ class _Run:
         return Status.STALLED if self._stalled() else None
 
     def _stalled(self) -> bool:
-        if len(self.history) <= _PATIENCE:
+        if len(self.history) <= self.patience:
             return False
-        then, now = self.history[-1 - _PATIENCE], self.history[-1]
+        then, now = self.history[-1 - self.patience], self.history[-1]
         moved = then.objective - now.objective
         if now.lower_bound > then.lower_bound:
             moved += now.lower_bound - then.lower_bound
@@ -189,11 +193,12 @@ class _Run:
 
     def result(self, status: Status, solver: str, reason: str) -> Result:
         """The best iterate with what was proved of it."""
-        n = self.problem.risk.n_parameters
-        last = self.history[-1]
+        risk, last = self.problem.risk, self.history[-1]
+        best = Best(np.zeros(risk.n_parameters), 0.0) if self.best is None else self.best
+        w, intercept = risk.presented(*best)
         return Result(
-            w=np.zeros(n) if self.best is None else self.best.w,
-            intercept=0.0 if self.best is None else self.best.intercept,
+            w=w,
+            intercept=intercept,
             certificate=Certificate(self.lower_bound, self.objective),
             status=status,
             iterations=last.iteration,
@@ -206,15 +211,16 @@ class _Run:
         )
 
 
-def _start(w0: npt.ArrayLike | None, n_parameters: int) -> Array:
+def _start(w0: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
     if w0 is None:
-        return np.zeros(n_parameters)
+        return np.zeros(shape)
+    wanted = " x ".join(map(str, shape))
     try:
         w = np.array(w0, dtype=None if np.iscomplexobj(w0) else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"w0 must hold {n_parameters} real numbers: {error}") from error
-    if np.iscomplexobj(w0) or w.shape != (n_parameters,):
-        raise InvalidData(f"w0 must hold {n_parameters} real numbers; got shape {w.shape}")
+        raise InvalidData(f"w0 must hold {wanted} real numbers: {error}") from error
+    if np.iscomplexobj(w0) or w.shape != shape:
+        raise InvalidData(f"w0 must hold {wanted} real numbers; got shape {w.shape}")
     if not np.isfinite(w).all():
         raise InvalidData("w0 holds nan or inf")
     return w

@@ -8,7 +8,7 @@ along it costs none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ class Point(Protocol):
 
     @property
     def alpha(self) -> Array:
-        """One dual variable for each row; its evidence where the risk `has_duals`."""
+        """One dual variable for each score; its evidence where the risk `has_duals`."""
 
     def steepest(self, p: Array) -> Point:
         """The same point with that subgradient a for which <a, p> is largest (000 section 4.1)."""
@@ -90,6 +90,21 @@ class Risk(Protocol):
     n_parameters: int
     n_rows: int
     passes: int  # products with X or X' so far
+    classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
+
+    @property
+    def n_duals(self) -> int:
+        """How many numbers the rows' dual variables are."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which its user sees w."""
+
+    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+        """(w, intercept) as the user sees them."""
+
+    def flattened(self, w: Array) -> Array:
+        """The parameters for a w as the user sees it."""
 
     @property
     def nonnegative(self) -> bool:
@@ -118,7 +133,7 @@ class Risk(Protocol):
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
 
     def scores(self, v: Array) -> Array:
-        """X v, one number for each row: a pass."""
+        """X v, one number for each score: a pass."""
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha: a pass."""

@@ -68,8 +68,8 @@ class Record(NamedTuple):
 class Result:
     """The best iterate of a run, its certificate and its history."""
 
-    w: Array
-    intercept: float
+    w: Array  # of shape (n_features,), or (n_classes, n_features) for a vector loss
+    intercept: float | Array  # a number, or one for each class
     certificate: Certificate
     status: Status
     iterations: int

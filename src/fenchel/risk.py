@@ -1,45 +1,99 @@
-"""R(w) = (1/S) sum_i s_i l(<x_i, w> + b, y_i) over shards, the intercept b profiled out."""
+"""R(w) = (1/S) sum_i s_i l(<x_i, w> + b, y_i) over shards, the intercept b profiled out.
+
+For a vector loss R(W) = (1/S) sum_i s_i l(W'x_i, y_i), with W of K columns: solvers see it as one
+vector w, row after row. Its K intercepts are no different from other coordinates: they belong to a
+last column of X, of ones, and have no penalty.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from typing import Any, NamedTuple
+import sys
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel import _kernels
 from fenchel.bends import Slope
+from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
 from fenchel.intercept import Offset, profile
-from fenchel.losses.base import Conjugable, ScalarLoss
+from fenchel.losses import Conjugable, Loss, ScalarLoss, VectorLoss
 from fenchel.losses.twins import kinks_along, slope_along, slopes, sums, twin
 from fenchel.protocols import ROUND_OFF, Point
+from fenchel.ties import (
+    balanced,
+    kinked,
+    kinked_adjoint,
+    kinked_scores,
+    rechosen,
+    steepest,
+    ties,
+)
 from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 
-_TIE = 1e-11  # a score this close to a kink may be on either side of it
 _EPSILON = float(np.finfo(np.float64).eps)
 _DRIFT = 1e-13  # of scores, relative to them, before they are computed anew
 _RESOLUTION = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
 
 
 class LinearRisk:
-    """The mean loss of a linear model."""
+    """The mean loss of a linear model; `classes` belong to the K scores of a vector loss."""
 
-    def __init__(self, loss: ScalarLoss, engine: Engine, *, intercept: bool = False):
+    def __init__(
+        self,
+        loss: Loss,
+        engine: Engine,
+        *,
+        intercept: bool = False,
+        classes: npt.NDArray[Any] | None = None,
+    ):
         self.loss = loss
         self.engine = engine
-        self.has_intercept = intercept
-        self.n_parameters = engine.shards[0].rows.n_columns
+        self.classes = classes
+        self.has_intercept = intercept  # profiled out; of a vector loss the shards have the ones
+        rows = engine.shards[0].rows
+        self.n_outputs = 1 if classes is None else len(classes)
+        self.n_offsets = int(isinstance(rows, WithOnes))
+        self.n_parameters = rows.n_columns * self.n_outputs
         self.n_rows = sum(shard.rows.n_rows for shard in engine.shards)
         self.weight = float(engine.total(engine.map(_weight)))  # S
         self.passes = 0
+
+    @property
+    def n_duals(self) -> int:
+        """One for each score."""
+        return self.n_rows * self.n_outputs
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_features,), or (n_classes, n_features)."""
+        n_features = self.n_parameters // self.n_outputs - self.n_offsets
+        return (n_features,) if self.classes is None else (self.n_outputs, n_features)
+
+    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+        """The model as its user sees it: w in `shape`, and an intercept for each class."""
+        if self.classes is None:
+            return w, intercept
+        W, n_features = self.outputs(w), self.shape[1]
+        offsets = W[n_features] if self.n_offsets else np.zeros(self.n_outputs)
+        return np.ascontiguousarray(W[:n_features].T), offsets.copy()
+
+    def flattened(self, w: Array) -> Array:
+        """The parameters for a w in `shape`, intercepts 0."""
+        if self.classes is None:
+            return w
+        return np.concatenate([w.T.ravel(), np.zeros(self.n_offsets * self.n_outputs)])
+
+    def outputs(self, v: Array) -> Array:
+        """A vector of parameters or duals as rows take it: K columns for a vector loss."""
+        return v if self.classes is None else v.reshape(-1, self.n_outputs)
 
     @property
     def nonnegative(self) -> bool:
@@ -54,17 +108,25 @@ class LinearRisk:
     @property
     def piecewise(self) -> bool:
         """The loss is piecewise quadratic, and no intercept is profiled out."""
+        if isinstance(self.loss, VectorLoss):
+            return (
+                self.loss.pieces(np.zeros((0, self.n_outputs)), self.engine.shards[0].y[:0])
+                is not None
+            )
+        assert isinstance(self.loss, ScalarLoss)
         return not self.has_intercept and self.loss.pieces(np.zeros(0)) is not None
 
     @property
     def knows_kinks(self) -> bool:
         """The loss has no kinks, or says where they are."""
-        return self.differentiable or len(self.loss.kinks(np.zeros(1))) > 0
+        if isinstance(self.loss, ScalarLoss):
+            return self.differentiable or len(self.loss.kinks(np.zeros(1))) > 0
+        return self.differentiable or self.piecewise
 
     @property
     def has_duals(self) -> bool:
         """Rows have dual variables, because l has a conjugate."""
-        return isinstance(self.loss, Conjugable)
+        return self.loss.has_conjugate
 
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.
@@ -76,8 +138,7 @@ class LinearRisk:
             self.passes += 1
             means = self.engine.total(self.engine.map(_means)) / self.weight
             squares = np.maximum(squares - means**2, _RESOLUTION * squares)
-        curvature: Array = min(self.loss.smoothness, 1.0) * squares
-        return curvature
+        return np.repeat(min(self.loss.smoothness, 1.0) * squares, self.n_outputs)
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: two passes, X w and X' a; the intercept is sought from that of `near`."""
@@ -91,11 +152,11 @@ class LinearRisk:
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
-        values, gradients, z = self.engine.map(_evaluate, self.loss, w).split()
+        values, gradients, z = self.engine.map(_evaluate, self.loss, self.outputs(w)).split()
         point = LinearPoint(self, w, z)
         value = self.engine.total(values) / self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
-        point.subgradient = self.engine.total(gradients) / self.weight
+        point.subgradient = self.engine.total(gradients).ravel() / self.weight
         return point
 
     @functools.cached_property
@@ -118,13 +179,14 @@ class LinearRisk:
     def scores(self, v: Array) -> Array:
         """X v: a pass."""
         self.passes += 1
-        return self.engine.gather(self.engine.map(_scores, v))
+        return self.engine.gather(self.engine.map(_scores, self.outputs(v))).ravel()
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha: a pass."""
         self.passes += 1
-        total: Array = self.engine.total(self.engine.map(_adjoint, self.engine.scatter(alpha)))
-        return total
+        each = self.engine.scatter(self.outputs(alpha))
+        total: Array = self.engine.total(self.engine.map(_adjoint, each))
+        return total.ravel()
 
     def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
         """n / len(rows) times the sum over these rows, over S: right in the mean."""
@@ -134,12 +196,15 @@ class LinearRisk:
             part - end + shard.rows.n_rows
             for part, end, shard in zip(parts, ends, self.engine.shards, strict=True)
         )
-        total: Array = self.engine.total(self.engine.map(_sampled, self.loss, w, intercept, local))
-        return total * (self.n_rows / (len(rows) * self.weight))
+        sums = self.engine.map(_sampled, self.loss, self.outputs(w), intercept, local)
+        total: Array = self.engine.total(sums)
+        return total.ravel() * (self.n_rows / (len(rows) * self.weight))
 
     def fingerprint(self) -> bytes:
         """A digest of the loss and of every shard."""
-        digest = hashlib.blake2b(f"{self.loss!r} {self.has_intercept}".encode(), digest_size=16)
+        with np.printoptions(threshold=sys.maxsize):  # a matrix of costs, in full
+            settings = f"{self.loss!r} {self.has_intercept} {self.n_offsets} {self.classes!r}"
+        digest = hashlib.blake2b(settings.encode(), digest_size=16)
         for part in self.engine.map(_fingerprint):
             digest.update(part)
         return digest.digest()
@@ -153,10 +218,9 @@ class LinearRisk:
 
     def _alpha(self, touch: Tangency) -> Array:
         self.passes += 1
-        z = self.engine.map(_scores, touch.w)
-        return (
-            self.engine.gather(self.engine.map(_slopes, self.loss, z, touch.bracket)) / self.weight
-        )
+        z = self.engine.map(_scores, self.outputs(touch.w))
+        slopes = self.engine.map(_slopes, self.loss, z, touch.bracket)
+        return self.engine.gather(slopes).ravel() / self.weight
 
 
 class LinearPoint:
@@ -207,7 +271,7 @@ class LinearPoint:
         self.risk.passes += 1
         engine = self.risk.engine
         total: Array = engine.total(engine.map(_adjoint, self.slopes))
-        return total / self.risk.weight
+        return total.ravel() / self.risk.weight
 
     @functools.cached_property
     def constant(self) -> float:
@@ -250,7 +314,7 @@ class LinearPoint:
     @property
     def witness(self) -> Witness:
         """The rows' dual variables or the place of tangency, whichever is smaller."""
-        if self.risk.has_duals and self.risk.n_rows < self.risk.n_parameters:
+        if self.risk.has_duals and self.risk.n_duals < self.risk.n_parameters:
             return Witness(alpha=self.alpha)
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
@@ -259,7 +323,7 @@ class LinearPoint:
         if self.risk.differentiable or (self.risk.has_intercept and chosen is None):
             return None
         if chosen is None:
-            rows, slopes = engine.map(_ties, self.risk.loss, self.z).split()
+            rows, slopes = engine.map(ties, self.risk.loss, self.z).split()
         else:
             rows, slopes = PerShard(part.rows for part in self._kinked), chosen
         first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
@@ -269,13 +333,13 @@ class LinearPoint:
     @property
     def alpha(self) -> Array:
         """alpha_i = s_i/S l'(z_i + b, y_i)."""
-        return self.risk.engine.gather(self.slopes) / self.risk.weight
+        return self.risk.engine.gather(self.slopes).ravel() / self.risk.weight
 
     @functools.cached_property
     def _kinked(self) -> PerShard:
         """The rows whose score lies on a kink, up to round-off."""
         engine, loss = self.risk.engine, self.risk.loss
-        return engine.map(_kinked, loss, self.z, self.intercept, self.slopes)
+        return engine.map(kinked, loss, self.z, self.intercept, self.slopes)
 
     def steepest(self, p: Array) -> LinearPoint:
         """The point with the slopes of the rows on a kink chosen anew; itself where there are none.
@@ -287,14 +351,14 @@ class LinearPoint:
             return self
         if n > self.risk.n_rows / 4:
             self.risk.passes += 2  # so many rows that the two products count as passes
-        q = engine.map(_kinked_scores, self._kinked, p)
-        chosen = (_balanced if self.risk.has_intercept else _highest)(self._kinked, q)
-        change = engine.total(engine.map(_kinked_adjoint, self._kinked, chosen)) / self.risk.weight
+        q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
+        chosen = balanced(self._kinked, q) if self.risk.has_intercept else steepest(self._kinked, q)
+        change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
         point = LinearPoint(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
         point.offset = Offset(Bracket(best, best), best, value, value)
-        point.subgradient = self.subgradient + change
-        point.slopes = engine.map(_rechosen, self.slopes, self._kinked, chosen)
+        point.subgradient = self.subgradient + change.ravel() / self.risk.weight
+        point.slopes = engine.map(rechosen, self.slopes, self._kinked, chosen)
         point._kinked, point._chosen = self._kinked, chosen
         return point
 
@@ -303,9 +367,10 @@ class LinearPoint:
         origin, engine = self, self.risk.engine
         if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
-            origin = LinearPoint(self.risk, self.w, engine.map(_scores, self.w), self.intercept)
+            z = engine.map(_scores, self.risk.outputs(self.w))
+            origin = LinearPoint(self.risk, self.w, z, self.intercept)
         self.risk.passes += 1
-        return LinearRay(origin, p, engine.map(_scores, p))
+        return LinearRay(origin, p, engine.map(_scores, self.risk.outputs(p)))
 
 
 class LinearRay:
@@ -361,10 +426,8 @@ def _fingerprint(shard: Shard) -> bytes:
     return digest.digest()
 
 
-def _steepest(shard: Shard, loss: ScalarLoss) -> float:
-    if not isinstance(loss, Conjugable):
-        return np.inf
-    return float(max(np.max(np.abs(end)) for end in loss.domain(shard.y)))
+def _steepest(shard: Shard, loss: Loss) -> float:
+    return loss.steepest(shard.y) if isinstance(loss, Conjugable | VectorLoss) else np.inf
 
 
 def _squares(shard: Shard) -> Array:
@@ -379,7 +442,7 @@ def _scores(shard: Shard, w: Array) -> Array:
     return shard.rows.scores(w)
 
 
-def _evaluate(shard: Shard, loss: ScalarLoss, w: Array) -> tuple[float, Array, Array]:
+def _evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
     native = twin(loss)
     if native is not None:
         return shard.rows.evaluate(native, shard.y, shard.s, w)
@@ -388,23 +451,20 @@ def _evaluate(shard: Shard, loss: ScalarLoss, w: Array) -> tuple[float, Array, A
     return value, shard.rows.adjoint(a), z
 
 
-def _sampled(
-    shard: Shard, loss: ScalarLoss, w: Array, b: float, rows: npt.NDArray[np.intp]
-) -> Array:
-    X, s = shard.rows.matrix()[rows], None if shard.s is None else shard.s[rows]
-    a = slopes(loss, np.asarray(X @ w), shard.y[rows], s, b)[1]
-    return np.asarray(X.T @ a)
+def _sampled(shard: Shard, loss: Loss, w: Array, b: float, rows: npt.NDArray[np.intp]) -> Array:
+    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
+    return X.adjoint(slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
 
 
 def _largest(shard: Shard, z: Array) -> float:
     return float(max(np.max(z), -np.min(z)))
 
 
-def _sums(shard: Shard, loss: ScalarLoss, z: Array, b: float) -> tuple[float, float]:
+def _sums(shard: Shard, loss: Loss, z: Array, b: float) -> tuple[float, float]:
     return sums(loss, z, shard.y, shard.s, b)
 
 
-def _slopes(shard: Shard, loss: ScalarLoss, z: Array, bracket: Bracket) -> Array:
+def _slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
     a = slopes(loss, z, shard.y, shard.s, bracket.below)[1]
     if bracket.above == bracket.below:
         return a
@@ -412,96 +472,11 @@ def _slopes(shard: Shard, loss: ScalarLoss, z: Array, bracket: Bracket) -> Array
     return bracket.weight_below * a + bracket.weight_above * above
 
 
-def _ties(shard: Shard, loss: ScalarLoss, z: Array) -> tuple[npt.NDArray[np.intp], Array]:
-    """The rows at a kink, and their slopes."""
-    rows = _at_kinks(shard, loss, z)
-    return rows, slopes(loss, z[rows], shard.y[rows], None)[1]
-
-
-def _at_kinks(shard: Shard, loss: ScalarLoss, z: Array) -> npt.NDArray[np.intp]:
-    """The rows at a kink; most often there are none, which C++ finds out sooner."""
-    native = twin(loss)
-    if native is not None and not _kernels.near_kinks(native, z, shard.y, _TIE):
-        return np.empty(0, dtype=np.intp)
-    tied = np.zeros(len(z), dtype=bool)
-    for kink in loss.kinks(shard.y):
-        tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
-    return np.flatnonzero(tied)
-
-
-class Kinked(NamedTuple):
-    """A shard's rows on a kink: which, their x and s, and the slopes they may have.
-
-    `now` is what they contribute at present, s times a slope.
-    """
-
-    rows: npt.NDArray[np.intp]
-    X: Any
-    transposed: Any
-    s: Array | float
-    lowest: Array
-    highest: Array
-    now: Array
-
-
-def _kinked(shard: Shard, loss: ScalarLoss, z: Array, b: float, a: Array) -> Kinked:
-    z = z + b if b else z
-    rows = _at_kinks(shard, loss, z)
-    nearby = 2 * _TIE * (1 + np.abs(z[rows]))
-    lowest, highest = (
-        slopes(loss, z[rows] + step, shard.y[rows], None)[1] for step in (-nearby, nearby)
-    )
-    X, s = shard.rows.matrix()[rows], 1.0 if shard.s is None else shard.s[rows]
-    return Kinked(rows, X, X.T, s, lowest, highest, a[rows])
-
-
-def _kinked_scores(shard: Shard, kinked: Kinked, p: Array) -> Array:
-    return np.asarray(kinked.X @ p)
-
-
-def _kinked_adjoint(shard: Shard, kinked: Kinked, chosen: Array) -> Array:
-    return np.asarray(kinked.transposed @ (kinked.s * chosen - kinked.now))
-
-
-def _rechosen(shard: Shard, a: Array, kinked: Kinked, chosen: Array) -> Array:
-    a = a.copy()
-    a[kinked.rows] = kinked.s * chosen
-    return a
-
-
-def _highest(kinked: PerShard, q: PerShard) -> PerShard:
-    """Argmax of sum_i s_i a_i q_i over slopes a."""
-    return PerShard(
-        np.where(moves > 0, part.highest, part.lowest)
-        for part, moves in zip(kinked, q, strict=True)
-    )
-
-
-def _balanced(kinked: PerShard, q: PerShard) -> PerShard:
-    """The same with sum_i s_i a_i as it is now: the slopes of the largest q are raised first."""
-    s, lowest, highest = (
-        np.concatenate([np.broadcast_to(getattr(part, name), len(part.rows)) for part in kinked])
-        for name in ("s", "lowest", "highest")
-    )
-    order = np.argsort(-np.concatenate(q), kind="stable")
-    room = (s * (highest - lowest))[order]
-    budget = sum(float(np.sum(part.now)) for part in kinked) - float(s @ lowest)
-    share = np.clip(budget - (np.cumsum(room) - room), 0.0, room)
-    a = lowest.copy()
-    a[order] += np.divide(share, s[order], out=np.zeros_like(share), where=room > 0)
-    a = np.minimum(a, highest)
-    return PerShard(np.split(a, np.cumsum([len(part) for part in q])[:-1]))
-
-
-def _slope_along(
-    shard: Shard, loss: ScalarLoss, z: Array, q: Array, eta: float
-) -> tuple[float, float]:
+def _slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
     return slope_along(loss, z, q, shard.y, shard.s, eta)
 
 
-def _kinks_along(
-    shard: Shard, loss: ScalarLoss, z: Array, q: Array, low: float, high: float
-) -> Array:
+def _kinks_along(shard: Shard, loss: Loss, z: Array, q: Array, low: float, high: float) -> Array:
     return kinks_along(loss, z, q, shard.y, shard.s, low, high)
 
 
@@ -523,4 +498,4 @@ def _moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
 
 
 def _inner(shard: Shard, a: Array, q: Array) -> float:
-    return float(a @ q)
+    return float(np.vdot(a, q))

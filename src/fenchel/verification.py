@@ -6,7 +6,9 @@ NumPy and SciPy, losses and regularisers are their Python formulas, all in float
     min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
 
 for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
-loss has no conjugate, the weighted tangents' bound instead.
+loss has no conjugate, the weighted tangents' bound instead. Of a vector loss every row has K dual
+variables, in alpha row after row, and w is a matrix of K columns, row after row, the intercepts
+its last.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
-from fenchel.losses import Conjugable, ScalarLoss
+from fenchel.losses import Conjugable, ConjugableVector, Loss
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
@@ -42,14 +44,12 @@ def verify(result: Result, problem: Problem) -> Certificate:
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
     data = _Data(risk)
-    w = np.asarray(result.w, dtype=np.float64)
-    if w.shape != (risk.n_parameters,):
-        raise InvalidData(f"the result's w has shape {w.shape}, but X {risk.n_parameters} columns")
-    upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, result.intercept)
+    w, b = data.parameters(result)
+    upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, b)
     if result.witness is None:
-        return _without_witness(data, problem, result, upper)
+        return _without_witness(data, problem, Tangency(w, Bracket(b, b)), upper)
     lower = _proved(data, problem, result.witness)
-    allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, result.intercept)
+    allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, b)
     if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
         raise InvalidCertificate(
             f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
@@ -66,7 +66,9 @@ class _Data:
 
     def __init__(self, risk: LinearRisk):
         shards = risk.engine.shards
-        self.loss: ScalarLoss = risk.loss
+        self.loss: Loss = risk.loss
+        self.K = None if risk.classes is None else len(risk.classes)
+        self.has_offsets = risk.n_offsets > 0
         self.blocks: list[Any] = [shard.rows.matrix() for shard in shards]
         self.y = np.concatenate([shard.y for shard in shards])
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
@@ -74,9 +76,31 @@ class _Data:
         self.share: Array = s / np.sum(s)  # s_i / S
         self.has_intercept = risk.has_intercept
 
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """(w as one vector, the intercept that is not part of it)."""
+        w, n_columns = np.asarray(result.w, dtype=np.float64), self.blocks[0].shape[1]
+        if w.shape != ((n_columns,) if self.K is None else (self.K, n_columns)):
+            raise InvalidData(f"the result's w has shape {w.shape}, but X {n_columns} columns")
+        if self.K is None:
+            return w, float(result.intercept)
+        offsets = np.broadcast_to(np.asarray(result.intercept, dtype=np.float64), (self.K,))
+        return np.vstack([w.T, offsets] if self.has_offsets else [w.T]).ravel(), 0.0
+
+    def columns(self, v: Array) -> Array:
+        """A vector as an array of K columns."""
+        return v if self.K is None else v.reshape(-1, self.K)
+
+    def each(self, v: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A number for each row as a factor of what rows have."""
+        return v if self.K is None else v[:, np.newaxis]
+
     def scores(self, w: Array) -> Array:
         """X w."""
-        return np.concatenate([np.asarray(block @ w, dtype=np.float64) for block in self.blocks])
+        W, n = self.columns(w), self.blocks[0].shape[1]
+        offset = W[n] if self.has_offsets else 0.0
+        return np.concatenate(
+            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks]
+        )
 
     def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
         """Each block of rows with its part of a per-row array."""
@@ -84,18 +108,22 @@ class _Data:
         return zip(self.blocks, np.split(a, ends[:-1]), strict=True)
 
     def adjoint(self, a: Array) -> Array:
-        """X' a."""
-        total = np.zeros(self.blocks[0].shape[1])
+        """X' a, as one vector."""
+        total = np.zeros((self.blocks[0].shape[1], *a.shape[1:]))
         for block, part in self.parts(a):
             total += block.T @ part
-        return total
+        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
 
-    def magnitude(self, a: Array, columns: npt.NDArray[np.intp]) -> Array:
-        """|X|' |a| in some columns."""
-        total = np.zeros(len(columns))
+    def magnitude(self, a: Array, coordinates: npt.NDArray[np.intp]) -> Array:
+        """|X|' |a| in some coordinates."""
+        columns, n = coordinates // (self.K or 1), self.blocks[0].shape[1]
+        inner = np.unique(columns[columns < n])
+        total = np.zeros((n + 1, *a.shape[1:]))
         for block, part in self.parts(a):
-            total += abs(block[:, columns]).T @ np.abs(part)
-        return total
+            total[inner] += abs(block[:, inner]).T @ np.abs(part)
+        total[n] = np.sum(np.abs(a), axis=0)
+        return total.ravel()[coordinates]
 
     def mean_loss(self, w: Array, b: float) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
@@ -104,18 +132,35 @@ class _Data:
 
     def scale(self, w: Array, b: float) -> float:
         """The mean magnitude of scores and labels."""
+        if self.K is not None:
+            return float(np.sum(self.share * (1 + np.max(np.abs(self.scores(w)), axis=1))))
         return float(np.sum(self.share * (np.abs(self.scores(w)) + abs(b) + np.abs(self.y))))
 
     def _slope(self, z: Array, ties: Ties | None) -> Array:
         """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
         slope = np.array(self.loss.slope(z, self.y), dtype=np.float64)
         if ties is not None and len(ties.rows):
-            at, y, off = z[ties.rows], self.y[ties.rows], _KINK * (1 + np.abs(z[ties.rows]))
-            below, above = self.loss.slope(at - off, y), self.loss.slope(at + off, y)
-            if not np.all((below <= ties.slopes) & (ties.slopes <= above)):
+            possible = self._possible if self.K is None else self._possible_vectors
+            if not np.all(possible(z[ties.rows], self.y[ties.rows], ties.slopes)):
                 raise InvalidCertificate("the witness claims a slope that its loss does not have")
             slope[ties.rows] = ties.slopes
         return slope
+
+    def _possible(self, z: Array, y: Array, slope: Array) -> npt.NDArray[np.bool_]:
+        """Between the slopes on the two sides of z."""
+        off = _KINK * (1 + np.abs(z))
+        below, above = self.loss.slope(z - off, y), self.loss.slope(z + off, y)
+        return np.asarray((below <= slope) & (slope <= above))
+
+    def _possible_vectors(self, z: Array, y: Any, slope: Array) -> npt.NDArray[np.bool_]:
+        """The slope a little further in its own direction; or 0 where nothing is lost.
+
+        Going along the gradient of one piece, no other of the same length rises as fast.
+        """
+        off = _KINK * (1 + np.max(np.abs(z), axis=1))
+        ahead = self.loss.slope(z + off[:, np.newaxis] * slope, y)
+        flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
+        return np.asarray(flat | np.all(ahead == slope, axis=1))
 
     def tangent(self, touch: Tangency) -> tuple[Array, float]:
         """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
@@ -125,11 +170,12 @@ class _Data:
         for offset, weight in zip((below, above), weights, strict=True):
             counted = self.share > 0  # a row of weight 0 is not there, even at inf
             value = np.where(counted, self.loss.value(z + offset, self.y), 0.0)
-            slope = np.where(counted, self._slope(z + offset, touch.ties), 0.0)
-            part = weight * self.share * slope
-            rest = weight * self.share * value - part * (z + offset)
+            slope = np.where(self.each(counted), self._slope(z + offset, touch.ties), 0.0)
+            part = weight * self.each(self.share) * slope
+            product = part * (z + offset)
+            product = product if self.K is None else np.sum(product, axis=1)
             alpha += part
-            constant += float(np.sum(rest))
+            constant += float(np.sum(weight * self.share * value - product))
         return alpha, constant
 
 
@@ -145,20 +191,20 @@ def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
         rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
         if np.shape(touch.w) != (problem.risk.n_parameters,) or np.any(rows >= len(data.y)):
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
+    n_duals = len(data.y) * (data.K or 1)
     alpha = (
-        np.zeros(len(data.y))
-        if witness.alpha is None
-        else np.array(witness.alpha, dtype=np.float64)
+        np.zeros(n_duals) if witness.alpha is None else np.array(witness.alpha, dtype=np.float64)
     )
-    if alpha.shape != data.y.shape or not np.isfinite(alpha).all():
-        raise InvalidCertificate(f"the witness needs {len(data.y)} finite dual variables")
+    if alpha.shape != (n_duals,) or not np.isfinite(alpha).all():
+        raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
+    alpha = data.columns(alpha)
     constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
     for touch, weight in zip(witness.tangencies, weights, strict=True):
         part, rest = data.tangent(touch)
         alpha += weight * part
         constant += weight * rest
         magnitude += weight * float(np.sum(np.abs(part)))
-    if isinstance(data.loss, Conjugable):
+    if data.loss.has_conjugate:
         alpha, constant = _conjugate_bound(data, alpha)
     else:
         _check_weights(data, weights, witness)
@@ -168,17 +214,16 @@ def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
 def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
     """(alpha moved into the conjugate's domain, -sum_i s_i/S l*(S alpha_i / s_i))."""
     loss = data.loss
-    assert isinstance(loss, Conjugable)
+    assert isinstance(loss, Conjugable | ConjugableVector)
     counted = data.share > 0
     share, y = data.share[counted], data.y[counted]
-    lowest, highest = loss.domain(y)
-    each = np.clip(alpha[counted] / share, lowest, highest)
+    each = loss.feasible(alpha[counted] / data.each(share), y)
     moved = np.zeros_like(alpha)
-    moved[counted] = share * each
-    if np.any(np.abs(moved - alpha) > _ZERO * (np.abs(alpha) + data.share)):
+    moved[counted] = data.each(share) * each
+    if np.any(np.abs(moved - alpha) > _ZERO * (np.abs(alpha) + data.each(data.share))):
         raise InvalidCertificate("the witness's dual variables lie outside the conjugate's domain")
-    if data.has_intercept:
-        each = _balanced(each, share, lowest, highest)
+    if data.has_intercept and isinstance(loss, Conjugable):
+        each = _balanced(each, share, *loss.domain(y))
         moved[counted] = share * each
     return moved, -float(np.sum(share * loss.conjugate(each, y)))
 
@@ -211,11 +256,12 @@ def _regularised(
     data: _Data, problem: Problem, alpha: Array, constant: float, magnitude: float
 ) -> float:
     """constant - lambda Omega*(-X'alpha / lambda), after the conditions of free coordinates."""
-    slopes = magnitude + _ROUND_OFF * float(np.sum(data.share * np.abs(data.y)))
-    if data.has_intercept and abs(float(np.sum(alpha))) > _ZERO * slopes:
-        raise InvalidCertificate(
-            "the witness's dual variables do not add up to 0, as an intercept needs"
-        )
+    if data.has_intercept:
+        slopes = magnitude + _ROUND_OFF * float(np.sum(data.share * np.abs(data.y)))
+        if abs(float(np.sum(alpha))) > _ZERO * slopes:
+            raise InvalidCertificate(
+                "the witness's dual variables do not add up to 0, as an intercept needs"
+            )
     a = data.adjoint(alpha)
     free = problem.regularizer.free(len(a))
     if len(free):
@@ -234,8 +280,7 @@ def _regularised(
     return constant - problem.strength * problem.regularizer.conjugate(u)
 
 
-def _without_witness(data: _Data, problem: Problem, result: Result, upper: float) -> Certificate:
-    touch = Tangency(np.asarray(result.w), Bracket(result.intercept, result.intercept))
+def _without_witness(data: _Data, problem: Problem, touch: Tangency, upper: float) -> Certificate:
     alpha, constant = data.tangent(touch)
     try:
         lower = _regularised(data, problem, alpha, constant, float(np.sum(np.abs(alpha))))

@@ -32,7 +32,7 @@ class Ties(NamedTuple):
     """
 
     rows: npt.NDArray[np.intp]
-    slopes: Array
+    slopes: Array  # one a row, or K
 
 
 class Tangency(NamedTuple):
@@ -48,8 +48,9 @@ class Witness:
     """A dual point: weighted tangents of the risk, per-row dual variables, or both.
 
     The dual variable of row i is alpha_i + sum_k weights_k s_i/S l'(z_i^k, y_i), with z^k the
-    scores at tangency k. Weights are >= 0; they add up to 1 where there is no alpha, and for a
-    non-negative loss to at most 1 (the rest is the cut R >= 0). Nothing at all proves the bound 0.
+    scores at tangency k; of a vector loss there are K of them, and alpha holds them row after row.
+    Weights are >= 0; they add up to 1 where there is no alpha, and for a non-negative loss to at
+    most 1 (the rest is the cut R >= 0). Nothing at all proves the bound 0.
     """
 
     tangencies: Sequence[Tangency] = ()
@@ -82,7 +83,7 @@ def packed(name: str, witnesses: Sequence[Witness]) -> dict[str, npt.NDArray[Any
         "brackets": np.array([touch.bracket for touch in touches]),
         "ties": np.array([-1 if tie is None else len(tie.rows) for tie in ties], dtype=np.int64),
         "tie_rows": _joined([tie.rows for tie in ties if tie is not None], np.int64),
-        "tie_slopes": _joined([tie.slopes for tie in ties if tie is not None], np.float64),
+        "tie_slopes": _joined([tie.slopes.ravel() for tie in ties if tie is not None], np.float64),
         "has_alpha": np.array([witness.alpha is not None for witness in witnesses], dtype=np.int64),
         "alpha": np.array(alphas),
     }
@@ -95,7 +96,10 @@ def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
     arrays = {k.removeprefix(prefix): array for k, array in state.items() if k.startswith(prefix)}
     ends = np.cumsum(np.maximum(arrays["ties"], 0))
     rows = np.split(arrays["tie_rows"], ends[:-1]) if len(ends) else []
-    slopes = np.split(arrays["tie_slopes"], ends[:-1]) if len(ends) else []
+    n_ties = len(arrays["tie_rows"])
+    width = len(arrays["tie_slopes"]) // max(n_ties, 1)
+    each = arrays["tie_slopes"].reshape((n_ties, width) if width > 1 else n_ties)
+    slopes = np.split(each, ends[:-1]) if len(ends) else []
     touches = [
         Tangency(w, Bracket(*bracket.tolist()), None if n < 0 else Ties(tied.astype(np.intp), a))
         for w, bracket, n, tied, a in zip(

@@ -70,7 +70,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:
 
 def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """(the distinct values of y in order, at least two; the place of each row's among them)."""
-    y = _one_dimensional("y", _array("y", y), n_rows)
+    y = one_dimensional("y", y, n_rows)
     bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.asarray(y != y)  # nan among objects
     if bad.any():
         i = int(np.argmax(bad))
@@ -237,7 +237,7 @@ def _two_classes(y: Any, n_rows: int) -> Array:
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
-    column = _one_dimensional(name, _array(name, values), n_rows)
+    column = one_dimensional(name, values, n_rows)
     numbers = np.require(_floating(name, column), dtype=np.float64, requirements=["C", "A"])
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -251,7 +251,9 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
     return numbers
 
 
-def _one_dimensional(name: str, values: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
+def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
+    """Values, one for each row, as an array of one dimension."""
+    values = _array(name, given)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

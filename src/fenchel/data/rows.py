@@ -1,10 +1,12 @@
 """Blocks of rows: what a matrix must do for a risk, whatever its storage.
 
 Three verbs, defined by formula:  scores z = X w,  adjoint g = X' a,  and both with a loss between.
+The first two take K outputs as well:  Z = X W  and  G = X' A,  with arrays of K columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +17,8 @@ from scipy import sparse
 from fenchel import _kernels
 
 Array = npt.NDArray[np.float64]
+
+NUMBERS_PER_BLOCK = 1 << 16  # of float32 that are converted at a time: half a megabyte
 
 
 class Rows(Protocol):
@@ -43,6 +47,9 @@ class Rows(Protocol):
     def matrix(self) -> Any:
         """The same rows as a NumPy or SciPy matrix that shares their memory."""
 
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+        """A copy of some rows."""
+
 
 @dataclass(frozen=True)
 class SparseRows:
@@ -62,13 +69,13 @@ class SparseRows:
         """z = X w."""
         if len(w) != self.n_columns:  # the kernel takes its number of columns from w
             raise ValueError(f"w has length {len(w)}; expected {self.n_columns}")
-        z = np.empty(self.n_rows)
+        z = np.empty((self.n_rows, *w.shape[1:]))
         _kernels.csr_scores(self.row_start, self.column, self.value, w, z)
         return z
 
     def adjoint(self, a: Array) -> Array:
         """g = X' a."""
-        g = np.zeros(self.n_columns)
+        g = np.zeros((self.n_columns, *a.shape[1:]))
         _kernels.csr_adjoint(self.row_start, self.column, self.value, a, g)
         return g
 
@@ -99,6 +106,11 @@ class SparseRows:
             shape=(self.n_rows, self.n_columns),
         )
 
+    def take(self, rows: npt.NDArray[np.intp]) -> SparseRows:
+        """A copy of some rows."""
+        X = self.matrix()[rows]
+        return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, self.n_columns)
+
 
 @dataclass(frozen=True)
 class DenseRows:
@@ -118,12 +130,19 @@ class DenseRows:
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
+        if w.ndim == 2:
+            Z = np.empty((self.n_rows, w.shape[1]))
+            for first, block in self._blocks():
+                np.matmul(block, w, out=Z[first : first + len(block)])
+            return Z
         z = np.empty(self.n_rows)
         _kernels.dense_scores(self.values, w, z)
         return z
 
     def adjoint(self, a: Array) -> Array:
         """g = X' a."""
+        if a.ndim == 2:
+            return self._outputs_adjoint(a)
         g = np.zeros(self.n_columns)
         _kernels.dense_adjoint(self.values, a, g)
         return g
@@ -144,3 +163,69 @@ class DenseRows:
     def matrix(self) -> npt.NDArray[np.floating[Any]]:
         """The rows themselves."""
         return self.values
+
+    def take(self, rows: npt.NDArray[np.intp]) -> DenseRows:
+        """A copy of some rows."""
+        return DenseRows(self.values[rows])
+
+    def _outputs_adjoint(self, A: Array) -> Array:
+        """X'A as (A'X)', which BLAS does in half the time."""
+        total = np.zeros((A.shape[1], self.n_columns))
+        for first, block in self._blocks():
+            total += A[first : first + len(block)].T @ block
+        return np.ascontiguousarray(total.T)
+
+    def _blocks(self) -> Iterator[tuple[int, Array]]:
+        """The rows in float64, whose products with several columns are best left to BLAS."""
+        step = max(1, NUMBERS_PER_BLOCK // self.n_columns)
+        step = self.n_rows if self.values.dtype == np.float64 else step
+        for first in range(0, self.n_rows, step):
+            yield first, self.values[first : first + step].astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class WithOnes:
+    """Rows with a last column of ones, which is nowhere stored."""
+
+    rows: Rows
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns, the ones included."""
+        return self.rows.n_columns + 1
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+        z = self.rows.scores(w[:-1])
+        z += w[-1]
+        return z
+
+    def adjoint(self, a: Array) -> Array:
+        """g = X' a."""
+        return np.concatenate([self.rows.adjoint(a), np.sum(a, axis=0, keepdims=True)])
+
+    def evaluate(
+        self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+    ) -> tuple[float, Array, Array]:
+        """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z)."""
+        z = self.scores(w)
+        a = np.empty_like(z)
+        total = _kernels.slopes(loss, z, y, s, 0.0, a)
+        return total, self.adjoint(a), z
+
+    def squares(self, s: Array | None) -> Array:
+        """g_j = sum_i s_i x_ij^2."""
+        return np.append(self.rows.squares(s), self.n_rows if s is None else np.sum(s))
+
+    def matrix(self) -> Any:
+        """The rows without the ones."""
+        return self.rows.matrix()
+
+    def take(self, rows: npt.NDArray[np.intp]) -> WithOnes:
+        """A copy of some rows."""
+        return WithOnes(self.rows.take(rows))

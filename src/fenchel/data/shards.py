@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,11 @@ class Shard:
     """Rows of X with their labels y and sample weights s (None: all 1)."""
 
     rows: Rows
-    y: Array
+    y: npt.NDArray[Any]
     s: Array | None
 
 
-def cut(rows: SparseRows | DenseRows, y: Array, s: Array | None) -> tuple[Shard, ...]:
+def cut(rows: SparseRows | DenseRows, y: npt.NDArray[Any], s: Array | None) -> tuple[Shard, ...]:
     """The rows in shards of about equal work; views, never copies.
 
     The number of shards depends on the data only, so that sums over shards have the same bits

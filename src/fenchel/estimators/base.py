@@ -32,7 +32,7 @@ from fenchel.estimators.settings import (
     renamed,
     solver_of,
 )
-from fenchel.losses import ScalarLoss
+from fenchel.losses import Loss
 from fenchel.naming import positive, whole
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
@@ -76,7 +76,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return tags
 
     @abstractmethod
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         """The loss, from the settings that it takes."""
 
     def _settings(self, *, fit_intercept: object) -> Fit:

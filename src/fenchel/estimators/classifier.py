@@ -18,7 +18,7 @@ from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import loss_of
-from fenchel.losses import Labels, Logistic, ScalarLoss
+from fenchel.losses import Labels, Logistic, Loss, ScalarLoss
 from fenchel.naming import real
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
@@ -162,7 +162,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         tags.classifier_tags.poor_score = str(self.loss) in ("perceptron", "squared_perceptron")
         return tags
 
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         return loss_of(self.loss, Labels.BINARY, {"mu": self.mu})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -11,10 +11,11 @@ from typing import Any
 
 from fenchel.arrays import posed
 from fenchel.checkpoint import Checkpoint
+from fenchel.data.classes import Targets
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
 from fenchel.engines import Engine
-from fenchel.losses import ScalarLoss
+from fenchel.losses import Loss
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result, Status
@@ -27,7 +28,7 @@ _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for 
 class Fit:
     """What to minimise, how, and when to stop."""
 
-    loss: ScalarLoss
+    loss: Loss
     regularizer: Regularizer
     strength: float
     intercept: bool
@@ -68,7 +69,7 @@ class Fit:
     def _problem(self, rows: SparseRows | DenseRows, y: Array, s: Array | None) -> Problem:
         return posed(
             rows,
-            y,
+            Targets(y),
             s,
             loss=self.loss,
             regularizer=self.regularizer,

@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.estimators.base import LinearEstimator
-from fenchel.losses import Novelty, ScalarLoss
+from fenchel.losses import Loss, Novelty
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
@@ -123,7 +123,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         )
         self.rho = rho
 
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         return Novelty(self.rho)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import loss_of
-from fenchel.losses import Labels, Poisson, Quantile, ScalarLoss
+from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
@@ -156,7 +156,7 @@ class Regressor(_LinearRegressor):
         self.quantile = quantile
         self.fit_intercept = fit_intercept
 
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         options = {"epsilon": self.epsilon, "delta": self.delta, "quantile": self.quantile}
         return loss_of(self.loss, Labels.REAL, options)
 
@@ -260,7 +260,7 @@ class QuantileRegressor(_LinearRegressor):
         self.quantile = quantile
         self.fit_intercept = fit_intercept
 
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         return Quantile(self.quantile)
 
 
@@ -365,7 +365,7 @@ class PoissonRegressor(_LinearRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def _loss(self) -> ScalarLoss:
+    def _loss(self) -> Loss:
         return Poisson()
 
     def predict(self, X: Any) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.checkpoint import Checkpoint
 from fenchel.engines import Engine, Serial, Threads
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import LOSSES, Labels, ScalarLoss
+from fenchel.losses import LOSSES, Labels, Loss
 from fenchel.naming import construct
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
 from fenchel.solvers import SOLVERS, Solver
@@ -26,6 +26,8 @@ _ESTIMATORS = {
     Labels.REAL: "Regressor",
     Labels.COUNT: "PoissonRegressor",
     Labels.NONE: "NoveltyDetector",
+    Labels.CLASSES: "Classifier",
+    Labels.SETS: "MultilabelClassifier",
 }
 
 # What the rest of the library calls the settings of an estimator.
@@ -40,9 +42,9 @@ _KNOWN = re.compile("|".join(rf"(?<!\w){re.escape(word)}" for word in _WORDS))
 _ALIASES = {"elasticnet": "elastic_net"}  # scikit-learn's spelling
 
 
-def loss_of(loss: object, labels: Labels, settings: dict[str, Any]) -> ScalarLoss:
+def loss_of(loss: object, labels: Labels, settings: dict[str, Any]) -> Loss:
     """The loss of that name, with those of the estimator's settings that it takes; or itself."""
-    kind = type(loss) if isinstance(loss, ScalarLoss) else None
+    kind: type[Loss] | None = type(loss) if isinstance(loss, Loss) else None
     if isinstance(loss, str):
         kind = LOSSES.get(loss)
     if kind is not None and kind.labels is not labels:
@@ -50,7 +52,7 @@ def loss_of(loss: object, labels: Labels, settings: dict[str, Any]) -> ScalarLos
             f"{_ESTIMATORS[labels]} needs a loss of {labels.value}, but {loss!r} is one of "
             f"{kind.labels.value}: use {_ESTIMATORS[kind.labels]}"
         )
-    if isinstance(loss, ScalarLoss):
+    if isinstance(loss, Loss):
         return loss
     able = {name: kind for name, kind in LOSSES.items() if kind.labels is labels}
     takes = inspect.signature(kind).parameters if kind is not None else ()

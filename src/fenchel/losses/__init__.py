@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.losses.base import Conjugable, Labels, Pieces, ScalarLoss
+from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -14,6 +14,8 @@ from fenchel.losses.margin import (
     SquaredHinge,
     SquaredPerceptron,
 )
+from fenchel.losses.multiclass import MulticlassHinge, Softmax
+from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -24,18 +26,23 @@ from fenchel.losses.residual import (
     SquaredEpsilonInsensitive,
     SquaredError,
 )
+from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
 __all__ = [
     "LOSSES",
     "AbsoluteError",
     "Conjugable",
+    "ConjugableVector",
     "EpsilonInsensitive",
     "Exponential",
     "Hinge",
     "Huber",
     "Labels",
     "Logistic",
+    "Loss",
+    "MulticlassHinge",
+    "MultilabelHinge",
     "Novelty",
     "Perceptron",
     "Pieces",
@@ -43,14 +50,16 @@ __all__ = [
     "Quantile",
     "ScalarLoss",
     "SmoothedHinge",
+    "Softmax",
     "SquaredEpsilonInsensitive",
     "SquaredError",
     "SquaredHinge",
     "SquaredPerceptron",
+    "VectorLoss",
     "named",
 ]
 
-LOSSES: dict[str, type[ScalarLoss]] = {
+LOSSES: dict[str, type[Loss]] = {
     "perceptron": Perceptron,
     "squared_perceptron": SquaredPerceptron,
     "hinge": Hinge,
@@ -66,11 +75,14 @@ LOSSES: dict[str, type[ScalarLoss]] = {
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
     "huber": Huber,
     "poisson": Poisson,
+    "multiclass_hinge": MulticlassHinge,
+    "softmax": Softmax,
+    "multilabel_hinge": MultilabelHinge,
 }
 
 
-def named(loss: str | ScalarLoss, options: dict[str, Any]) -> ScalarLoss:
+def named(loss: str | Loss, options: dict[str, Any]) -> Loss:
     """The loss of that name with its options, or the instance itself."""
-    if isinstance(loss, ScalarLoss):
+    if isinstance(loss, Loss):
         return instance(loss, options)
     return construct("loss", loss, LOSSES, options)

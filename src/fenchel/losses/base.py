@@ -1,4 +1,4 @@
-"""What a scalar loss is: a convex function l(z, y) of one score z and one label y."""
+"""What a loss is: a convex function l(z, y) of a row's score z, or K scores, and its label y."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Labels(enum.Enum):
     REAL = "real numbers"
     COUNT = "numbers >= 0"
     NONE = "no labels"
+    CLASSES = "classes"
+    SETS = "sets of labels"
 
 
 class Pieces(NamedTuple):
@@ -53,30 +55,50 @@ def pieces_of(
     return Pieces(*full, *table)
 
 
-class ScalarLoss(ABC):
+class Loss(ABC):
     """A convex loss l(z, y), written over arrays of scores and labels.
 
     `value` and `slope` are all a loss must have. The facts below are claims that solvers and
     certificates rely on; their defaults claim nothing.
     """
 
-    labels: ClassVar[Labels] = Labels.REAL
+    labels: ClassVar[Labels]
     nonnegative: ClassVar[bool] = False  # l >= 0 everywhere: admits the bundle's zero cut
     differentiable: ClassVar[bool] = False  # no kinks: quasi-Newton solvers may be used
     intercept: ClassVar[bool] = True  # min over b of sum l(z + b, y) is attained for sensible data
 
     @abstractmethod
-    def value(self, z: Array, y: Array) -> Array:
-        """l(z, y)."""
+    def value(self, z: Array, y: Any) -> Array:
+        """l(z, y), a number for each row."""
 
     @abstractmethod
-    def slope(self, z: Array, y: Array) -> Array:
-        """One element of the subdifferential of l in z."""
+    def slope(self, z: Array, y: Any) -> Array:
+        """One element of the subdifferential of l in z, in the shape of z."""
 
     @property
     def smoothness(self) -> float:
         """The Lipschitz constant of the slope; inf where the slope jumps or has none."""
         return np.inf
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Its convex conjugate is known in closed form."""
+        return False
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        names = list(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+
+class ScalarLoss(Loss):
+    """A convex loss l(z, y) of one score a row."""
+
+    labels = Labels.REAL
 
     def pieces(self, y: Array) -> Pieces | None:
         """Where the slope bends, if the loss is piecewise quadratic in z; None if it is not."""
@@ -89,18 +111,14 @@ class ScalarLoss(ABC):
             return np.empty((0, len(y)))
         return pieces.at[pieces.jump.any(axis=1)]
 
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
-
-    def settings(self) -> dict[str, Any]:
-        """The constructor's arguments and their values."""
-        names = list(inspect.signature(type(self)).parameters)
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
-
 
 class Conjugable(ScalarLoss):
     """A scalar loss whose convex conjugate in z is known in closed form."""
+
+    @property
+    def has_conjugate(self) -> bool:
+        """It is."""
+        return True
 
     @abstractmethod
     def conjugate(self, alpha: Array, y: Array) -> Array:
@@ -109,6 +127,14 @@ class Conjugable(ScalarLoss):
     @abstractmethod
     def domain(self, y: Array) -> tuple[Array, Array]:
         """The closed interval of alpha, for each row, outside which the conjugate is inf."""
+
+    def feasible(self, alpha: Array, y: Array) -> Array:
+        """Dual variables moved into the domain, each as little as possible."""
+        return np.clip(alpha, *self.domain(y))
+
+    def steepest(self, y: Array) -> float:
+        """The largest slope for any of the labels; inf where there is none."""
+        return float(max(np.max(np.abs(end)) for end in self.domain(y)))
 
     def within(self, alpha: Array, y: Array, inside: Array) -> Array:
         """The conjugate's value inside its domain, inf outside."""

@@ -1,4 +1,7 @@
-"""From a loss to its twin in C++, and to the sums over rows that both can do."""
+"""From a loss to its twin in C++, and to the sums over rows that both can do.
+
+What is said of scalar losses is done for vector losses in vector_twins.py, without an offset b.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,30 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.errors import InvalidData
-from fenchel.losses import LOSSES
-from fenchel.losses.base import Array, Pieces, ScalarLoss
+from fenchel.losses import LOSSES, vector_twins
+from fenchel.losses.base import Array, Loss, Pieces, ScalarLoss
+from fenchel.losses.vector import VectorLoss
 
 # Each built-in loss's name and, where it has one, its parameter.
 _NATIVE = {
     kind: (name, next(iter(inspect.signature(kind).parameters), None))
     for name, kind in LOSSES.items()
+    if issubclass(kind, ScalarLoss)
 }
 
 
-def twin(loss: ScalarLoss) -> _kernels.Loss | None:
+def twin(loss: Loss) -> _kernels.Loss | None:
     """The native loss, by exact type: a subclass may have changed the formula."""
-    if type(loss) not in _NATIVE:
+    if not isinstance(loss, ScalarLoss) or type(loss) not in _NATIVE:
         return None
     name, parameter = _NATIVE[type(loss)]
     return _kernels.Loss(name, 0.0 if parameter is None else getattr(loss, parameter))
 
 
-def slopes(
-    loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float = 0.0
-) -> tuple[float, Array]:
+def slopes(loss: Loss, z: Array, y: Array, s: Array | None, b: float = 0.0) -> tuple[float, Array]:
     """(sum_i s_i l(z_i + b, y_i), the array of s_i l'(z_i + b, y_i))."""
+    if isinstance(loss, VectorLoss):
+        return vector_twins.slopes(loss, z, y, s)
     native = twin(loss)
     if native is not None:
         a = np.empty_like(z)
@@ -45,7 +50,7 @@ def slopes(
     return float(np.sum(value)), np.ascontiguousarray(slope, dtype=np.float64)
 
 
-def sums(loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float) -> tuple[float, float]:
+def sums(loss: Loss, z: Array, y: Array, s: Array | None, b: float) -> tuple[float, float]:
     """(sum_i s_i l(z_i + b, y_i), sum_i s_i l'(z_i + b, y_i))."""
     native = twin(loss)
     if native is not None:
@@ -55,9 +60,11 @@ def sums(loss: ScalarLoss, z: Array, y: Array, s: Array | None, b: float) -> tup
 
 
 def slope_along(
-    loss: ScalarLoss, z: Array, q: Array, y: Array, s: Array | None, eta: float
+    loss: Loss, z: Array, q: Array, y: Array, s: Array | None, eta: float
 ) -> tuple[float, float]:
     """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i), and its slope, just right of eta."""
+    if isinstance(loss, VectorLoss):
+        return vector_twins.slope_along(loss, z, q, y, s, eta)
     native = twin(loss)
     if native is not None:
         return _kernels.slope_along(native, z, q, y, s, eta)
@@ -72,7 +79,7 @@ def slope_along(
 
 
 def kinks_along(
-    loss: ScalarLoss,
+    loss: Loss,
     z: Array,
     q: Array,
     y: Array,
@@ -81,6 +88,8 @@ def kinks_along(
     high: float,
 ) -> Array:
     """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
+    if isinstance(loss, VectorLoss):
+        return vector_twins.kinks_along(loss, z, q, y, s, low, high)
     native = twin(loss)
     if native is not None:
         return _kernels.kinks_along(native, z, q, y, s, low, high)
@@ -92,8 +101,9 @@ def kinks_along(
     )
 
 
-def _crossed(loss: ScalarLoss, z: Array, q: Array, y: Array) -> tuple[Pieces, Array]:
+def _crossed(loss: Loss, z: Array, q: Array, y: Array) -> tuple[Pieces, Array]:
     """The loss's pieces and the steps at which its breakpoints are crossed; nan where never."""
+    assert isinstance(loss, ScalarLoss)
     pieces = loss.pieces(y)
     assert pieces is not None
     with np.errstate(all="ignore"):

@@ -123,8 +123,9 @@ def absolute_kinks(w: Array, p: Array, c: Array | float, low: float, high: float
 
 def squared_slope(w: Array, p: Array, c: Array | float, eta: float) -> Slope:
     """Of eta -> 1/2 sum_j c_j (w_j + eta p_j)^2."""
-    curvature = float((c * p) @ p)
-    return Slope(float((c * w) @ p) + eta * curvature, curvature)
+    weighted = p if isinstance(c, float) and c == 1 else c * p  # a line search asks often
+    curvature = float(weighted @ p)
+    return Slope(float(weighted @ w) + eta * curvature, curvature)
 
 
 def _sign_changes(w: Array, p: Array) -> Array:

@@ -25,8 +25,8 @@ class DualPlanes(QuadraticPlanes):
 
     @property
     def width(self) -> int:
-        """A dual variable for each row."""
-        return self.problem.risk.n_rows
+        """A dual variable for each score."""
+        return self.problem.risk.n_duals
 
     def add(self, point: Point) -> None:
         """The cut at a point, by its dual variables."""

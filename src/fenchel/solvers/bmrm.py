@@ -92,7 +92,7 @@ def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
     risk, regularizer = problem.risk, problem.regularizer
     if isinstance(regularizer, L1):
         return LinearPlanes(problem, max_cuts)
-    wide = risk.has_duals and risk.n_rows < risk.n_parameters
+    wide = risk.has_duals and risk.n_duals < risk.n_parameters
     if wide and isinstance(regularizer, L2) and regularizer.strong_convexity > 0:
         return DualPlanes(problem, max_cuts)
     return QuadraticPlanes(problem, max_cuts)
