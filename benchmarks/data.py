@@ -24,6 +24,13 @@ def real(name: str, n_features: int, *, multilabel: bool = False) -> tuple[spars
     return sparse.csr_array(X), y
 
 
+def labelled(name: str, n_features: int) -> tuple[sparse.csr_array, list[tuple[int, ...]]]:
+    """A multilabel file of FENCHEL_DATA: each row with its set of labels."""
+    text = lzma.decompress((Path(os.environ["FENCHEL_DATA"]) / f"{name}.xz").read_bytes())
+    X, y = load_svmlight_file(io.BytesIO(text), n_features=n_features, multilabel=True)
+    return sparse.csr_array(X), [tuple(int(label) for label in labels) for labels in y]
+
+
 def two_classes(y: np.ndarray, positive: Any) -> np.ndarray:
     return np.where(np.isin(y, positive), 1.0, -1.0)
 

@@ -42,6 +42,23 @@ def wide(name: str, n_features: int) -> Loader:
     return load
 
 
+def multiclass(name: str, n_features: int, scale: float = 1.0) -> Loader:
+    def load() -> tuple[Any, Any]:
+        X, y = data.real(name, n_features)
+        return X / scale, y
+
+    return load
+
+
+def multilabel(name: str, n_features: int) -> Loader:
+    """Sets of labels; rows without one are kept."""
+
+    def load() -> tuple[Any, Any]:
+        return data.labelled(f"{name}/train.svm", n_features)
+
+    return load
+
+
 SETS: dict[str, tuple[Loader, str]] = {
     "a9a": (data.a9a, "hinge"),
     "w8a": (w8a, "hinge"),
@@ -50,6 +67,12 @@ SETS: dict[str, tuple[Loader, str]] = {
     "20news": (data.news, "hinge"),
     "colon": (wide("colon", 2000), "hinge"),
     "leukemia": (wide("leukemia", 7129), "hinge"),
+    "usps": (multiclass("usps/usps", 256), "multiclass_hinge"),
+    "letter": (multiclass("letter/letter", 16), "multiclass_hinge"),
+    "mnist": (multiclass("mnist/mnist", 780, 255), "multiclass_hinge"),
+    "scene": (multilabel("scene", 294), "multilabel_hinge"),
+    "yeast": (multilabel("yeast", 103), "multilabel_hinge"),
+    "tmc2007": (multilabel("tmc2007", 500), "multilabel_hinge"),
 }
 
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -283,6 +284,21 @@ def test_a_place_that_cannot_be_written_is_refused_before_work(tmp_path):
         with pytest.raises((InvalidData, OSError)):
             fenchel.minimize(problem, "bmrm", checkpoint=path)
     assert problem.risk.passes == 0
+
+
+def test_a_full_disk_does_not_lose_the_result(tmp_path):
+    """FAULTS #25, for a checkpoint."""
+    problem = problem_for(losses.Hinge(), n=60)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.warns(fenchel.FenchelWarning, match="checkpoint could not be written"):
+            result = fenchel.minimize(problem, "bmrm", checkpoint=tmp_path / "file")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert result.converged and not (tmp_path / "file").exists()
 
 
 def test_the_note_comes_back(tmp_path):

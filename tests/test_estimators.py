@@ -55,6 +55,9 @@ ROUGH = (
     "Classifier(loss=Cauchy())",
     "Classifier(loss='logistic', penalty='elasticnet')",
     "Regressor(loss='huber', penalty='elastic_net')",
+    "PoissonRegressor(penalty='l1')",
+    "NoveltyDetector()",
+    "NoveltyDetector(penalty='elasticnet')",
 )
 APART = (
     "the check asks for equal predictions to 1e-7, but two fits to the same certified gap of 1e-4 "
@@ -70,7 +73,8 @@ def expected_failures(estimator):
     return {f"check_sample_weight_equivalence_on_{kind}_data": APART for kind in kinds}
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+# Not strictly: on another machine the sums may round so that they agree after all.
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=False)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -22,9 +22,12 @@ from sklearn.linear_model import (
     QuantileRegressor,
     Ridge,
 )
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 import fenchel
+from fenchel.result import Status
+from fenchel.solvers import SubLBFGS
 
 LOSSES = {
     "hinge": lambda z, y, _: np.maximum(0, 1 - y * z),
@@ -434,3 +437,58 @@ def test_bmrm_needs_no_more_iterations_than_the_original(real, name, loss, stren
     result = fenchel.minimize(problem, "bmrm", gap=1e-12, callback=close_enough)
     assert close_enough(result.history[-1])
     assert result.iterations <= 1.1 * PUBLISHED_ITERATIONS[name, loss][strength]
+
+
+# Quasi-Newton methods and bundles on nonsmooth risks (000 sections 2.1 and 8).
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("solver", ["ls-bmrm", "sublbfgs", "hybrid"])
+def test_line_searches_find_the_certified_minimum_of_bmrm(real, solver, loss):
+    X, y = real("a9a")
+    problem = fenchel.problem(X, y, loss=loss, strength=1e-3)
+    bmrm = fenchel.minimize(problem, "bmrm", gap=1e-4)
+    result = fenchel.minimize(problem, solver, gap=1e-4)
+    assert result.converged
+    assert result.lower_bound <= bmrm.objective and bmrm.lower_bound <= result.objective
+    assert result.passes <= 2 * result.iterations + 2
+    fenchel.verify(result, problem)
+
+
+def test_the_line_search_saves_iterations(real):
+    """The original line-search BMRM took 28 iterations to an absolute gap of 1e-4."""
+    X, y = real("a9a")
+    problem = fenchel.problem(X, y, loss="hinge", strength=1e-3)
+    result = fenchel.minimize(problem, "ls-bmrm", gap=1e-4)
+    close = (r.iteration for r in result.history if r.objective - r.lower_bound <= 1e-4)
+    assert next(close) <= 28
+
+
+class _PlainLBFGS(SubLBFGS):
+    """L-BFGS with the exact line search, as if there were no kinks."""
+
+    def direction(self, problem, point, g, B, bound):
+        return -B.times(g)
+
+
+def test_plain_lbfgs_breaks_down_on_leukemia_and_sublbfgs_does_not(real):
+    """000 figure 4, left: it fails after 3 steps."""
+    X, y = real("leukemia")
+    X = StandardScaler().fit_transform(X.toarray())
+    problem = fenchel.problem(X, y, loss="hinge", strength=1e-2)
+    plain = fenchel.minimize(problem, _PlainLBFGS(), gap=1e-3, max_iterations=60)
+    sub = fenchel.minimize(problem, "sublbfgs", gap=1e-3, max_iterations=60)
+    assert plain.status is Status.STALLED and plain.iterations <= 5
+    assert sub.status is not Status.STALLED
+    assert sub.objective < 0.6 * plain.objective
+
+
+@pytest.mark.parametrize("solver", ["ls-bmrm", "sublbfgs", "hybrid"])
+def test_multiclass_line_searches_find_the_certified_minimum_of_bmrm(real, solver):
+    X, y = real("usps")
+    problem = fenchel.problem(X, y, loss="multiclass_hinge", strength=1e-1)
+    bmrm = fenchel.minimize(problem, "bmrm", gap=1e-3)
+    result = fenchel.minimize(problem, solver, gap=1e-3)
+    assert result.converged and result.w.shape == (10, 256)
+    assert result.lower_bound <= bmrm.objective and bmrm.lower_bound <= result.objective
+    fenchel.verify(result, problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from fenchel import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.naming import positive, whole
 from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
@@ -65,8 +66,16 @@ def minimize(
         status = Status.INTERRUPTED
     finally:
         if file is not None:
-            file.write()
+            _write(file)
     return run.result(status, method.name, reason)
+
+
+def _write(file: CheckpointFile) -> None:
+    """Writes the last state; if that fails, as on a full disk, the run's result is not lost."""
+    try:
+        file.write()
+    except OSError as error:
+        warnings.warn(f"the checkpoint could not be written: {error}", FenchelWarning, stacklevel=3)
 
 
 class _Run:
