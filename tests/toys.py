@@ -14,7 +14,7 @@ class Toy:
     """A convex function of two variables with the protocol of a risk."""
 
     n_parameters, n_rows, passes = 2, 1, 0
-    nonnegative = differentiable = has_duals = False
+    nonnegative = differentiable = has_duals = has_intercept = False
     knows_kinks = True
     piecewise = True
 

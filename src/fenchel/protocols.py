@@ -78,7 +78,10 @@ class Ray(Protocol):
         """(R(w + eta p), one element of its subdifferential in eta); no pass."""
 
     def slope(self, eta: float) -> Slope:
-        """The slope of a `piecewise` risk just right of eta; no pass."""
+        """The slope of a `piecewise` risk just right of eta; no pass.
+
+        Where an intercept is profiled out, of a function that lies above R and meets it at 0.
+        """
 
     def kinks(self, low: float, high: float) -> Array:
         """Where it bends in (low, high], and by how much: rows (eta, jump, bend); no pass."""
@@ -90,6 +93,7 @@ class Risk(Protocol):
     n_parameters: int
     n_rows: int
     passes: int  # products with X or X' so far
+    has_intercept: bool  # R(w) is a minimum over an offset
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
 
     @property

@@ -107,14 +107,14 @@ class LinearRisk:
 
     @property
     def piecewise(self) -> bool:
-        """The loss is piecewise quadratic, and no intercept is profiled out."""
+        """The loss is piecewise quadratic."""
         if isinstance(self.loss, VectorLoss):
             return (
                 self.loss.pieces(np.zeros((0, self.n_outputs)), self.engine.shards[0].y[:0])
                 is not None
             )
         assert isinstance(self.loss, ScalarLoss)
-        return not self.has_intercept and self.loss.pieces(np.zeros(0)) is not None
+        return self.loss.pieces(np.zeros(0)) is not None
 
     @property
     def knows_kinks(self) -> bool:
@@ -397,17 +397,30 @@ class LinearRay:
         slope = engine.total(engine.map(_inner, point.slopes, self.q)) / self.origin.risk.weight
         return point.value, float(slope)
 
+    @functools.cached_property
+    def _line(self) -> tuple[PerShard, PerShard]:
+        """The scores at eta = 0 and their rates.
+
+        With an intercept, on the straight line from the best offset at 0 to that at 1: R lies below
+        the risk on that line, and touches it at both ends.
+        """
+        origin, engine = self.origin, self.origin.risk.engine
+        if not origin.risk.has_intercept:
+            return origin.z, self.q
+        b, rate = origin.intercept, self.at(1.0).intercept - origin.intercept
+        return engine.map(_shifted, origin.z, b), engine.map(_shifted, self.q, rate)
+
     def slope(self, eta: float) -> Slope:
-        """The slope of R just right of eta."""
+        """The slope of R just right of eta; with an intercept, of the line above R."""
         risk = self.origin.risk
-        parts = risk.engine.map(_slope_along, risk.loss, self.origin.z, self.q, eta).split()
+        parts = risk.engine.map(_slope_along, risk.loss, *self._line, eta).split()
         slope, curvature = (float(risk.engine.total(part)) / risk.weight for part in parts)
         return Slope(slope, curvature)
 
     def kinks(self, low: float, high: float) -> Array:
-        """The kinks of R in (low, high]."""
+        """The kinks of the same function in (low, high]."""
         risk = self.origin.risk
-        found = risk.engine.map(_kinks_along, risk.loss, self.origin.z, self.q, low, high)
+        found = risk.engine.map(_kinks_along, risk.loss, *self._line, low, high)
         kinks: Array = np.concatenate(found) / [1, risk.weight, risk.weight]
         return kinks
 
@@ -495,6 +508,10 @@ def _adjoint(shard: Shard, a: Array) -> Array:
 
 def _moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
     return z + eta * q
+
+
+def _shifted(shard: Shard, z: Array, b: float) -> Array:
+    return z + b
 
 
 def _inner(shard: Shard, a: Array, q: Array) -> float:
