@@ -97,7 +97,7 @@ def survives(X, y, **setting):
             result = fenchel.minimize(problem, max_iterations=20)
         except fenchel.FenchelError:
             return
-        assert np.isfinite(result.w).all() and np.isfinite(result.intercept)
+        assert np.isfinite(result.w).all() and np.isfinite(result.intercept).all()
         if result.status is not fenchel.Status.NONFINITE:
             assert result.lower_bound <= result.objective < np.inf
             fenchel.verify(result, problem)

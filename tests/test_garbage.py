@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from inputs import COMPRESSED, COMPRESSED_OR_BLOCKS, X, Y, survives
 
 import fenchel
-from fenchel.losses import LOSSES, Labels
+from fenchel.losses import LOSSES, Labels, ScalarLoss
 from fenchel.regularizers import REGULARIZERS
 
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
@@ -115,13 +116,19 @@ def test_columns_of_any_size_are_refused_or_fitted(data, setting):
     survives(scales * values, np.arange(len(values)) % 2, **setting)
 
 
-def draw_problem(rng):
+SCALAR = [name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)]
+VECTOR = [name for name in LOSSES if name not in SCALAR]
+
+
+def draw_problem(rng, names):
     """Small data, targets and strength within some orders of magnitude of 1."""
     n, d = rng.integers(1, 6, size=2)
     values = rng.normal(size=(n, d)) * 10 ** rng.uniform(-6, 6)
     y = 10 ** rng.uniform(-3, 3) * (np.arange(n) % 3 - 1)
-    loss = str(rng.choice(list(LOSSES)))
+    loss = str(rng.choice(names))
     y = {Labels.COUNT: np.abs(y), Labels.BINARY: np.arange(n) % 2}.get(LOSSES[loss].labels, y)
+    if LOSSES[loss].labels is Labels.SETS:
+        y = rng.integers(0, 2, size=(n, rng.integers(2, 5)))
     setting = {"loss": loss, "regularizer": str(rng.choice(list(REGULARIZERS)))}
     return (
         values,
@@ -130,11 +137,12 @@ def draw_problem(rng):
     )
 
 
-def test_small_problems_are_certified():
+@pytest.mark.parametrize("names", [SCALAR, VECTOR], ids=["scalar", "vector"])
+def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""
     rng, failures = np.random.default_rng(0), []
     for _ in range(1000):
-        values, y, setting = draw_problem(rng)
+        values, y, setting = draw_problem(rng, names)
         try:
             survives(values, y, **setting)
         except Exception as error:

@@ -17,6 +17,7 @@ import fenchel
 from fenchel import InvalidCertificate, InvalidData, losses
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.engines import Serial, Threads
+from fenchel.losses.twins import twin
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.sublbfgs import SubLBFGS
@@ -98,6 +99,9 @@ def test_products_with_several_outputs_are_those_of_numpy(K, dtype, index):
         assert np.allclose(rows.adjoint(A), dense.T.astype(float) @ A, rtol=1e-13, atol=1e-13)
         some = rows.take(np.array([3, 7, 20]))
         assert np.allclose(some.scores(W), dense[[3, 7, 20]].astype(float) @ W, atol=1e-13)
+        none = rows.take(np.empty(0, dtype=np.intp))
+        for w, a in ((W, np.empty((0, K))), (W[:, 0].copy(), np.empty(0))):
+            assert none.scores(w).shape == a.shape and np.array_equal(none.adjoint(a), 0 * w)
         ones = np.column_stack([dense.astype(float), np.ones(50)])
         more, w = WithOnes(rows), rng.normal(size=31)
         V = rng.normal(size=(31, K))
@@ -105,7 +109,7 @@ def test_products_with_several_outputs_are_those_of_numpy(K, dtype, index):
         assert np.allclose(more.adjoint(A), ones.T @ A, atol=1e-12)
         assert np.allclose(more.take(np.arange(4)).scores(V), ones[:4] @ V, atol=1e-12)
         assert np.allclose(more.squares(None), np.sum(ones**2, axis=0))
-        native, y = fenchel.losses.twins.twin(losses.Logistic()), np.ones(50)
+        native, y = twin(losses.Logistic()), np.ones(50)
         value, g, z = more.evaluate(native, y, None, w)
         assert np.allclose(z, ones @ w) and value == pytest.approx(np.sum(np.logaddexp(0, -z)))
         assert np.allclose(g, ones.T @ losses.Logistic().slope(z, y))

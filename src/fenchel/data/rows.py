@@ -177,9 +177,9 @@ class DenseRows:
 
     def _blocks(self) -> Iterator[tuple[int, Array]]:
         """The rows in float64, whose products with several columns are best left to BLAS."""
-        step = max(1, NUMBERS_PER_BLOCK // self.n_columns)
-        step = self.n_rows if self.values.dtype == np.float64 else step
-        for first in range(0, self.n_rows, step):
+        whole = self.values.dtype == np.float64
+        step = self.n_rows if whole else NUMBERS_PER_BLOCK // self.n_columns
+        for first in range(0, self.n_rows, max(1, step)):
             yield first, self.values[first : first + step].astype(np.float64, copy=False)
 
 

@@ -27,11 +27,15 @@ class _Multiclass(ConjugableVector):
     labels = Labels.CLASSES
 
     def feasible(self, alpha: Array, y: Codes) -> Array:
-        """P >= 0 with sum 1."""
-        p = np.maximum(alpha + _unit(alpha, y), 0.0)
-        total = np.sum(p, axis=1, keepdims=True)
-        p = np.where(total > 0, p / np.where(total > 0, total, 1.0), _unit(alpha, y))
-        return p - _unit(alpha, y)
+        """The wrong classes' >= 0 with a sum of at most 1, which the right one's takes off again.
+
+        Without 1 - (1 - alpha), which would leave nothing of a tiny alpha.
+        """
+        right = _unit(alpha, y) > 0
+        wrong = np.where(right, 0.0, np.maximum(alpha, 0.0))
+        total = np.sum(wrong, axis=1, keepdims=True)
+        wrong /= np.maximum(total, 1.0)
+        return np.where(right, -np.minimum(total, 1.0), wrong)
 
     def within(self, alpha: Array, y: Codes, inside: Array) -> Array:
         """The conjugate's value inside its domain, inf outside."""
