@@ -134,7 +134,7 @@ void bind_text(nb::module_& m) {
 
 }  // namespace
 
-void bind_svmlight(nb::module_& m) {
+void bindings::bind_svmlight(nb::module_& m) {
     bind_faults(m);
     bind_parser<std::int32_t>(m, "SvmlightParser32");
     bind_parser<std::int64_t>(m, "SvmlightParser64");

@@ -1,6 +1,61 @@
-// The parts of the module that are bound in files of their own.
+// What the files of bindings share: array types, checks of sizes, and each other.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
-void bind_svmlight(nanobind::module_& m);
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "matrix.hpp"
+
+namespace bindings {
+
+namespace nb = nanobind;
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutputMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Weights = std::optional<Vector<double>>;
+
+inline void require(bool holds, const char* name, std::size_t got, std::size_t expected) {
+    if (!holds) {
+        throw std::invalid_argument(std::string(name) + " has length " + std::to_string(got) +
+                                    "; expected " + std::to_string(expected));
+    }
+}
+
+template <class Value, class Column>
+fenchel::Csr<Value, std::int64_t, Column> csr_view(const Vector<std::int64_t>& row_start,
+                                                   const Vector<Column>& column,
+                                                   const Vector<Value>& value,
+                                                   std::size_t n_columns) {
+    require(row_start.size() > 0, "row_start", 0, 1);
+    require(column.size() == value.size(), "column", column.size(), value.size());
+    const auto end = static_cast<std::size_t>(row_start(row_start.size() - 1));
+    require(end <= value.size(), "value", value.size(), end);
+    return {row_start.size() - 1, n_columns, row_start.data(), column.data(), value.data()};
+}
+
+/// A vector's numbers as an array that owns them, in rows of `width`.
+template <class Element, class T>
+auto array_of(std::vector<T>&& numbers, std::size_t width) {
+    auto* kept = new std::vector<T>(std::move(numbers));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, Element, nb::ndim<2>>(kept->data(), {kept->size(), width}, owner);
+}
+
+void bind_simplex_qp(nb::module_& m);
+void bind_svmlight(nb::module_& m);
+void bind_vector_losses(nb::module_& m);
+
+}  // namespace bindings

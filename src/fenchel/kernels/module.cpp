@@ -21,30 +21,11 @@
 #include "columns.hpp"
 #include "losses.hpp"
 #include "matrix.hpp"
-#include "outputs.hpp"
-#include "simplex_qp.hpp"
-#include "vector_losses.hpp"
 
-namespace nb = nanobind;
+using namespace bindings;
 using namespace nb::literals;
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using OutputMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Weights = std::optional<Vector<double>>;
-
-void require(bool holds, const char* name, std::size_t got, std::size_t expected) {
-    if (!holds) {
-        throw std::invalid_argument(std::string(name) + " has length " + std::to_string(got) +
-                                    "; expected " + std::to_string(expected));
-    }
-}
 
 /// A loss with its parameter, chosen once by name.
 struct Loss {
@@ -58,18 +39,6 @@ struct Loss {
 fenchel::Rows rows_view(const double* z, const Vector<double>& y, const Weights& s) {
     if (s) require(s->size() == y.size(), "sample weights", s->size(), y.size());
     return {z, y.data(), s ? s->data() : nullptr};
-}
-
-template <class Value, class Column>
-fenchel::Csr<Value, std::int64_t, Column> csr_view(const Vector<std::int64_t>& row_start,
-                                                   const Vector<Column>& column,
-                                                   const Vector<Value>& value,
-                                                   std::size_t n_columns) {
-    require(row_start.size() > 0, "row_start", 0, 1);
-    require(column.size() == value.size(), "column", column.size(), value.size());
-    const auto end = static_cast<std::size_t>(row_start(row_start.size() - 1));
-    require(end <= value.size(), "value", value.size(), end);
-    return {row_start.size() - 1, n_columns, row_start.data(), column.data(), value.data()};
 }
 
 template <class Value>
@@ -163,14 +132,6 @@ std::pair<double, double> slope_along(const Loss& loss, const Vector<double>& z,
         return fenchel::slope_along(l, rows, q.data(), eta, z.size());
     });
     return {at.slope, at.curvature};
-}
-
-/// A vector's numbers as an array that owns them, in rows of `width`.
-template <class Element, class T>
-auto array_of(std::vector<T>&& numbers, std::size_t width) {
-    auto* kept = new std::vector<T>(std::move(numbers));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, Element, nb::ndim<2>>(kept->data(), {kept->size(), width}, owner);
 }
 
 /// The kinks as an array of rows (eta, jump, bend).
@@ -272,244 +233,6 @@ void bind_dense(nb::module_& m) {
 
 // ---- K scores a row --------------------------------------------------------------------------
 
-void same_shape(const char* name, const nb::ndarray<>& got, std::size_t n, std::size_t K) {
-    require(got.shape(0) == n, name, got.shape(0), n);
-    require(got.shape(1) == K, name, got.shape(1), K);
-}
-
-template <class Value, class Column>
-void bind_csr_outputs(nb::module_& m) {
-    using Start = Vector<std::int64_t>;
-    m.def(
-        "csr_scores",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Matrix W, OutputMatrix Z) {
-            const auto X = csr_view(row_start, column, value, W.shape(0));
-            same_shape("Z", nb::ndarray<>(Z), X.n_rows, W.shape(1));
-            nb::gil_scoped_release unlocked;
-            fenchel::scores(X, W.data(), W.shape(1), Z.data());
-        },
-        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "w"_a.noconvert(),
-        "z"_a.noconvert());
-    m.def(
-        "csr_adjoint",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Matrix A, OutputMatrix G) {
-            const auto X = csr_view(row_start, column, value, G.shape(0));
-            same_shape("A", nb::ndarray<>(A), X.n_rows, G.shape(1));
-            nb::gil_scoped_release unlocked;
-            fenchel::adjoint(X, A.data(), A.shape(1), G.data());
-        },
-        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "a"_a.noconvert(),
-        "g"_a.noconvert());
-}
-
-/// Codes, one for each row, or sets, K numbers for each row.
-template <class Loss>
-using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
-                             nb::c_contig, nb::device::cpu>;
-
-template <class Loss>
-fenchel::VectorRows<typename Loss::Label> vector_rows(const Loss& loss, const Matrix& Z,
-                                                      const LabelsOf<Loss>& y, const Weights& s) {
-    const std::size_t n = Z.shape(0), K = Z.shape(1);
-    require(loss.size() == K, "a row of scores", K, loss.size());
-    require(y.size() == (Loss::kSets ? n * K : n), "y", y.size(), Loss::kSets ? n * K : n);
-    if (s) require(s->size() == n, "sample weights", s->size(), n);
-    return {n, K, Z.data(), y.data(), s ? s->data() : nullptr, Loss::kSets ? K : 1};
-}
-
-template <class Loss>
-void bind_vector_slopes(nb::module_& m) {
-    m.def(
-        "vector_slopes",
-        [](const Loss& loss, Matrix Z, LabelsOf<Loss> y, Weights s, OutputMatrix A) {
-            const auto rows = vector_rows<Loss>(loss, Z, y, s);
-            same_shape("A", nb::ndarray<>(A), rows.n, rows.K);
-            nb::gil_scoped_release unlocked;
-            return fenchel::vector_slopes(loss, rows, A.data());
-        },
-        "loss"_a, "Z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "A"_a.noconvert());
-}
-
-template <class Loss>
-void bind_vector_hinge(nb::module_& m) {
-    bind_vector_slopes<Loss>(m);
-    m.def(
-        "vector_slope_along",
-        [](const Loss& loss, Matrix Z, Matrix Q, LabelsOf<Loss> y, Weights s, double eta) {
-            const auto rows = vector_rows<Loss>(loss, Z, y, s);
-            same_shape("Q", nb::ndarray<>(Q), rows.n, rows.K);
-            nb::gil_scoped_release unlocked;
-            return fenchel::vector_slope_along(loss, rows, Q.data(), eta);
-        },
-        "loss"_a, "Z"_a.noconvert(), "Q"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "eta"_a);
-    m.def(
-        "vector_kinks_along",
-        [](const Loss& loss, Matrix Z, Matrix Q, LabelsOf<Loss> y, Weights s, double low,
-           double high) {
-            const auto rows = vector_rows<Loss>(loss, Z, y, s);
-            same_shape("Q", nb::ndarray<>(Q), rows.n, rows.K);
-            std::vector<fenchel::Kink> kinks;
-            {
-                nb::gil_scoped_release unlocked;
-                kinks = fenchel::vector_kinks_along(loss, rows, Q.data(), low, high);
-            }
-            return array_of<double>(std::move(kinks), 3);
-        },
-        "loss"_a, "Z"_a.noconvert(), "Q"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "low"_a,
-        "high"_a);
-    m.def(
-        "vector_ties",
-        [](const Loss& loss, Matrix Z, LabelsOf<Loss> y, double tolerance) {
-            const auto rows = vector_rows<Loss>(loss, Z, y, std::nullopt);
-            std::vector<std::int64_t> tied;
-            {
-                nb::gil_scoped_release unlocked;
-                tied = fenchel::vector_ties(loss, rows, tolerance);
-            }
-            return array_of<std::int64_t>(std::move(tied), 1);
-        },
-        "loss"_a, "Z"_a.noconvert(), "y"_a.noconvert(), "tolerance"_a);
-    m.def(
-        "vector_steepest",
-        [](const Loss& loss, Matrix Z, Matrix Q, LabelsOf<Loss> y, Weights s, double tolerance,
-           OutputMatrix A) {
-            const auto rows = vector_rows<Loss>(loss, Z, y, s);
-            same_shape("Q", nb::ndarray<>(Q), rows.n, rows.K);
-            same_shape("A", nb::ndarray<>(A), rows.n, rows.K);
-            nb::gil_scoped_release unlocked;
-            fenchel::vector_steepest(loss, rows, Q.data(), tolerance, A.data());
-        },
-        "loss"_a, "Z"_a.noconvert(), "Q"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
-        "tolerance"_a, "A"_a.noconvert());
-}
-
-/// A K x K matrix of costs Delta(z, y), a row for each y.
-fenchel::Costs costs_of(const Matrix& cost) {
-    require(cost.shape(0) == cost.shape(1), "cost", cost.shape(1), cost.shape(0));
-    require(cost.shape(0) > 0, "cost", 0, 1);
-    return {cost.shape(0), cost.data()};
-}
-
-void bind_vector_losses(nb::module_& m) {
-    using fenchel::MulticlassHinge, fenchel::MultilabelCostHinge, fenchel::MultilabelHinge,
-        fenchel::Softmax;
-    nb::class_<MulticlassHinge>(m, "MulticlassHinge")
-        .def(
-            "__init__",
-            [](MulticlassHinge* self, std::size_t K, double uniform) {
-                require(K > 0, "K", 0, 1);
-                new (self) MulticlassHinge{fenchel::Costs(K, uniform)};
-            },
-            "K"_a, "cost"_a)
-        .def(
-            "__init__",
-            [](MulticlassHinge* self, std::size_t, Matrix cost) {
-                new (self) MulticlassHinge{costs_of(cost)};
-            },
-            "K"_a, "cost"_a.noconvert());
-    nb::class_<Softmax>(m, "Softmax")
-        .def("__init__", [](Softmax* self, std::size_t K) { new (self) Softmax{K}; }, "K"_a);
-    nb::class_<MultilabelHinge>(m, "MultilabelHinge")
-        .def(
-            "__init__",
-            [](MultilabelHinge* self, std::size_t K, double tau) {
-                new (self) MultilabelHinge{K, tau};
-            },
-            "K"_a, "cost"_a);
-    nb::class_<MultilabelCostHinge>(m, "MultilabelCostHinge")
-        .def(
-            "__init__",
-            [](MultilabelCostHinge* self, std::size_t, Matrix cost) {
-                new (self) MultilabelCostHinge{costs_of(cost)};
-            },
-            "K"_a, "cost"_a.noconvert());
-    bind_vector_hinge<MulticlassHinge>(m);
-    bind_vector_slopes<Softmax>(m);
-    bind_vector_hinge<MultilabelHinge>(m);
-    bind_vector_hinge<MultilabelCostHinge>(m);
-}
-
-void bind_simplex_qp(nb::module_& m) {
-    using fenchel::SimplexQp;
-    nb::class_<SimplexQp>(m, "SimplexQP",
-                          "Warm-started active set for min ½α'Qα − b'α on the simplex.")
-        .def(nb::init<>())
-        .def(
-            "append",
-            [](SimplexQp& self, Vector<double> cross, double diagonal, double linear) {
-                require(cross.shape(0) == self.size(), "cross", cross.shape(0), self.size());
-                self.append(cross.data(), diagonal, linear);
-            },
-            nb::arg("cross"), nb::arg("diagonal"), nb::arg("linear"),
-            "Add a variable of weight 0 with Q[new, i] = cross[i].")
-        .def(
-            "remove",
-            [](SimplexQp& self, Vector<std::int64_t> indices) {
-                std::vector<std::size_t> sorted;
-                for (std::size_t k = 0; k < indices.shape(0); ++k) {
-                    const std::int64_t i = indices(k);
-                    if (i < 0 || static_cast<std::size_t>(i) >= self.size()) {
-                        const std::string message = "index " + std::to_string(i) +
-                                                    " is outside the " +
-                                                    std::to_string(self.size()) + " variables";
-                        throw nb::value_error(message.c_str());
-                    }
-                    sorted.push_back(static_cast<std::size_t>(i));
-                }
-                std::sort(sorted.begin(), sorted.end());
-                self.remove(sorted.data(), sorted.size());
-            },
-            nb::arg("indices"), "Delete variables, keeping the rest warm.")
-        .def(
-            "set_linear",
-            [](SimplexQp& self, Vector<double> b) {
-                require(b.shape(0) == self.size(), "b", b.shape(0), self.size());
-                self.set_linear(b.data());
-            },
-            nb::arg("b"), "Replace b, keeping Q and the weights.")
-        .def(
-            "assign",
-            [](SimplexQp& self,
-               nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q,
-               Vector<double> b, Weights alpha) {
-                const std::size_t n = b.shape(0);
-                require(Q.shape(0) == n, "Q's first dimension", Q.shape(0), n);
-                require(Q.shape(1) == n, "Q's second dimension", Q.shape(1), n);
-                if (alpha) require(alpha->shape(0) == n, "alpha", alpha->shape(0), n);
-                nb::gil_scoped_release release;
-                self.assign(n, Q.data(), b.data(), alpha ? alpha->data() : nullptr);
-            },
-            nb::arg("Q"), nb::arg("b"), nb::arg("alpha") = nb::none(),
-            "Replace the problem; start at alpha, or at the best vertex.")
-        .def("solve", &SimplexQp::solve, nb::arg("tolerance") = 1e-12,
-             nb::arg("max_steps") = 100000, nb::call_guard<nb::gil_scoped_release>(),
-             "Minimise; return the absolute Frank-Wolfe gap, computed anew.")
-        .def_prop_ro(
-            "weights",
-            [](const SimplexQp& self) {
-                const std::size_t n = self.size();
-                double* copy = new double[n];
-                nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-                std::copy_n(self.weights().data(), n, copy);
-                return nb::ndarray<nb::numpy, double, nb::ndim<1>>(copy, {n}, owner);
-            },
-            nb::rv_policy::automatic)
-        .def_prop_ro(
-            "gram",
-            [](const SimplexQp& self) {
-                const std::size_t n = self.size();
-                double* copy = new double[n * n];
-                nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-                for (std::size_t i = 0; i < n; ++i) {
-                    std::copy_n(self.q(i), n, copy + i * n);
-                }
-                return nb::ndarray<nb::numpy, double, nb::ndim<2>>(copy, {n, n}, owner);
-            },
-            nb::rv_policy::automatic)
-        .def_prop_ro("size", &SimplexQp::size)
-        .def_prop_ro("objective", &SimplexQp::objective);
-}
-
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -523,10 +246,6 @@ NB_MODULE(_kernels, m) {
     bind_dense<float>(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
-    bind_csr_outputs<double, std::int32_t>(m);
-    bind_csr_outputs<double, std::int64_t>(m);
-    bind_csr_outputs<float, std::int32_t>(m);
-    bind_csr_outputs<float, std::int64_t>(m);
     bind_vector_losses(m);
     m.def("slopes", &slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a,
           "a"_a.noconvert());
