@@ -17,6 +17,13 @@ class Toy:
     nonnegative = differentiable = has_duals = has_intercept = False
     knows_kinks = True
     piecewise = True
+    shape = (2,)
+
+    def presented(self, w, intercept):
+        return w, intercept
+
+    def flattened(self, w):
+        return w
 
     def curvature(self):
         return np.ones(2)

@@ -85,10 +85,8 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
 
     `value` is J at 0 and `eta` is tried first; 0 where p does not descend.
     """
-    if along.problem.risk.piecewise:
-        best = exact(along, eta)
-        if best > 0 or not along.problem.risk.has_intercept:
-            return best
+    if along.problem.risk.piecewise and not along.problem.risk.has_intercept:
+        return exact(along, eta)
     slope = along(0.0)[1]
     trials = _TRIALS if along.problem.risk.differentiable else _TRIALS_AT_KINKS
     return wolfe(along, value, slope, eta, trials) if slope < 0 else 0.0
