@@ -55,7 +55,7 @@ def compare(
     ours, theirs = X_test @ result.w + result.intercept, X_test @ np.ravel(peer.coef_)
     theirs = theirs + np.ravel(peer.intercept_)[0]
     print(
-        f"{loss:27} {result.solver:5} {proof.lower_bound:12.7f} {proof.upper_bound:12.7f}"
+        f"{loss:27} {result.solver:7} {proof.lower_bound:12.7f} {proof.upper_bound:12.7f}"
         f" {proof.gap:8.1e} {1e3 * result.seconds:6.1f} {score(y_test, ours):9.4f}"
         f" | {type(peer).__name__:18} {1e3 * seconds:6.1f} {score(y_test, theirs):9.4f}"
     )
@@ -68,7 +68,7 @@ def main() -> None:
     C = 1 / (STRENGTH * n)
     print("Every fit with an unregularised intercept; both bounds recomputed by fenchel.verify.\n")
     print(
-        f"{'problem':27} {'by':5} {'lower bound':>12} {'objective':>12} {'gap':>8} {'ms':>6}"
+        f"{'problem':27} {'by':7} {'lower bound':>12} {'objective':>12} {'gap':>8} {'ms':>6}"
         f" {'test':>9} | {'scikit-learn':18} {'ms':>6} {'test':>9}"
     )
     print("breast cancer, test accuracy")

@@ -13,7 +13,7 @@ TIE = 1e-9
 class Toy:
     """A convex function of two variables with the protocol of a risk."""
 
-    n_parameters, n_rows, passes = 2, 1, 0
+    n_parameters, n_rows, n_duals, passes = 2, 1, 1, 0
     nonnegative = differentiable = has_duals = has_intercept = False
     knows_kinks = True
     piecewise = True

@@ -88,7 +88,7 @@ def few_gradients(problem: Problem) -> GradientBound:
     """For a smooth risk, whose tangents prove much in the end: the last gradients."""
     # With more columns than rows gradients hardly repeat, and the cuts would take more memory
     # than the data.
-    tall = problem.risk.n_rows >= problem.risk.n_parameters and problem.strength > 0
+    tall = problem.risk.n_duals >= problem.risk.n_parameters and problem.strength > 0
     model = QuadraticPlanes(problem, 2 * _FEW) if tall else None
     return GradientBound(problem, model, _FEW, every=1)
 

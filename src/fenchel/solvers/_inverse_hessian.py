@@ -93,6 +93,6 @@ def diagonal(problem: Problem) -> Array:
     """A rough diagonal of the inverse Hessian of J; its root if rows are fewer than columns."""
     hessian = problem.strength * problem.regularizer.c + problem.risk.curvature()
     hessian[hessian == 0] = 1.0  # an empty column without a penalty
-    wide = problem.risk.n_rows < problem.risk.n_parameters
+    wide = problem.risk.n_duals < problem.risk.n_parameters
     D: Array = 1.0 / (hessian**0.5 if wide else hessian)
     return D
