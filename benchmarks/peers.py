@@ -1,8 +1,9 @@
-"""Seconds to within a relative distance of the minimum: fenchel certified, scikit-learn's best effort.
+"""Seconds to within a relative distance of the minimum, beside scikit-learn.
 
 fenchel's time is that of a fit that certifies the gap. A peer's is that of the loosest tolerance of
-a ladder whose solution lies within the distance of the certified lower bound: it is not told when to stop,
-nor does it know that it may. One run, one thread; ratio = peer / fenchel, > 1 where fenchel is faster.
+a ladder whose solution lies within the distance of the certified lower bound: it is not told when
+to stop, nor does it know that it may. One run, one thread; ratio = peer / fenchel, so that more
+than 1 says fenchel is faster.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ _SCORES = X @ [1.0, -2.0, 0.5, 0.0, 1.5, 0.0]
 _TWO = _SCORES > np.median(_SCORES)
 _THREE = np.digitize(_SCORES, np.quantile(_SCORES, [0.3, 0.6]))
 _COUNTS = _RNG.poisson(np.exp(0.3 * _SCORES))
+_COSTS = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
 _WEIGHTS = [1.0, 0.5, 2.0, 1.0, 3.0, 1.0]
 
 # name: (the estimator, its targets)
@@ -33,6 +34,20 @@ UNFITTED = {
         np.array(["low", "mid", "high"], dtype=object)[_THREE],
     ),
     "classifier-bool": (fenchel.Classifier(loss="smoothed_hinge", mu=0.5), _TWO),
+    "classifier-softmax": (fenchel.Classifier(loss="softmax", alpha=1e-2), _THREE),
+    "classifier-softmax-two": (fenchel.Classifier(loss="softmax", alpha=1e-2), _TWO),
+    "classifier-costs": (
+        fenchel.Classifier(loss="multiclass_hinge", cost=_COSTS, alpha=1e-2),
+        _THREE,
+    ),
+    "classifier-costs-object": (
+        fenchel.Classifier(loss=losses.MulticlassHinge(cost=[[0, 2], [1, 0]]), alpha=1e-2),
+        np.where(_TWO, "yes", "no"),
+    ),
+    "multilabel": (
+        fenchel.MultilabelClassifier(alpha=1e-2),
+        [["b", "a"] if two else ["c"] for two in _TWO],
+    ),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),

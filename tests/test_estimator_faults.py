@@ -306,8 +306,8 @@ def test_badly_scaled_data_end_in_a_status(case, scale):
 # FAULTS #18, #19
 
 
-def test_alpha_0_is_refused_where_no_solver_can_and_certified_by_nothing_elsewhere():
-    refused("alpha > 0", call=lambda: fenchel.Classifier(alpha=0).fit(X, NAMES), error=TypeError)
+def test_alpha_0_is_certified_by_nothing():
+    fallen_short("tol", estimator=fenchel.Classifier(alpha=0), y=NAMES)
     model = fallen_short("tol", estimator=fenchel.Regressor(alpha=0), y=TARGET)
     assert model.predict(X) == pytest.approx(TARGET, abs=0.2)
 
@@ -331,6 +331,7 @@ BAD = {
     "delta": [0, np.nan],
     "quantile": [0, 1, -1, "median"],
     "mu": [0, -1],
+    "cost": [-1, np.nan, "much", [[0, 1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
     "rho": [0, -1, np.inf],
 }
 LOSSES = {
@@ -338,6 +339,7 @@ LOSSES = {
     "delta": "huber",
     "quantile": "quantile",
     "mu": "smoothed_hinge",
+    "cost": "multiclass_hinge",
 }
 
 

@@ -17,6 +17,8 @@ Loss = Literal[
     "exponential",
     "perceptron",
     "squared_perceptron",
+    "softmax",
+    "multiclass_hinge",
     "squared_error",
     "absolute_error",
     "huber",
@@ -25,6 +27,7 @@ Loss = Literal[
     "quantile",
     "poisson",
     "novelty",
+    "multilabel_hinge",
 ]
 Regularizer = Literal["l2", "l1", "elastic_net"]
 Solver = Literal[
@@ -48,7 +51,7 @@ LOSSES: tuple[str, ...] = get_args(Loss)
 REGULARIZERS: tuple[str, ...] = get_args(Regularizer)
 SOLVERS: tuple[str, ...] = get_args(Solver)
 
-# Which losses take an option.
+# Which losses take an option; the costs of multiclass_hinge are a matrix, which is no flag.
 LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "quantile": ("quantile",),
     "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
@@ -57,11 +60,13 @@ LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "rho": ("novelty",),
 }
 
-CLASSIFICATION = LOSSES[:7]
+CLASSIFICATION = LOSSES[:9]
+TOGETHER = ("softmax", "multiclass_hinge")  # all classes in one problem
 _ESTIMATORS = {
     "quantile": "QuantileRegressor",
     "poisson": "PoissonRegressor",
     "novelty": "NoveltyDetector",
+    "multilabel_hinge": "MultilabelClassifier",
 }
 
 

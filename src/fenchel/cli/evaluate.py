@@ -42,12 +42,21 @@ def evaluate(
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     with terminal.warnings():
         fitted = models.load(model)
+        _check_measurable(fitted)
         X, y = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
         found = metrics.measured(fitted, loss, X, _needed(y, loss), terminal)
     report = Evaluated(__version__, str(model), str(data), X.shape[0], loss, found)
     _show(report, terminal)
     return Code.OK
+
+
+def _check_measurable(fitted: Any) -> None:
+    if type(fitted).__name__ == "MultilabelClassifier":
+        raise UsageError(
+            "the model predicts sets of labels, which files cannot give yet; in Python, use its "
+            "method score"
+        )
 
 
 def _needed(y: Any, loss: str) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs, summary
-from fenchel.cli.choices import CLASSIFICATION, estimator_for
+from fenchel.cli.choices import CLASSIFICATION, TOGETHER, estimator_for
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
@@ -96,6 +96,7 @@ def _rehearse(job: Job) -> None:
         loss=settings.loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
+        intercept=settings.intercept is not False and settings.loss != "novelty",
         **settings.loss_options(),
     )
     chosen(settings.solver, problem)
@@ -123,11 +124,12 @@ def _introduce(job: Job, dataset: Dataset, terminal: Terminal) -> None:
         )
     if settings.loss in CLASSIFICATION and dataset.y is not None:
         labels = [summary.label(value) for value in _classes(dataset.y)]
-        if len(labels) == 2 and labels != ["-1", "1"]:
-            terminal.note(f"classes: {labels[0]} is -1, {labels[1]} is +1")
-        elif len(labels) > 2:
+        if len(labels) > 2:
+            how = "together" if settings.loss in TOGETHER else "each against the rest"
             shown = labels if len(labels) <= 12 else [*labels[:10], "...", labels[-1]]
-            terminal.note(f"{len(labels)} classes, each against the rest: {', '.join(shown)}")
+            terminal.note(f"{len(labels)} classes, {how}: {', '.join(shown)}")
+        elif len(labels) == 2 and labels != ["-1", "1"]:
+            terminal.note(f"classes: {labels[0]} is -1, {labels[1]} is +1")
     how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
     terminal.note(
         f"fit {settings.loss} + {settings.regularizer}, {how}, to a gap of {settings.gap:.1e}"
@@ -156,8 +158,10 @@ def _fitted(
 
 
 def _n_runs(loss: str, y: Any) -> int:
-    """One, or one for each of three or more classes."""
-    n_classes = len(_classes(y)) if loss in CLASSIFICATION and y is not None else 1
+    """One, or one for each of three or more classes that are fitted one against the rest."""
+    if loss not in CLASSIFICATION or loss in TOGETHER or y is None:
+        return 1
+    n_classes = len(_classes(y))
     return n_classes if n_classes > 2 else 1
 
 

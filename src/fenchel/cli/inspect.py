@@ -101,7 +101,7 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
 def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(f"{report.estimator}: {_problem(fitted, report.loss)}  (fenchel {report.version})")
     result(_columns(report))
-    show_runs(report.runs, report.features, fitted.tol)
+    show_runs(report.runs, fitted.tol)
     console = Console(highlight=False, soft_wrap=True)
     for size in table.sizes:
         rows = [row for row in table.largest if row.label == size.label]

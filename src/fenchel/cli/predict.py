@@ -42,7 +42,7 @@ def predict(
         typer.Option(
             "--probabilities",
             metavar="",
-            help="One column per class, logistic only.",
+            help="One column per class: logistic and softmax.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -77,7 +77,7 @@ def _method(fitted: Any, scores: bool, probabilities: bool) -> str:
     if hasattr(fitted, method):
         return method
     flag = "--scores" if scores else "--probabilities"
-    remedy = "are the scores" if scores else "need a model of --loss logistic"
+    remedy = "are the scores" if scores else "need a model of --loss logistic or softmax"
     raise UsageError(
         f"{flag} is not for a {type(fitted).__name__} of loss {models.loss_name(fitted)}: "
         f"{'its predictions' if scores else 'probabilities'} {remedy}"

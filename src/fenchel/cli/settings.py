@@ -86,6 +86,11 @@ def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 def _consistent(settings: Settings) -> Settings:
     """The settings themselves, if each of them has something to act on."""
+    if settings.loss == "multilabel_hinge":
+        raise UsageError(
+            "--loss multilabel_hinge needs a set of labels for each row, which files cannot give "
+            "yet; in Python, use fenchel.MultilabelClassifier"
+        )
     for name in settings.loss_options():
         if settings.loss not in LOSS_OPTIONS[name]:
             able = " and ".join(LOSS_OPTIONS[name])

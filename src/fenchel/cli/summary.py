@@ -35,6 +35,7 @@ class Run(msgspec.Struct):
     passes: int
     seconds: float
     nonzeros: int
+    coefficients: int
 
 
 class Trained(msgspec.Struct):
@@ -101,6 +102,7 @@ def _run(name: Label, found: Any) -> Run:
         passes=int(found.passes),
         seconds=float(found.seconds),
         nonzeros=int(np.count_nonzero(found.w)),
+        coefficients=found.w.size,
     )
 
 
@@ -113,10 +115,10 @@ def show(report: Trained, terminal: Terminal) -> None:
     if terminal.json:
         result(msgspec.json.encode(report).decode())
     else:
-        show_runs(report.runs, report.features, report.settings.gap)
+        show_runs(report.runs, report.settings.gap)
 
 
-def show_runs(runs: Sequence[Run], features: int, gap: float) -> None:
+def show_runs(runs: Sequence[Run], gap: float) -> None:
     """What was proved, and what it cost, in two lines and one for each class that fell short."""
     if len(runs) == 1:
         result(_bounds(runs[0], gap))
@@ -126,13 +128,14 @@ def show_runs(runs: Sequence[Run], features: int, gap: float) -> None:
     for run in runs if len(runs) > 1 else ():
         if run.status != "converged":
             result(f"  class {label(run.label)}: {_bounds(run, gap)}")
-    iterations, passes, nonzeros = (
-        sum(getattr(run, what) for run in runs) for what in ("iterations", "passes", "nonzeros")
+    iterations, passes, nonzeros, coefficients = (
+        sum(getattr(run, what) for run in runs)
+        for what in ("iterations", "passes", "nonzeros", "coefficients")
     )
     result(
         f"{runs[0].solver}: {iterations:,} iterations, {passes:,} passes, "
         f"{duration(sum(run.seconds for run in runs))}; "
-        f"{nonzeros:,} of {features * len(runs):,} coefficients nonzero"
+        f"{nonzeros:,} of {coefficients:,} coefficients nonzero"
     )
 
 

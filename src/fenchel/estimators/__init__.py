@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
 
-__all__ = ["Classifier", "NoveltyDetector", "PoissonRegressor", "QuantileRegressor", "Regressor"]
+__all__ = [
+    "Classifier",
+    "MultilabelClassifier",
+    "NoveltyDetector",
+    "PoissonRegressor",
+    "QuantileRegressor",
+    "Regressor",
+]

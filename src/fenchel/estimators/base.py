@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fenchel.arrays import checked_strength
 from fenchel.data.checked import checked_matrix, unmasked
+from fenchel.data.classes import Targets
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
@@ -125,13 +126,13 @@ class LinearEstimator(BaseEstimator, ABC):
         self,
         fit: Fit,
         rows: SparseRows | DenseRows,
-        labels: Iterable[Array],
+        targets: Iterable[Targets],
         s: Array | None,
         starts: list[Array | None],
     ) -> list[Result]:
         """Runs the fit, keeps what it found out, and warns if that is less than was asked for."""
         with in_these_words():
-            results = fit.run(rows, labels, s, starts)
+            results = fit.run(rows, targets, s, starts)
         self._keep(results)
         if self.status_ != "converged":
             warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
@@ -167,7 +168,10 @@ class LinearEstimator(BaseEstimator, ABC):
     def _products(self, X: Any) -> Array:
         """<x, w> of each row of X, in a column for each w."""
         check_is_fitted(self)
-        rows, coef = self._rows(X, reset=False), np.atleast_2d(self.coef_)
+        return self._products_of(self._rows(X, reset=False))
+
+    def _products_of(self, rows: SparseRows | DenseRows) -> Array:
+        coef = np.atleast_2d(self.coef_)
         if len(coef) == 1:
             return rows.scores(coef[0])[:, np.newaxis]
         # In shards, because a product of float32 with float64 copies what it multiplies.

@@ -1,24 +1,26 @@
-"""Classification: two classes, or more by one against the rest."""
+"""Classification: two classes, or more, together or one against the rest."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_classes, checked_weights
+from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import loss_of
-from fenchel.losses import Labels, Logistic, Loss, ScalarLoss
+from fenchel.losses import Labels, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from fenchel.losses.vector import Cost
 from fenchel.naming import real
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
@@ -30,29 +32,37 @@ Codes = npt.NDArray[np.intp]
 
 def _has_probabilities(estimator: Classifier) -> bool:
     loss = estimator.loss
-    if not isinstance(loss, Logistic) and not (isinstance(loss, str) and loss == "logistic"):
+    named = isinstance(loss, str) and loss in ("logistic", "softmax")
+    if not named and not isinstance(loss, Logistic | Softmax):
         raise AttributeError(
-            f"only loss='logistic' gives probabilities, not {loss!r}; or put the classifier into "
-            "sklearn.calibration.CalibratedClassifierCV"
+            f"only loss='logistic' and loss='softmax' give probabilities, not {loss!r}; or put the "
+            "classifier into sklearn.calibration.CalibratedClassifierCV"
         )
     return True
 
 
 class Classifier(ClassifierMixin, LinearEstimator):
-    """Linear classification with any convex loss of the margin, to a certified gap.
+    """Linear classification with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
-    Three or more classes are fitted one against the rest, each to its own certificate, all on the
-    same X.
+    With a loss of the margin, three or more classes are fitted one against the rest, each to its
+    own certificate, all on the same X. The losses "softmax" and "multiclass_hinge" take the scores
+    of all classes at once, for any number of classes: one problem and one certificate.
 
     Parameters
     ----------
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic", "exponential", \
-            "perceptron", "squared_perceptron"} or ScalarLoss, default="hinge"
-        The loss. "hinge" is the support vector machine; "logistic" gives probabilities. An instance
-        may be of your own class, with a value, a slope and `labels = Labels.BINARY`.
+            "perceptron", "squared_perceptron", "softmax", "multiclass_hinge"} \
+            or ScalarLoss or VectorLoss, default="hinge"
+        The loss. "hinge" is the support vector machine; "logistic" gives probabilities. "softmax"
+        is multinomial logistic regression, "multiclass_hinge" the support vector machine of
+        Crammer and Singer. An instance may be of your own class, with a value, a slope and
+        `labels = Labels.BINARY` or `Labels.CLASSES`.
     mu : float, default=1.0
         For "smoothed_hinge": the width of its quadratic part.
+    cost : float, array of shape (n_classes, n_classes) or callable, default=None
+        For "multiclass_hinge": what it costs to take class z for class y, in row z and column y or
+        as a function of z and y; a number, or None for 1, if all mistakes are alike.
     penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
@@ -67,7 +77,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
     max_iter : int, default=10_000
-        The most iterations for each class.
+        The most iterations for each problem.
     max_seconds : float, default=None
         The most seconds of all classes together; None for no limit.
     class_weight : dict or "balanced", default=None
@@ -80,29 +90,30 @@ class Classifier(ClassifierMixin, LinearEstimator):
     callback : callable, default=None
         Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
     checkpoint : path, default=None
-        A file from which an interrupted fit goes on; of three or more classes each has its own,
-        with the suffix .0, .1 and so on.
+        A file from which an interrupted fit goes on; one against the rest, each class has its
+        own, with the suffix .0, .1 and so on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels in order; of two, the second is the positive one.
     coef_ : ndarray of shape (1 or n_classes, n_features)
-        The weights w.
+        The weights w; of two classes, those of the second less those of the first.
     intercept_ : ndarray of shape (1 or n_classes,)
-        The offsets b.
+        The offsets b, likewise.
     objective_, lower_bound_ : float
-        Bounds of the least objective; the first is attained. Sums over three or more classes.
+        Bounds of the least objective; the first is attained. One against the rest: sums over the
+        classes.
     gap_ : float
-        (objective_ - lower_bound_) / objective_; the largest of three or more classes.
+        (objective_ - lower_bound_) / objective_; one against the rest, the largest.
     status_ : str
         How the fit ended: "converged", or why (a class) did not.
     n_iter_ : int
-        Iterations; the most of three or more classes.
+        Iterations; one against the rest, the most.
     solver_ : str
         The solver that was used.
     result_ : fenchel.Result
-        All that is known of the minimisation; of three or more classes, a list.
+        All that is known of the minimisation; one against the rest, a list.
     n_features_in_, feature_names_in_ : int, ndarray of str
         The columns seen by fit; their names only if they all had one.
 
@@ -117,13 +128,23 @@ class Classifier(ClassifierMixin, LinearEstimator):
     array([[0.5, 0.5]])
     >>> bool(model.gap_ <= model.tol)
     True
+
+    Three classes in one problem:
+
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "b", "c", "c"]
+    >>> model = Classifier(loss="softmax", alpha=1e-3).fit(X, y)
+    >>> model.predict([[0.5], [2.5], [4.5]])
+    array(['a', 'b', 'c'], dtype='<U1')
+    >>> model.coef_.shape, model.result_.converged
+    ((3, 1), True)
     """
 
     def __init__(
         self,
         *,
-        loss: str | ScalarLoss = "hinge",
+        loss: str | ScalarLoss | VectorLoss = "hinge",
         mu: float = 1.0,
+        cost: Cost = None,
         penalty: str | Regularizer = "l2",
         alpha: float = 1e-4,
         l1_ratio: float = 0.5,
@@ -153,6 +174,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         )
         self.loss = loss
         self.mu = mu
+        self.cost = cost
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
@@ -163,7 +185,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
         return tags
 
     def _loss(self) -> Loss:
-        return loss_of(self.loss, Labels.BINARY, {"mu": self.mu})
+        settings = {"mu": self.mu, "cost": self.cost}
+        return loss_of(self.loss, (Labels.CLASSES, Labels.BINARY), settings)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their labels y and their weights."""
@@ -173,11 +196,15 @@ class Classifier(ClassifierMixin, LinearEstimator):
         _check_discrete(classes)
         weights = self._weights(checked_weights(sample_weight, rows.n_rows), classes, codes)
         starts = self._class_starts(classes, rows.n_columns)
-        signs = _signs(codes, len(classes))
-        results = self._minimize(settings, rows, signs, weights, starts)
+        if isinstance(settings.loss, VectorLoss):
+            together = [Targets(codes.astype(np.int64), classes)]
+            (result,) = self._minimize(settings, rows, together, weights, [unfolded(starts)])
+            self.coef_, self.intercept_ = folded(result.w), folded(np.asarray(result.intercept))
+        else:
+            results = self._minimize(settings, rows, _signs(codes, classes), weights, starts)
+            self.coef_ = np.stack([result.w for result in results])
+            self.intercept_ = np.array([result.intercept for result in results])
         self.classes_ = classes
-        self.coef_ = np.stack([result.w for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
         return self
 
     def _class_starts(self, classes: npt.NDArray[Any], n_columns: int) -> list[Array | None]:
@@ -229,16 +256,19 @@ class Classifier(ClassifierMixin, LinearEstimator):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.stack([-scores, scores], axis=1)
-        chances: Array = log_expit(scores)
-        if len(self.classes_) > 2:
-            chances -= logsumexp(chances, axis=1, keepdims=True)
+            chances: Array = log_expit(scores)
+            return chances
+        if not isinstance(self._loss(), VectorLoss):
+            scores = log_expit(scores)
+        chances = log_softmax(scores, axis=1)
         return chances
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of each row's classes.
 
-        Of three or more classes, the probability of each against the rest, divided by their sum.
+        Of "softmax", the softmax of the scores. Of three or more classes one against the rest, the
+        probability of each, divided by their sum.
         """
         probabilities: Array = np.exp(self.predict_log_proba(X))
         return probabilities
@@ -253,7 +283,23 @@ def _check_discrete(classes: npt.NDArray[Any]) -> None:
         )
 
 
-def _signs(codes: Codes, n_classes: int) -> Iterator[Array]:
+def _signs(codes: Codes, classes: npt.NDArray[Any]) -> Iterator[Targets]:
     """+1 for the rows of a class, -1 for the rest; of two classes, for the second only."""
-    for k in range(1 if n_classes == 2 else 0, n_classes):
-        yield np.where(codes == k, 1.0, -1.0)
+    for k in range(1 if len(classes) == 2 else 0, len(classes)):
+        yield Targets(np.where(codes == k, 1.0, -1.0))
+
+
+def folded(each: Array) -> Array:
+    """Weights or offsets of all classes; of two, the second less the first, as a line of its own.
+
+    A loss of all scores does not change when they move together, so the difference says it all.
+    """
+    return each[1:] - each[:1] if len(each) == 2 else each
+
+
+def unfolded(starts: Sequence[Array | None]) -> Array | None:
+    """One start for all classes; a difference in halves, which no penalty can do better than."""
+    lines = [start for start in starts if start is not None]
+    if not lines:
+        return None
+    return np.stack([-lines[0] / 2, lines[0] / 2]) if len(lines) == 1 else np.stack(lines)

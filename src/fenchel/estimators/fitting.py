@@ -43,19 +43,19 @@ class Fit:
     def run(
         self,
         rows: SparseRows | DenseRows,
-        labels: Iterable[Array],
+        targets: Iterable[Targets],
         s: Array | None,
         starts: Sequence[Array | None],
     ) -> list[Result]:
-        """A result for each of the labels, which share the rows and weights.
+        """A result for each of the targets, which share the rows and weights.
 
         An interrupt ends them all: those that come after it make a single step, the best that can
         be said without a solver (without a start w = 0, with the intercept that suits it).
         """
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
-        for k, (y, w0) in enumerate(zip(labels, starts, strict=True)):
-            problem = self._problem(rows, y, s)
+        for k, (each, w0) in enumerate(zip(targets, starts, strict=True)):
+            problem = self._problem(rows, each, s)
             if results and results[-1].status is Status.INTERRUPTED:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
                 results.append(dataclasses.replace(first, status=Status.INTERRUPTED))
@@ -66,10 +66,10 @@ class Fit:
                 results.append(self._minimized(problem, w0, end - time.perf_counter(), file))
         return results
 
-    def _problem(self, rows: SparseRows | DenseRows, y: Array, s: Array | None) -> Problem:
+    def _problem(self, rows: SparseRows | DenseRows, targets: Targets, s: Array | None) -> Problem:
         return posed(
             rows,
-            Targets(y),
+            targets,
             s,
             loss=self.loss,
             regularizer=self.regularizer,

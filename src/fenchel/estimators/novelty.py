@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 
 from fenchel.data.checked import checked_labels, checked_weights
+from fenchel.data.classes import Targets
 from fenchel.estimators.base import LinearEstimator
 from fenchel.losses import Loss, Novelty
 from fenchel.protocols import Array
@@ -133,7 +134,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         labels = checked_labels(None, settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
         starts = self._starts((1, rows.n_columns))
-        (result,) = self._minimize(settings, rows, [labels], weights, starts)
+        (result,) = self._minimize(settings, rows, [Targets(labels)], weights, starts)
         self.offset_ = float(self.rho)
         self.coef_, self.intercept_ = result.w[np.newaxis], np.array([-self.offset_])
         return self

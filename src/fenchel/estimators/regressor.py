@@ -12,6 +12,7 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
 from fenchel.data.checked import checked_labels, checked_weights
+from fenchel.data.classes import Targets
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
@@ -33,7 +34,7 @@ class _LinearRegressor(RegressorMixin, LinearEstimator):
         labels = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
         starts = self._starts((1, rows.n_columns))
-        (result,) = self._minimize(settings, rows, [labels], weights, starts)
+        (result,) = self._minimize(settings, rows, [Targets(labels)], weights, starts)
         self.coef_, self.intercept_ = result.w, result.intercept
         return self
 
@@ -158,7 +159,7 @@ class Regressor(_LinearRegressor):
 
     def _loss(self) -> Loss:
         options = {"epsilon": self.epsilon, "delta": self.delta, "quantile": self.quantile}
-        return loss_of(self.loss, Labels.REAL, options)
+        return loss_of(self.loss, (Labels.REAL,), options)
 
 
 class QuantileRegressor(_LinearRegressor):

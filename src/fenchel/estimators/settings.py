@@ -42,19 +42,22 @@ _KNOWN = re.compile("|".join(rf"(?<!\w){re.escape(word)}" for word in _WORDS))
 _ALIASES = {"elasticnet": "elastic_net"}  # scikit-learn's spelling
 
 
-def loss_of(loss: object, labels: Labels, settings: dict[str, Any]) -> Loss:
-    """The loss of that name, with those of the estimator's settings that it takes; or itself."""
+def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) -> Loss:
+    """The loss of that name, with those of the estimator's settings that it takes; or itself.
+
+    `labels` are the kinds that the estimator has, the widest first.
+    """
     kind: type[Loss] | None = type(loss) if isinstance(loss, Loss) else None
     if isinstance(loss, str):
         kind = LOSSES.get(loss)
-    if kind is not None and kind.labels is not labels:
+    if kind is not None and kind.labels not in labels:
         raise Incompatible(
-            f"{_ESTIMATORS[labels]} needs a loss of {labels.value}, but {loss!r} is one of "
+            f"{_ESTIMATORS[labels[0]]} needs a loss of {labels[0].value}, but {loss!r} is one of "
             f"{kind.labels.value}: use {_ESTIMATORS[kind.labels]}"
         )
     if isinstance(loss, Loss):
         return loss
-    able = {name: kind for name, kind in LOSSES.items() if kind.labels is labels}
+    able = {name: kind for name, kind in LOSSES.items() if kind.labels in labels}
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct("loss", loss, able, {name: settings[name] for name in takes})
 

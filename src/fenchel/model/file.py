@@ -7,9 +7,13 @@ parameter that a file lacks, because it is new, has its default.
 
     coef, or coef.mask and coef.values    see coefficients.py
     intercept                             one number for each line of coef
+    threshold                             of a MultilabelClassifier
     history                               seven columns, the lines of all runs one after the other
     classes, feature_names                where there are any, see labels.py
-    penalty.weights                       where a penalty has them
+    penalty.weights, cost, loss.cost      where a penalty or a loss has them
+
+A loss of all scores has one run and a line of coef for each class, even where `coef_` has but the
+difference of two.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from msgspec import Meta
 
 import fenchel
 from fenchel.errors import FenchelError, Incompatible, InvalidData
+from fenchel.losses import VectorLoss
 from fenchel.model import coefficients, container, labels, parameters, runs
 from fenchel.model.container import Arrays, Path, take
 from fenchel.protocols import Array
@@ -34,8 +39,14 @@ _KIND = "model"
 _OF_THE_RUN = {"callback", "checkpoint"}
 
 Estimator = Literal[
-    "Classifier", "Regressor", "QuantileRegressor", "PoissonRegressor", "NoveltyDetector"
+    "Classifier",
+    "MultilabelClassifier",
+    "Regressor",
+    "QuantileRegressor",
+    "PoissonRegressor",
+    "NoveltyDetector",
 ]
+_OF_CLASSES = ("Classifier", "MultilabelClassifier")
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -136,15 +147,36 @@ def _estimators() -> dict[str, type[Any]]:
 
 
 def _fitted_arrays(estimator: Any) -> Arrays:
-    intercept = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
-    if not (np.isfinite(estimator.coef_).all() and np.isfinite(intercept).all()):
+    coef, intercept = _lines(estimator)
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise InvalidData("cannot save a model whose coef_ or intercept_ holds nan or inf")
     history = np.concatenate([runs.table(result.history) for result in _results(estimator)])
-    return {
-        **coefficients.stored(np.atleast_2d(estimator.coef_)),
-        "intercept": intercept,
-        "history": history,
-    }
+    arrays = {**coefficients.stored(coef), "intercept": intercept, "history": history}
+    if hasattr(estimator, "threshold_"):
+        arrays["threshold"] = np.array([estimator.threshold_], dtype=np.float64)
+    return arrays
+
+
+def _lines(estimator: Any) -> tuple[Array, Array]:
+    """The coefficients of each score and their intercepts."""
+    coef = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
+    intercept = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
+    if not _together(estimator) or len(coef) == len(estimator.classes_):
+        return coef, intercept
+    from fenchel.estimators.classifier import folded
+
+    w, b = estimator.result_.w, np.asarray(estimator.result_.intercept)
+    if not (np.array_equal(folded(w), coef) and np.array_equal(folded(b), intercept)):
+        raise InvalidData(
+            "cannot save a model of two classes whose coef_ or intercept_ is no longer what fit "
+            "found: the file holds the weights of both classes, in result_"
+        )
+    return w, b
+
+
+def _together(estimator: Any) -> bool:
+    """Whether one run has the scores of all classes."""
+    return isinstance(estimator._loss(), VectorLoss)
 
 
 def _results(estimator: Any) -> list[Result]:
@@ -214,8 +246,8 @@ def _estimator(header: Stored, arrays: Arrays) -> Any:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if header.index_base is not None:
         estimator.index_base_ = header.index_base
-    _restore_fit(estimator, header, arrays)
     _check_stored_settings(estimator)
+    _restore_fit(estimator, header, arrays)
     if arrays:
         raise InvalidData(f"it holds arrays that no model has: {sorted(arrays)!r:.200}")
     return estimator
@@ -242,35 +274,51 @@ def _check_stored_settings(estimator: Any) -> None:
 
 def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     classes = _classes(header, arrays)
-    n = 1 if classes is None or len(classes) == 2 else len(classes)
+    together = _together(estimator)
+    n = 1 if classes is None or (len(classes) == 2 and not together) else len(classes)
     coef = coefficients.restored(arrays, (n, header.n_features))
-    intercept = take(arrays, "intercept", np.float64, (n,))
-    if not np.isfinite(intercept).all():
-        raise InvalidData("its intercept is nan or inf")
-    estimator._keep(_restored_results(header, coef, arrays))
+    intercept = _finite(arrays, "intercept", n)
+    weights = coef[np.newaxis] if together else coef
+    estimator._keep(_restored_results(header, weights, intercept, arrays))
+    if together and header.estimator == "Classifier":
+        from fenchel.estimators.classifier import folded
+
+        coef, intercept = folded(coef), folded(intercept)
     if header.estimator.endswith("Regressor"):
         estimator.coef_, estimator.intercept_ = coef[0], float(intercept[0])
     else:
         estimator.coef_, estimator.intercept_ = coef, intercept
     if header.estimator == "NoveltyDetector":
         estimator.offset_ = -float(intercept[0])
+    if header.estimator == "MultilabelClassifier":
+        estimator.threshold_ = float(_finite(arrays, "threshold", 1)[0])
     if classes is not None:
         estimator.classes_ = classes
 
 
-def _restored_results(header: Stored, coef: Array, arrays: Arrays) -> list[Result]:
-    if len(header.runs) != len(coef):
-        raise InvalidData(f"it has {len(header.runs)} runs for {len(coef)} lines of coefficients")
+def _finite(arrays: Arrays, name: str, length: int) -> Array:
+    numbers = take(arrays, name, np.float64, (length,))
+    if not np.isfinite(numbers).all():
+        raise InvalidData(f"its {name} is nan or inf")
+    return numbers
+
+
+def _restored_results(
+    header: Stored, weights: Array, intercept: Array, arrays: Arrays
+) -> list[Result]:
+    """A result for each run, whose coefficients are weights[k]."""
+    if len(header.runs) != len(weights):
+        raise InvalidData(f"it has {len(header.runs)} runs for {len(weights)} problems")
     ends = np.cumsum([0, *(run.records for run in header.runs)], dtype=object)
     table = take(arrays, "history", np.float64, (ends[-1], len(Record._fields)))
     return [
-        runs.result_of(run, w, runs.records(table[start:end]))
-        for run, w, start, end in zip(header.runs, coef, ends[:-1], ends[1:], strict=True)
+        runs.result_of(run, w, intercept, runs.records(table[start:end]))
+        for run, w, start, end in zip(header.runs, weights, ends[:-1], ends[1:], strict=True)
     ]
 
 
 def _classes(header: Stored, arrays: Arrays) -> npt.NDArray[Any] | None:
-    if (header.label_type is None) is (header.estimator == "Classifier"):
+    if (header.label_type is None) is (header.estimator in _OF_CLASSES):
         raise InvalidData(f"its labels, {header.label_type}, are none for a {header.estimator}")
     return None if header.label_type is None else labels.restored(header.label_type, arrays)
 

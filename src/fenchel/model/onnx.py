@@ -19,6 +19,7 @@ from fenchel.estimators import (
     QuantileRegressor,
     Regressor,
 )
+from fenchel.losses import VectorLoss
 
 try:
     import onnx
@@ -155,6 +156,8 @@ def _classifier(scope: Any, operator: Any, container: Any) -> None:
         graph.output(1, OnnxIdentity, scores)
     elif len(classes) == 2:
         graph.output(1, OnnxSigmoid, scores)
+    elif isinstance(graph.model._loss(), VectorLoss):
+        graph.output(1, OnnxSoftmax, scores, axis=1)
     else:  # p / sum p by way of log p, for the sake of rows that no class claims
         graph.output(1, OnnxSoftmax, _log_sigmoid(graph, scores), axis=1)
 

@@ -16,14 +16,14 @@ import numpy as np
 from msgspec import Meta
 
 from fenchel.errors import FenchelError, InvalidData
-from fenchel.losses import LOSSES, ScalarLoss
+from fenchel.losses import LOSSES, Loss
 from fenchel.model.container import Arrays, take
 from fenchel.naming import construct, real
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.solvers import SOLVERS, Solver
 
 _REGISTRIES: dict[str, tuple[type, Mapping[str, type]]] = {
-    "loss": (ScalarLoss, LOSSES),
+    "loss": (Loss, LOSSES),
     "penalty": (Regularizer, REGULARIZERS),
     "solver": (Solver, SOLVERS),
 }
@@ -39,8 +39,15 @@ class Vector(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vecto
     length: Length
 
 
+class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="matrix"):
+    """A setting that is one of the file's arrays, of float64 in two dimensions."""
+
+    array: str
+    shape: tuple[Length, Length]
+
+
 Plain = bool | Whole | float | str | None
-Setting = bool | Whole | float | str | Vector | None
+Setting = bool | Whole | float | str | Vector | Matrix | None
 
 
 class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="instance"):
@@ -57,26 +64,28 @@ class ClassWeights(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag=
     pairs: list[tuple[bool | Whole | float | str, float]]
 
 
-Parameter = bool | Whole | float | str | Instance | ClassWeights | None
+Parameter = bool | Whole | float | str | Matrix | Instance | ClassWeights | None
 
 
 def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
-    """What the header says of a parameter; vectors go into `arrays`."""
+    """What the header says of a parameter; vectors and matrices go into `arrays`."""
     for kind, (base, registry) in _REGISTRIES.items():
         if isinstance(value, base):
             return _stored_instance(kind, registry, value, arrays)
     if isinstance(value, Mapping):
         pairs = [(_plain(name, key), real(f"{name}[{key!r}]", w)) for key, w in value.items()]
         return ClassWeights(pairs)  # type: ignore[arg-type]
+    if isinstance(value, np.ndarray | list | tuple):
+        return _stored_matrix(name, value, arrays)
     return _plain(name, value)
 
 
 def restored(name: str, parameter: Parameter, arrays: Arrays) -> Any:
-    """The parameter itself; takes its vectors out of `arrays`."""
+    """The parameter itself; takes its vectors and matrices out of `arrays`."""
     if isinstance(parameter, ClassWeights):
         return dict(parameter.pairs)
     if not isinstance(parameter, Instance):
-        return parameter
+        return _setting(parameter, arrays)
     settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
     try:
         _, registry = _REGISTRIES[parameter.kind]
@@ -106,12 +115,27 @@ def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         arrays[name] = value.astype(np.float64)
         return Vector(name, len(value))
+    if isinstance(value, np.ndarray):
+        return _stored_matrix(name, value, arrays)
     return _plain(name, value)
+
+
+def _stored_matrix(name: str, value: Any, arrays: Arrays) -> Matrix:
+    try:
+        matrix = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InvalidData(f"cannot save a model whose {name} is no matrix of finite numbers")
+    arrays[name] = matrix
+    return Matrix(name, matrix.shape)
 
 
 def _setting(value: Setting, arrays: Arrays) -> Any:
     if isinstance(value, Vector):
         return take(arrays, value.array, np.float64, (value.length,))
+    if isinstance(value, Matrix):
+        return take(arrays, value.array, np.float64, value.shape)
     return value
 
 
@@ -125,5 +149,6 @@ def _plain(name: str, value: Any) -> Plain:
         return value  # type: ignore[no-any-return]
     raise InvalidData(
         f"cannot save a model whose {name} is {value!r}, of type {type(value).__name__}: a model "
-        f"file holds numbers, text and names. Call set_params({name.partition('.')[0]}=...) first"
+        "file holds numbers, text, names and matrices. "
+        f"Call set_params({name.partition('.')[0]}=...) first"
     )

@@ -30,7 +30,7 @@ class Run(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     objective: Real
     lower_bound: Real
-    intercept: float
+    intercept: float | None  # None of a vector loss: one for each class, in the array
     source: Text
     status: str
     solver: Text
@@ -51,7 +51,7 @@ def run_of(result: Result) -> Run:
     return Run(
         objective=_real(result.objective),
         lower_bound=_real(result.lower_bound),
-        intercept=float(result.intercept),
+        intercept=float(result.intercept) if result.w.ndim == 1 else None,
         source=result.certificate.source,
         status=result.status.name.lower(),
         solver=result.solver,
@@ -63,13 +63,15 @@ def run_of(result: Result) -> Run:
     )
 
 
-def result_of(run: Run, w: Array, history: list[Record]) -> Result:
-    """The result that a run describes."""
+def result_of(run: Run, w: Array, intercept: Array, history: list[Record]) -> Result:
+    """The result that a run describes; `intercept` is that of a vector loss."""
+    if (run.intercept is None) is not (w.ndim == 2):
+        raise InvalidData("it has a run whose intercept is not that of its coefficients")
     if run.solver not in SOLVERS:
         raise InvalidData(f"its solver {run.solver[:40]!r} is unknown")
     return Result(
         w=w,
-        intercept=run.intercept,
+        intercept=intercept if run.intercept is None else run.intercept,
         certificate=Certificate(float(run.lower_bound), float(run.objective), run.source),
         status=_status(run.status),
         iterations=run.iterations,

@@ -22,6 +22,8 @@ from fenchel.solvers._line_search import Along, exact, search
 from fenchel.solvers.base import Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
 
+_APART = 0.3  # mu where there are unpenalised coordinates, at the least
+
 
 class LineSearchBMRM(Solver):
     """Line-search bundle method: any convex risk; the search is exact for piecewise quadratic J.
@@ -50,28 +52,26 @@ class LineSearchBMRM(Solver):
 
     def steps(self, problem: Problem, best: Point, model: CuttingPlanes) -> Iterator[Step]:
         """Steps from the best point, with a model that has its cut."""
-        mu = self.mu
+        # Slopes in a free coordinate cancel only between cuts that lie well apart.
+        least = max(self.mu, _APART) if len(model.free) else self.mu
+        mu, J = least, problem.objective(best)
         while True:
             try:
                 w, lower_bound, witness = model.minimize()  # w_t
             except InnerFailure:
                 return
             along = Along(problem, best, w - best.w)
-            eta = _step(along, problem.objective(best))
+            eta = _step(along, J)
             if math.isinf(eta):
                 yield Step(best, -math.inf)
                 return
-            mu = self.mu if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
+            mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
-            best = along.at(eta)  # w^b
+            # The better of both: BMRM's proof of convergence then holds whatever was found.
+            candidates = [(problem.objective(point), point) for point in (along.at(eta), cut)]
+            J, best = min([(J, best), *candidates], key=lambda candidate: candidate[0])  # w^b
             model.add(cut)
-            yield Step(
-                best,
-                problem.objective(best),
-                lower_bound,
-                witness,
-                functools.partial(model.state, best.w),
-            )
+            yield Step(best, J, lower_bound, witness, functools.partial(model.state, best.w))
 
     def obstacle(self, problem: Problem) -> str | None:
         """What BMRM says; and its cuts lie too close for slopes to cancel under an elastic net."""

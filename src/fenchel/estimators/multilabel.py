@@ -1,0 +1,236 @@
+"""Multilabel classification: a set of labels for each row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags
+
+from fenchel.data.checked import checked_weights, unmasked
+from fenchel.data.classes import Targets, checked_sets
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.settings import loss_of
+from fenchel.losses import Labels, Loss, VectorLoss
+from fenchel.losses.vector import Cost
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record
+from fenchel.solvers import Solver
+
+Indicator = npt.NDArray[np.int64]
+
+
+class MultilabelClassifier(ClassifierMixin, LinearEstimator):
+    """Linear multilabel classification by the scores of all labels at once, to a certified gap.
+
+    Minimises alpha * penalty(W) + mean of loss(W x + b, Y), the mean weighted by sample_weight. The
+    loss ranks: every label of a row should score higher than every other label, by the cost of
+    mistaking one for the other. A row has those labels whose scores exceed `threshold_`, one number
+    for all labels. One is enough: the loss sees differences of scores alone, so with
+    penalty="l2" the weights of all labels sum to zero, and the scores of every row are centred.
+
+    Parameters
+    ----------
+    loss : "multilabel_hinge" or VectorLoss, default="multilabel_hinge"
+        The loss; an instance may be of your own class, with a value, a slope and
+        `labels = Labels.SETS`.
+    cost : float, array of shape (n_labels, n_labels) or callable, default=None
+        What it costs to rank label z above label y of the row, in row z and column y or as a
+        function of z and y; a number, or None for 1, if all mistakes are alike.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against the mean (not the sum) of the losses.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    fit_intercept : bool, default=True
+        Whether each label has an intercept; they are never penalised.
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses by loss and penalty. The names are those of
+        `fenchel.minimize`: "bmrm", "ls-bmrm" and others.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many labels and columns.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels in order; of an indicator, the numbers of its columns.
+    coef_ : ndarray of shape (n_labels, n_features)
+        The weights W.
+    intercept_ : ndarray of shape (n_labels,)
+        The offsets b.
+    threshold_ : float
+        The score above which a row has a label: the one of the largest micro-averaged F1 on the
+        training data.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; objective_ is attained.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    status_ : str
+        How the fit ended: "converged", or why not.
+    n_iter_ : int
+        Iterations.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; `fenchel.verify` checks its proof.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+
+    Examples
+    --------
+    >>> from fenchel import MultilabelClassifier
+    >>> X = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> Y = [["dry"], ["dry", "warm"], ["wet"], ["warm", "wet"]]
+    >>> model = MultilabelClassifier(alpha=1e-3).fit(X, Y)
+    >>> model.classes_
+    array(['dry', 'warm', 'wet'], dtype='<U4')
+    >>> model.predict([[1.0, 1.0], [0.0, 0.0]])
+    array([[0, 1, 1],
+           [1, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str | VectorLoss = "multilabel_hinge",
+        cost: Cost = None,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.loss = loss
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _loss(self) -> Loss:
+        return loss_of(self.loss, (Labels.SETS,), {"cost": self.cost})
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their sets of labels and their weights.
+
+        y is an indicator array of zeros and ones, dense or sparse, with a column for each label; or
+        a list with a collection of labels for each row.
+        """
+        settings = self._settings(fit_intercept=self.fit_intercept)
+        rows = self._rows(X, reset=True)
+        targets = checked_sets(self._target(y), rows.n_rows)
+        weights = checked_weights(sample_weight, rows.n_rows)
+        start = self._start(targets, rows.n_columns)
+        (result,) = self._minimize(settings, rows, [targets], weights, [start])
+        self.classes_ = targets.classes
+        self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
+        self.threshold_ = best_threshold(
+            self._products_of(rows) + self.intercept_, targets.y, weights
+        )
+        return self
+
+    def _target(self, y: Any) -> Any:
+        if y is None:
+            raise InvalidData(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        y = unmasked("y", y)
+        return np.asarray(y) if hasattr(y, "__array__") and not sparse.issparse(y) else y
+
+    def _start(self, targets: Targets, n_columns: int) -> Array | None:
+        if not np.array_equal(getattr(self, "classes_", targets.classes), targets.classes):
+            return None
+        starts = self._starts((len(targets.classes), n_columns))
+        return None if starts[0] is None else np.asarray(starts)
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores of each row of X less `threshold_`, in a column for each label."""
+        return self._scores(X) - self.threshold_
+
+    def predict(self, X: Any) -> Indicator:
+        """1 for each label that a row of X has, else 0, in a column for each label."""
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose sets of labels are predicted without any mistake."""
+        if not (sparse.issparse(y) or getattr(y, "ndim", None) == 2):
+            y = self._indicator(y)
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _indicator(self, sets: Any) -> Indicator:
+        """Collections of labels, all of which the model must know, as zeros and ones."""
+        places = {label: k for k, label in enumerate(self.classes_.tolist())}
+        indicator = np.zeros((len(sets), len(places)), dtype=np.int64)
+        for i, labels in enumerate(sets):
+            unknown = [label for label in labels if label not in places]
+            if unknown:
+                raise InvalidData(f"y[{i}] has the label {unknown[0]!r}, which fit has not seen")
+            indicator[i, [places[label] for label in labels]] = 1
+        return indicator
+
+
+def best_threshold(scores: Array, y: npt.NDArray[np.uint8], s: Array | None) -> float:
+    """The number whose excess by the scores gives the largest micro-averaged F1.
+
+    F1 = 2 hits / (taken + right), and from the highest score down, hits and taken are cumulative
+    sums. Only between two different scores is there room for a threshold; of equals, the highest
+    has it.
+    """
+    weights = np.repeat(np.ones(len(y)) if s is None else s, y.shape[1])
+    order = np.argsort(-scores, axis=None, kind="stable")
+    order = order[weights[order] > 0]
+    z, right, taken = scores.ravel()[order], y.ravel()[order], np.cumsum(weights[order])
+    hits = np.cumsum(weights[order] * right)
+    f1 = 2 * hits / (taken + hits[-1])
+    room = np.append(z[:-1] > z[1:], True)
+    last = int(np.argmax(np.where(room, f1, -1.0)))
+    below = z[last + 1] if last + 1 < len(z) else np.nextafter(z[last], -np.inf)
+    middle = below + (z[last] - below) / 2
+    return float(middle if middle < z[last] else below)
