@@ -344,8 +344,8 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
     smooth = loss.differentiable and np.all(np.asarray(regularizer.c) > 0)
     suited = "lbfgs" if isinstance(regularizer, L2) else "owlqn"
-    free_net = isinstance(regularizer, ElasticNet) and not np.all(np.asarray(regularizer.c) > 0)
-    assert result.solver == (suited if smooth else "bmrm" if free_net else "ls-bmrm")
+    free = not np.all(np.asarray(regularizer.c) > 0)
+    assert result.solver == (suited if smooth else "bmrm" if free else "ls-bmrm")
     assert ("differentiable" if smooth else "bundle") in result.reason
 
 
