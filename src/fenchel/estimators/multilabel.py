@@ -52,7 +52,8 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     l1_ratio : float, default=0.5
         For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     fit_intercept : bool, default=True
-        Whether each label has an intercept; they are never penalised.
+        Whether each label has an intercept; they are never penalised. On a handful of rows the fit
+        may then end short of `tol`, with a warning; without intercepts it does not.
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses by loss and penalty. The names are those of
         `fenchel.minimize`: "bmrm", "ls-bmrm" and others.
