@@ -88,7 +88,10 @@ def put(position, value):
 
 
 def survives(X, y, **setting):
-    """A FenchelError, or a finite result that `verify` confirms; no warning but our own."""
+    """A FenchelError, or a finite result that `verify` confirms; no warning but our own.
+
+    An objective below the round-off of its own scores (they are of order 1) cannot be recomputed.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", fenchel.FenchelWarning)
@@ -100,4 +103,5 @@ def survives(X, y, **setting):
         assert np.isfinite(result.w).all() and np.isfinite(result.intercept).all()
         if result.status is not fenchel.Status.NONFINITE:
             assert result.lower_bound <= result.objective < np.inf
-            fenchel.verify(result, problem)
+            if result.objective > 1e-10 or result.lower_bound == 0:
+                fenchel.verify(result, problem)

@@ -433,7 +433,7 @@ def test_a_strength_may_be_any_real_number(strength):
 
 def test_strength_0_is_refused_by_solvers_that_need_more():
     problem = fenchel.problem(X, Y, strength=0)
-    for solver in ("auto", "bmrm", "bmrm-noqp"):
+    for solver in ("ls-bmrm", "bmrm", "bmrm-noqp"):
         with pytest.raises(fenchel.Incompatible, match="strength > 0"):
             fenchel.minimize(problem, solver)
     assert problem.risk.passes == 0

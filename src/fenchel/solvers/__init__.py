@@ -92,9 +92,11 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
 
 
 def _auto(problem: Problem) -> tuple[Solver, str]:
-    obstacles = []
+    obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
+        if free and kind is LineSearchBMRM:
+            continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
             return kind(), reason
         obstacles.append(f"for {kind.name}, {obstacle}")

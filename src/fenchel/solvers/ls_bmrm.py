@@ -16,10 +16,13 @@ from collections.abc import Iterator
 
 from fenchel.naming import between, whole
 from fenchel.protocols import Array, Point, Problem
+from fenchel.regularizers import ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._line_search import Along, exact, search
 from fenchel.solvers.base import Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
+
+_APART = 0.3  # mu where there are unpenalised coordinates, at the least
 
 
 class LineSearchBMRM(Solver):
@@ -49,7 +52,9 @@ class LineSearchBMRM(Solver):
 
     def steps(self, problem: Problem, best: Point, model: CuttingPlanes) -> Iterator[Step]:
         """Steps from the best point, with a model that has its cut."""
-        mu, J = self.mu, problem.objective(best)
+        # Slopes in a free coordinate cancel only between cuts that lie well apart.
+        least = max(self.mu, _APART) if len(model.free) else self.mu
+        mu, J = least, problem.objective(best)
         while True:
             try:
                 w, lower_bound, witness = model.minimize()  # w_t
@@ -60,7 +65,7 @@ class LineSearchBMRM(Solver):
             if math.isinf(eta):
                 yield Step(best, -math.inf)
                 return
-            mu = self.mu if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
+            mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
             # The better of both: BMRM's proof of convergence then holds whatever was found.
             candidates = [(problem.objective(point), point) for point in (along.at(eta), cut)]
@@ -69,9 +74,10 @@ class LineSearchBMRM(Solver):
             yield Step(best, J, lower_bound, witness, functools.partial(model.state, best.w))
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Slopes in a free coordinate cancel only between cuts that lie well apart: BMRM's."""
-        if len(problem.regularizer.free(problem.risk.n_parameters)):
-            return "it cannot certify a problem with unpenalised coordinates (weights of 0)"
+        """What BMRM says; and under an elastic net its cuts lie too close for slopes to cancel."""
+        free = len(problem.regularizer.free(problem.risk.n_parameters))
+        if free and isinstance(problem.regularizer, ElasticNet):
+            return "it cannot certify an elastic net with unpenalised coordinates (weights of 0)"
         return BMRM().obstacle(problem)
 
 
