@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import LOSSES, N_FEATURES, data_for, ids, problem_for, sample_weights
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import fenchel
@@ -255,3 +256,19 @@ def test_real_data_give_the_minimum_and_the_support_of_liblinear(real, name, sol
     assert result.lower_bound <= J and result.objective <= J * (1 + 1e-7)
     differs = (result.w != 0) != (peer.coef_[0] != 0)
     assert np.all(np.abs(result.w - peer.coef_[0])[differs] < 1e-3)  # ties: columns alike
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("solver", ["owlqn", "owlqn-star", "kt-split"])
+@pytest.mark.parametrize("regularizer", ["l1", "elastic_net"])
+def test_softmax_is_certified_too(solver, regularizer, weighted):
+    X, y = load_iris(return_X_y=True)
+    s = sample_weights(len(y)) if weighted else None
+    problem = fenchel.problem(
+        X, y, loss="softmax", regularizer=regularizer, strength=1e-2, sample_weight=s
+    )
+    bundle = fenchel.minimize(problem, "bmrm", gap=1e-4)
+    result = fenchel.minimize(problem, solver, gap=1e-5)
+    assert result.converged and result.w.shape == (3, 4)
+    assert result.lower_bound <= bundle.objective and bundle.lower_bound <= result.objective
+    fenchel.verify(result, problem)

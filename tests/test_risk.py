@@ -319,3 +319,12 @@ def test_the_callers_arrays_are_not_modified():
     fenchel.minimize(problem, max_iterations=5)
     assert all(np.array_equal(a, b) for a, b in zip(mine, (X, y, s), strict=True))
     assert np.shares_memory(problem.risk.engine.shards[0].rows.values, X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_evidence_in_bounded_memory_keeps_the_slopes_chosen_at_kinks(weighted):
+    """At w = 0 every row of the perceptron is on its kink."""
+    problem = problem_for(losses.Perceptron(), weighted=weighted)
+    point = problem.risk.at(np.zeros(N_FEATURES)).steepest(np.ones(N_FEATURES))
+    assert np.any(point.alpha != problem.risk.at(np.zeros(N_FEATURES)).alpha)
+    assert np.allclose(problem.risk.compressed(point.witness).alpha, point.alpha)

@@ -33,6 +33,7 @@ from fenchel.ties import (
     rechosen,
     steepest,
     ties,
+    weighted,
 )
 from fenchel.witness import Bracket, Tangency, Ties, Witness, mixture
 
@@ -219,8 +220,11 @@ class LinearRisk:
     def _alpha(self, touch: Tangency) -> Array:
         self.passes += 1
         z = self.engine.map(_scores, self.outputs(touch.w))
-        slopes = self.engine.map(_slopes, self.loss, z, touch.bracket)
-        return self.engine.gather(slopes).ravel() / self.weight
+        slopes = self.engine.gather(self.engine.map(_slopes, self.loss, z, touch.bracket))
+        if touch.ties is not None:  # the slopes that the cut was made of
+            s = self.engine.gather(self.engine.map(_weights))[touch.ties.rows]
+            slopes[touch.ties.rows] = weighted(s, touch.ties.slopes)
+        return slopes.ravel() / self.weight
 
 
 class LinearPoint:
@@ -429,6 +433,10 @@ def _weight(shard: Shard) -> float:
     return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
 
 
+def _weights(shard: Shard) -> Array:
+    return np.ones(shard.rows.n_rows) if shard.s is None else shard.s
+
+
 def _fingerprint(shard: Shard) -> bytes:
     digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()
     rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
@@ -448,7 +456,7 @@ def _squares(shard: Shard) -> Array:
 
 
 def _means(shard: Shard) -> Array:
-    return shard.rows.adjoint(np.ones(shard.rows.n_rows) if shard.s is None else shard.s)
+    return shard.rows.adjoint(_weights(shard))
 
 
 def _scores(shard: Shard, w: Array) -> Array:
@@ -499,7 +507,7 @@ def _conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float
         return float(np.sum(loss.conjugate(scale * a, shard.y)))
     counted = shard.s > 0
     s, y = shard.s[counted], shard.y[counted]
-    return float(np.sum(s * loss.conjugate(scale * a[counted] / s, y)))
+    return float(s @ loss.conjugate(weighted(scale / s, a[counted]), y))
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

@@ -93,18 +93,19 @@ def kinked_scores(shard: Shard, kinked: Kinked | KinkedVectors, p: Array) -> Arr
 
 def kinked_adjoint(shard: Shard, kinked: Kinked | KinkedVectors, chosen: Array) -> Array:
     """X'(s chosen - now) over the rows on a kink."""
-    return kinked.X.adjoint(_weighted(kinked.s, chosen) - kinked.now)
+    return kinked.X.adjoint(weighted(kinked.s, chosen) - kinked.now)
 
 
 def rechosen(shard: Shard, a: Array, kinked: Kinked | KinkedVectors, chosen: Array) -> Array:
     """The slopes a of all rows, with those chosen on the kinks."""
     a = a.copy()
-    a[kinked.rows] = _weighted(kinked.s, chosen)
+    a[kinked.rows] = weighted(kinked.s, chosen)
     return a
 
 
-def _weighted(s: Array | None, chosen: Array) -> Array:
-    return chosen if s is None else (chosen.T * s).T
+def weighted(s: Array | None, slopes: Array) -> Array:
+    """s_i times the slope, or slopes, of row i."""
+    return slopes if s is None else (slopes.T * s).T
 
 
 def steepest(kinked: PerShard, q: PerShard) -> PerShard:
