@@ -114,7 +114,7 @@ def at_random(kind: type[OWLQN]) -> OWLQN:
     """The solver with random elements of dJ(w) in place of the steepest one."""
     rng = np.random.default_rng(0)
 
-    class Random(kind):  # type: ignore[misc, valid-type]
+    class Random(kind):
         def subgradient(self, problem: fenchel.Problem, point: Any) -> np.ndarray:
             p = rng.uniform(-1, 1, size=len(point.w))
             kinks = np.where(point.w == 0, np.abs(p), 1.0)

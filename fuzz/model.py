@@ -20,16 +20,15 @@ import atheris
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-with atheris.instrument_imports(include=["fenchel.model"]):
+with atheris.instrument_imports(include=["fenchel.model"]):  # instruments nothing else
+    import numpy as np
+    from forged import TYPES, envelope, safetensors_file
+
+    import fenchel
     import fenchel.model.file
-
-import numpy as np  # noqa: E402
-from forged import TYPES, envelope, safetensors_file  # noqa: E402
-
-import fenchel  # noqa: E402
-from fenchel.losses import LOSSES  # noqa: E402
-from fenchel.regularizers import REGULARIZERS  # noqa: E402
-from fenchel.solvers import SOLVERS  # noqa: E402
+    from fenchel.losses import LOSSES
+    from fenchel.regularizers import REGULARIZERS
+    from fenchel.solvers import SOLVERS
 
 DTYPES = {name: np.dtype(code) for code, name in TYPES.items()}
 FOLDER = tempfile.TemporaryDirectory(prefix="fenchel-fuzz-", dir="/dev/shm")

@@ -175,7 +175,7 @@ def _feed(parser: _kernels._SvmlightParser, path: Path) -> None:
     block, n_read = bytearray(_BLOCK), 0
     with reading(path) as file:
         size = 0 if suffixes(path)[1] else os.fstat(file.fileno()).st_size
-        while n := file.readinto(block):  # type: ignore[attr-defined]
+        while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
             n_read += n
             to_come = max(size - n_read, 0) * parser.n_bytes / n_read
             memory.require(_WORST * (n + parser.n_pending) + to_come, what, remedy)

@@ -19,7 +19,7 @@ difference of two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 import numpy as np
@@ -137,7 +137,7 @@ def _name_of(estimator: Any) -> Estimator:
             f"fenchel.save writes fenchel's own estimators ({', '.join(_estimators())}); got "
             f"{name}. Of a pipeline or a grid search save the step or best_estimator_ that is one"
         )
-    return name  # type: ignore[return-value]
+    return cast(Estimator, name)
 
 
 def _estimators() -> dict[str, type[Any]]:
