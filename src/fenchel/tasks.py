@@ -1,0 +1,131 @@
+"""What a linear risk has done on each shard: module-level functions of plain values."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from fenchel.data.shards import Shard
+from fenchel.losses import Conjugable, Loss, VectorLoss, twins
+from fenchel.ties import weighted
+from fenchel.witness import Bracket
+
+Array = npt.NDArray[np.float64]
+
+
+def weight(shard: Shard) -> float:
+    """The sum of the sample weights."""
+    return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def weights(shard: Shard) -> Array:
+    """The sample weights, 1 where none were given."""
+    return np.ones(shard.rows.n_rows) if shard.s is None else shard.s
+
+
+def fingerprint(shard: Shard) -> bytes:
+    """A digest of rows, labels and weights."""
+    digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()
+    rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for array in (*rows, shard.y, shard.s):
+        if array is not None:
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
+
+
+def steepest(shard: Shard, loss: Loss) -> float:
+    """The largest slope the loss can have on these rows."""
+    return loss.steepest(shard.y) if isinstance(loss, Conjugable | VectorLoss) else np.inf
+
+
+def squares(shard: Shard) -> Array:
+    """sum_i s_i x_ij^2 for each column."""
+    return shard.rows.squares(shard.s)
+
+
+def means(shard: Shard) -> Array:
+    """sum_i s_i x_ij for each column."""
+    return shard.rows.adjoint(weights(shard))
+
+
+def scores(shard: Shard, w: Array) -> Array:
+    """z = X w."""
+    return shard.rows.scores(w)
+
+
+def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
+    """(sum_i s_i l(z_i, y_i), its gradient, z) at w."""
+    native = twins.twin(loss)
+    if native is not None:
+        return shard.rows.evaluate(native, shard.y, shard.s, w)
+    z = shard.rows.scores(w)
+    value, a = twins.slopes(loss, z, shard.y, shard.s)
+    return value, shard.rows.adjoint(a), z
+
+
+def sampled(shard: Shard, loss: Loss, w: Array, b: float, rows: npt.NDArray[np.intp]) -> Array:
+    """The gradient over some of the rows."""
+    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
+    return X.adjoint(twins.slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
+
+
+def largest(shard: Shard, z: Array) -> float:
+    """The largest |z_i|."""
+    return float(max(np.max(z), -np.min(z)))
+
+
+def sums(shard: Shard, loss: Loss, z: Array, b: float) -> tuple[float, float]:
+    """(sum_i s_i l(z_i + b, y_i), its slope in b)."""
+    return twins.sums(loss, z, shard.y, shard.s, b)
+
+
+def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
+    """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
+    a = twins.slopes(loss, z, shard.y, shard.s, bracket.below)[1]
+    if bracket.above == bracket.below:
+        return a
+    above = twins.slopes(loss, z, shard.y, shard.s, bracket.above)[1]
+    return bracket.weight_below * a + bracket.weight_above * above
+
+
+def slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
+    """The slope of the loss on the ray z + eta q just right of eta, and its rise."""
+    return twins.slope_along(loss, z, q, shard.y, shard.s, eta)
+
+
+def kinks_along(shard: Shard, loss: Loss, z: Array, q: Array, low: float, high: float) -> Array:
+    """Where that slope bends in (low, high]."""
+    return twins.kinks_along(loss, z, q, shard.y, shard.s, low, high)
+
+
+def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float:
+    """sum_i s_i l*(scale a_i / s_i, y_i)."""
+    if shard.s is None:
+        return float(np.sum(loss.conjugate(scale * a, shard.y)))
+    counted = shard.s > 0
+    s, y = shard.s[counted], shard.y[counted]
+    return float(s @ loss.conjugate(weighted(scale / s, a[counted]), y))
+
+
+def adjoint(shard: Shard, a: Array) -> Array:
+    """X'a."""
+    return shard.rows.adjoint(a)
+
+
+def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
+    """z + eta q."""
+    return z + eta * q
+
+
+def shifted(shard: Shard, z: Array, b: float) -> Array:
+    """z + b."""
+    return z + b
+
+
+def inner(shard: Shard, a: Array, q: Array) -> float:
+    """<a, q>."""
+    return float(np.vdot(a, q))
