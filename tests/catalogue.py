@@ -14,6 +14,7 @@ from fenchel.solvers import (
     GD,
     LBFGS,
     OWLQN,
+    SDCA,
     BMRMWithoutQP,
     Hybrid,
     KTSplit,
@@ -99,6 +100,8 @@ SOLVERS = [
     GD(),
     Pegasos(),
     Pegasos(batch=3),
+    SDCA(),
+    SDCA(seed=3, at_once=True),
 ]
 
 # What the papers compare with: these bound the minimum, but need not come close to it.

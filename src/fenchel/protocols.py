@@ -7,19 +7,29 @@ along it costs none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.bends import Slope
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
 
 ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
+
+
+class Cut(NamedTuple):
+    """R(v) >= <a, v> + b for all v, with the magnitudes behind a and b, and its evidence."""
+
+    a: Array
+    b: float
+    sizes: tuple[float, float]
+    witness: Callable[[], Witness]
 
 
 class Point(Protocol):
@@ -87,6 +97,53 @@ class Ray(Protocol):
         """Where it bends in (low, high], and by how much: rows (eta, jump, bend); no pass."""
 
 
+class Dual(Protocol):
+    """A dual point: a slope a_i of the loss for each row, and the w that goes with them.
+
+    Coordinate ascent moves it; see duals.py. With an intercept, b is the offset.
+    """
+
+    b: float
+
+    @property
+    def w(self) -> Array:
+        """The primal point."""
+
+    @property
+    def a(self) -> Array:
+        """The slopes of all rows."""
+
+    def assign(self, a: Array, b: float) -> None:
+        """Takes over slopes and an offset: a pass."""
+
+    def start(self, alpha: Array, b: float) -> None:
+        """Takes over dual variables, scaled for the largest dual objective: three passes."""
+
+    def release(self, point: Point, margin: float) -> None:
+        """Makes active all rows but those that rest, by the scores at a point.
+
+        A row rests if it lies more than `margin` inside a flat piece of its loss and has its slope.
+        """
+
+    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
+        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest.
+
+        Gives how far a score had to move, at most, and the rise of the dual up to a factor.
+        """
+
+    def balance(self) -> None:
+        """Moves the offset as far as the slopes are out of balance."""
+
+    def settle(self) -> None:
+        """Takes the round-off of many steps out of w: a pass."""
+
+    def point(self, near: Point | None = None) -> Point:
+        """The risk at w: a pass."""
+
+    def cut(self) -> Cut:
+        """The cut that the slopes make."""
+
+
 class Risk(Protocol):
     """The data term R(w), convex in w."""
 
@@ -129,6 +186,16 @@ class Risk(Protocol):
     @property
     def has_duals(self) -> bool:
         """Its rows have dual variables: the loss has a conjugate."""
+
+    @property
+    def has_dual_steps(self) -> bool:
+        """The best step on one dual variable is known, so that there is a `dual`."""
+
+    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
+        """The dual point a = 0: a pass.
+
+        Sweeps go through one shard after another, or through all of them `at_once`.
+        """
 
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""

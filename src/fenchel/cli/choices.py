@@ -44,6 +44,7 @@ Solver = Literal[
     "hybrid",
     "subgd",
     "gd",
+    "sdca",
     "pegasos",
 ]
 

@@ -16,6 +16,7 @@ from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "GD",
     "LBFGS",
     "OWLQN",
+    "SDCA",
     "SOLVERS",
     "BMRMWithoutQP",
     "Hybrid",
@@ -57,6 +59,7 @@ SOLVERS: dict[str, type[Solver]] = {
         SubGD,
         GD,
         Pegasos,
+        SDCA,
     )
 }
 
