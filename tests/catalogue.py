@@ -21,6 +21,7 @@ from fenchel.solvers import (
     LineSearchBMRM,
     OWLQNStar,
     Pegasos,
+    Polish,
     SubBFGS,
     SubGD,
     SubLBFGS,
@@ -101,6 +102,7 @@ SOLVERS = [
     Pegasos(),
     Pegasos(batch=3),
     SDCA(),
+    Polish(),
     SDCA(seed=3, at_once=True),
 ]
 

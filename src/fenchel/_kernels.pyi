@@ -80,6 +80,37 @@ def vector_steepest(
     tolerance: float,
     A: _Vector,
 ) -> None: ...
+def augmented_slopes(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    a: _Vector,
+    kappa: float,
+    b: float,
+    u: _Vector,
+    bent: npt.NDArray[np.int32],
+) -> int: ...
+def augmented_slope_along(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    a: _Vector,
+    kappa: float,
+    b: float,
+    q: _Vector,
+    rate: float,
+    eta: float,
+) -> tuple[float, float]: ...
+def csr_gram(
+    row_start: _Indices,
+    column: _Columns,
+    value: _Numbers,
+    s: _Vector | None,
+    chosen: npt.NDArray[np.int32],
+    count: int,
+    G: _Vector,
+) -> None: ...
 def movable(
     dual: DualProblem, z: _Vector, a: _Vector, margin: float, active: npt.NDArray[np.int32]
 ) -> int: ...

@@ -143,30 +143,11 @@ class Duals:
 
     def cut(self) -> Cut:
         """The cut that the slopes make; with an intercept, of the slopes balanced, for a pass."""
-        risk, a, v = self.risk, self.engine.map(_feasible, self.risk.loss, self.rows), self.v
-        if risk.has_intercept:
-            risk.passes += 1
-            a = self._balanced(a)
-            total = self.engine.total(self.engine.map(_combined, self.rows, a))
-            v = -total
-        conjugates = self.engine.total(self.engine.map(_conjugates, risk.loss, a))
-        alpha = self.engine.gather(self.engine.map(_weighted, a)) / risk.weight
-        constant = -float(conjugates) / risk.weight
-        slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
-        sizes = risk.length * slopes, abs(constant)
-        return Cut(-self.strength * v, constant, sizes, lambda: Witness(alpha=alpha))
-
-    def _balanced(self, a: PerShard) -> PerShard:
-        """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-        ups, downs = self.engine.map(_signed_sums, a).split()
-        up, down = self.engine.total(ups), self.engine.total(downs)
-        if up == down:
-            return a
-        return self.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
+        return cut_of(self.risk, self.engine.map(_slopes, self.rows), -self.strength * self.v)
 
     def _scale(self) -> float:
         risk = self.risk
-        a = self.engine.map(_feasible, risk.loss, self.rows)
+        a = self.engine.map(_feasible, risk.loss, self.engine.map(_slopes, self.rows))
 
         def D(t: float) -> float:
             conjugates = self.engine.total(self.engine.map(_conjugates, risk.loss, a, t))
@@ -175,6 +156,31 @@ class Duals:
 
         t = float(minimize_scalar(lambda t: -D(t), bounds=(0.0, 1.0), method="bounded").x)
         return t if D(t) > D(1.0) else 1.0
+
+
+def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
+    """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
+    engine, loss = risk.engine, risk.loss
+    a = engine.map(_feasible, loss, a)
+    if risk.has_intercept:
+        risk.passes += 1
+        a = _balanced(risk, a)
+        adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
+    conjugates = engine.total(engine.map(_conjugates, loss, a))
+    alpha = engine.gather(engine.map(_weighted, a)) / risk.weight
+    constant = -float(conjugates) / risk.weight
+    slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
+    sizes = risk.length * slopes, abs(constant)
+    return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
+
+
+def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
+    """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
+    ups, downs = risk.engine.map(_signed_sums, a).split()
+    up, down = risk.engine.total(ups), risk.engine.total(downs)
+    if up == down:
+        return a
+    return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
 
 
 def _row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
@@ -254,9 +260,13 @@ def _unweight(shard: Shard, rows: RowDuals, total: float, loss: Conjugable) -> N
     rows.a = loss.feasible(rows.a, shard.y)
 
 
-def _feasible(shard: Shard, loss: Conjugable, rows: RowDuals) -> Array:
+def _feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
     """The slopes, which round-off may have led out of the conjugate's domain."""
-    return loss.feasible(rows.a, shard.y)
+    return loss.feasible(a, shard.y)
+
+
+def _adjoint(shard: Shard, a: Array) -> Array:
+    return shard.rows.adjoint(_weighted(shard, a))
 
 
 def _weighted(shard: Shard, a: Array) -> Array:
@@ -278,8 +288,8 @@ def _shrunk(shard: Shard, a: Array, sign: int, scale: float) -> Array:
     return np.where(sign * a > 0, scale * a, a)
 
 
-def _combined(shard: Shard, rows: RowDuals, a: Array | None = None) -> Array:
-    return shard.rows.adjoint(rows.rate * (rows.a if a is None else a))
+def _combined(shard: Shard, rows: RowDuals) -> Array:
+    return shard.rows.adjoint(rows.rate * rows.a)
 
 
 def _total(shard: Shard, rows: RowDuals) -> float:

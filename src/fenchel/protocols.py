@@ -7,7 +7,7 @@ along it costs none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -21,6 +21,10 @@ from fenchel.witness import Witness
 Array = npt.NDArray[np.float64]
 
 ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
+
+
+# What a solver has learnt, as plain arrays; it may be lossy, but "w" is where to go on from.
+State = Mapping[str, npt.NDArray[Any]]
 
 
 class Cut(NamedTuple):
@@ -144,6 +148,50 @@ class Dual(Protocol):
         """The cut that the slopes make."""
 
 
+class AugmentedRisk(Protocol):
+    """The augmented Lagrangian M of a piecewise linear risk at (w, b); see multipliers.py."""
+
+    w: Array
+    b: float
+    kappa: float
+    gradient: Array  # of M in w: X'u, with slopes u of the loss that are dual feasible
+
+    @property
+    def distance(self) -> float:
+        """What M falls short of the risk by, as its scores are not where the slopes say."""
+
+    def point(self) -> Point:
+        """The risk itself at w."""
+
+    def cut(self) -> Cut:
+        """The cut that the slopes u make."""
+
+    def update(self, kappa: float) -> None:
+        """Takes the slopes u for multipliers: two passes."""
+
+    def newton(self, diagonal: Array, g: Array) -> tuple[Array, float]:
+        """(p, rate) with (diagonal + Hessian of M in w) p = -g, and the same for b."""
+
+    def towards(self, p: Array, rate: float) -> AugmentedRay:
+        """The ray (w + eta p, b + eta rate): a pass."""
+
+    def state(self) -> State:
+        """The multipliers, w, b and kappa."""
+
+    def restore(self, state: State) -> None:
+        """Takes over the multipliers, b and kappa: a pass."""
+
+
+class AugmentedRay(Protocol):
+    """eta -> M(w + eta p, b + eta rate)."""
+
+    def slope(self, eta: float) -> Slope:
+        """Its slope at eta; no pass."""
+
+    def move(self, eta: float) -> None:
+        """Takes the step: a pass."""
+
+
 class Risk(Protocol):
     """The data term R(w), convex in w."""
 
@@ -196,6 +244,13 @@ class Risk(Protocol):
 
         Sweeps go through one shard after another, or through all of them `at_once`.
         """
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """It is, row by row, and built in, so that it can be `augmented`."""
+
+    def augmented(self, point: Point) -> AugmentedRisk:
+        """Its augmented Lagrangian at a point, with multipliers 0: two passes."""
 
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""

@@ -22,6 +22,7 @@ from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
 from fenchel.intercept import Offset
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
+from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
 from fenchel.protocols import Point
 from fenchel.regularizers import StronglyConvex
@@ -126,6 +127,19 @@ class LinearRisk:
     def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Duals:
         """The dual point a = 0."""
         return Duals(self, regularizer, strength, at_once)
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """The loss is a built-in one whose slope jumps and does nothing else."""
+        if not self.has_dual_steps:
+            return False
+        assert isinstance(self.loss, ScalarLoss)
+        pieces = self.loss.pieces(np.ones(1))
+        return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
+
+    def augmented(self, point: Point) -> AugmentedRisk:
+        """Its augmented Lagrangian."""
+        return AugmentedRisk(self, point)
 
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.

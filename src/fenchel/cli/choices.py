@@ -45,6 +45,7 @@ Solver = Literal[
     "subgd",
     "gd",
     "sdca",
+    "polish",
     "pegasos",
 ]
 

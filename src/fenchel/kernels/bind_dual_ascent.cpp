@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "dual_ascent.hpp"
+#include "multipliers.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -87,6 +89,38 @@ void row_squares(const Matrix& X, const Weights& scale, Output& q) {
     fenchel::row_squares(X, scale ? scale->data() : nullptr, q.data());
 }
 
+std::size_t augmented_slopes(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
+                             const Vector<double>& a, double kappa, double b, Output& u,
+                             Active& bent) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    require(a.size() == n, "a", a.size(), n);
+    require(u.size() == n, "u", u.size(), n);
+    require(bent.size() == n, "bent", bent.size(), n);
+    const fenchel::Rows rows{z.data(), y.data(), nullptr};
+    nb::gil_scoped_release unlocked;
+    return fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::augmented_slopes(l, rows, a.data(), kappa, b, u.data(), bent.data(), n);
+    });
+}
+
+std::pair<double, double> augmented_slope_along(const Loss& loss, const Vector<double>& z,
+                                                const Vector<double>& y, const Weights& s,
+                                                const Vector<double>& a, double kappa, double b,
+                                                const Vector<double>& q, double rate, double eta) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    require(a.size() == n, "a", a.size(), n);
+    require(q.size() == n, "q", q.size(), n);
+    if (s) require(s->size() == n, "sample weights", s->size(), n);
+    const fenchel::Rows rows{z.data(), y.data(), s ? s->data() : nullptr};
+    nb::gil_scoped_release unlocked;
+    const fenchel::Slope at = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::augmented_slope_along(l, rows, a.data(), kappa, b, q.data(), rate, eta, n);
+    });
+    return {at.slope, at.curvature};
+}
+
 template <class Value, class Column>
 void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
@@ -101,6 +135,19 @@ void bind_csr(nb::module_& m) {
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "dual"_a,
         "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a, "active"_a.noconvert(),
         "n_active"_a, "margin"_a, "seed"_a);
+    m.def(
+        "csr_gram",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Active chosen,
+           std::size_t count, OutputMatrix G) {
+            require(G.shape(0) > 0 && G.shape(0) == G.shape(1), "G", G.shape(1), G.shape(0));
+            const auto X = csr_view(row_start, column, value, G.shape(0) - 1);
+            if (s) require(s->size() == X.n_rows, "sample weights", s->size(), X.n_rows);
+            check_active(chosen, count, X.n_rows);
+            nb::gil_scoped_release unlocked;
+            fenchel::gram(X, s ? s->data() : nullptr, chosen.data(), count, G.data());
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
+        "chosen"_a.noconvert(), "count"_a, "G"_a.noconvert());
     m.def(
         "csr_row_squares",
         [](Start row_start, Vector<Column> column, Vector<Value> value, std::size_t n_columns,
@@ -138,6 +185,11 @@ void bindings::bind_dual_ascent(nb::module_& m) {
                Weights scale) { new (self) DualProblem{loss, y, rate, kappa, threshold, scale}; },
             "loss"_a, "y"_a.noconvert(), "rate"_a.noconvert(), "kappa"_a.noconvert(),
             "threshold"_a.none(), "scale"_a.none());
+    m.def("augmented_slopes", &augmented_slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(),
+          "a"_a.noconvert(), "kappa"_a, "b"_a, "u"_a.noconvert(), "bent"_a.noconvert());
+    m.def("augmented_slope_along", &augmented_slope_along, "loss"_a, "z"_a.noconvert(),
+          "y"_a.noconvert(), "s"_a.none(), "a"_a.noconvert(), "kappa"_a, "b"_a, "q"_a.noconvert(),
+          "rate"_a, "eta"_a);
     m.def("movable", &movable, "dual"_a, "z"_a.noconvert(), "a"_a.noconvert(), "margin"_a,
           "active"_a.noconvert());
     bind_csr<double, std::int32_t>(m);

@@ -22,9 +22,10 @@
 
 namespace fenchel {
 
-/// Where a step ends: the score and the slope there.
+/// Where a step ends: the score, the slope there, and whether the score is a kink of the loss.
 struct Landing {
     double t, u;
+    bool kink;
 };
 
 namespace detail {
@@ -61,12 +62,12 @@ FENCHEL_INLINE Landing landing(const Loss& loss, double kappa, double c, double,
         const double left = slope + curvature * piece.at;
         if (c <= piece.at + kappa * left) break;
         if (c <= piece.at + kappa * (left + piece.jump))
-            return {piece.at, std::clamp((c - piece.at) / kappa, left, left + piece.jump)};
+            return {piece.at, std::clamp((c - piece.at) / kappa, left, left + piece.jump), true};
         slope += piece.jump - piece.bend * piece.at;
         curvature += piece.bend;
     }
     const double t = (c - kappa * slope) / (1 + kappa * curvature);
-    return {t, slope + curvature * t};
+    return {t, slope + curvature * t, false};
 }
 
 FENCHEL_INLINE Landing landing(const Logistic& loss, double kappa, double c, double z, double y) {
@@ -76,7 +77,7 @@ FENCHEL_INLINE Landing landing(const Logistic& loss, double kappa, double c, dou
         return Bend{t + kappa * slope - c, 1 + kappa * size * (1 - size)};
     };
     const double t = increasing_root(h, low, high, z);
-    return {t, loss(t, y).slope};
+    return {t, loss(t, y).slope, false};
 }
 
 /// The root of t + kappa exp(t) = total.
@@ -94,12 +95,12 @@ inline double exponential_root(double kappa, double total, double start) {
 FENCHEL_INLINE Landing landing(const Exponential& loss, double kappa, double c, double z,
                                double y) {
     const double t = -y * exponential_root(kappa, -y * c, -y * z);
-    return {t, loss(t, y).slope};
+    return {t, loss(t, y).slope, false};
 }
 
 FENCHEL_INLINE Landing landing(const Poisson& loss, double kappa, double c, double z, double y) {
     const double t = exponential_root(kappa, c + kappa * y, z);
-    return {t, loss(t, y).slope};
+    return {t, loss(t, y).slope, false};
 }
 
 /// How far the score z lies inside a piece on which the slope is constant; 0 where it is not.
@@ -241,7 +242,7 @@ Sweep sweep(const Matrix& X, const Loss& loss, const DualRows& rows, const Shrin
         const auto i = static_cast<std::size_t>(active[k]);
         if (k + 2 < done.n_active) detail::fetch_row(X, static_cast<std::size_t>(active[k + 2]));
         const double z = detail::row_dot(X, i, shrink, at.v) + at.b, a = at.a[i], y = rows.y[i];
-        const auto [t, u] = detail::landing(loss, rows.kappa[i], z + rows.kappa[i] * a, z, y);
+        const auto [t, u, kink] = detail::landing(loss, rows.kappa[i], z + rows.kappa[i] * a, z, y);
         if (u != a) {
             const double by = -rows.rate[i] * (u - a);
             detail::row_add(X, i, by, at.v);

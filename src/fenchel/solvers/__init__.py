@@ -16,6 +16,7 @@ from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.polish import Polish
 from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
@@ -33,6 +34,7 @@ __all__ = [
     "Needs",
     "OWLQNStar",
     "Pegasos",
+    "Polish",
     "Solver",
     "State",
     "Step",
@@ -60,6 +62,7 @@ SOLVERS: dict[str, type[Solver]] = {
         GD,
         Pegasos,
         SDCA,
+        Polish,
     )
 }
 
