@@ -157,7 +157,7 @@ class LinearPoint:
         q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
         chosen = balanced(self._kinked, q) if self.risk.has_intercept else steepest(self._kinked, q)
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
-        point = LinearPoint(self.risk, self.w, self.z, self.near, self.drift)
+        point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
         point.offset = Offset(Bracket(best, best), best, value, value)
         point.subgradient = self.subgradient + change.ravel() / self.risk.weight
@@ -171,7 +171,7 @@ class LinearPoint:
         if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
             z = engine.map(tasks.scores, self.risk.outputs(self.w))
-            origin = LinearPoint(self.risk, self.w, z, self.intercept)
+            origin = type(self)(self.risk, self.w, z, self.intercept)
         self.risk.passes += 1
         return LinearRay(origin, p, engine.map(tasks.scores, self.risk.outputs(p)))
 
@@ -191,7 +191,7 @@ class LinearRay:
             w = origin.w + eta * self.p
             longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
             drift = origin.drift + _EPSILON * longest
-            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept, drift)
+            self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
         return self._last[1]
 
     def along(self, eta: float) -> tuple[float, float]:

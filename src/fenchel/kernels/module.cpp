@@ -244,6 +244,7 @@ NB_MODULE(_kernels, m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_multivariate_losses(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);

@@ -1,10 +1,11 @@
-"""Losses: what is minimised on each row."""
+"""Losses: what is minimised on each row, or on all of them at once."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -16,6 +17,9 @@ from fenchel.losses.margin import (
 )
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
+from fenchel.losses.ordinal import ROC, Ordinal
+from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -30,24 +34,36 @@ from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
 __all__ = [
-    "LOSSES",
     "AbsoluteError",
     "Conjugable",
     "ConjugableVector",
+    "ERU",
     "EpsilonInsensitive",
     "Exponential",
+    "FBeta",
     "Hinge",
     "Huber",
+    "LOSSES",
     "Labels",
     "Logistic",
     "Loss",
+    "MRR",
     "MulticlassHinge",
     "MultilabelHinge",
+    "MultivariateLoss",
+    "NDCG",
     "Novelty",
+    "Ordinal",
+    "PRBEP",
     "Perceptron",
     "Pieces",
     "Poisson",
+    "PrecisionAtK",
     "Quantile",
+    "ROC",
+    "RankHinge",
+    "RecallAtK",
+    "Sample",
     "ScalarLoss",
     "SmoothedHinge",
     "Softmax",
@@ -55,6 +71,7 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "SquaredPerceptron",
+    "Tangent",
     "VectorLoss",
     "named",
 ]
@@ -78,6 +95,16 @@ LOSSES: dict[str, type[Loss]] = {
     "multiclass_hinge": MulticlassHinge,
     "softmax": Softmax,
     "multilabel_hinge": MultilabelHinge,
+    "roc": ROC,
+    "fbeta": FBeta,
+    "precision_at_k": PrecisionAtK,
+    "recall_at_k": RecallAtK,
+    "prbep": PRBEP,
+    "ordinal": Ordinal,
+    "ndcg": NDCG,
+    "mrr": MRR,
+    "eru": ERU,
+    "rank_hinge": RankHinge,
 }
 
 
