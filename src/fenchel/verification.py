@@ -197,13 +197,14 @@ class _JointData(_Data):
 
     def tangent(self, touch: Tangency) -> tuple[Array, float]:
         """The tangent at rounded scores, as the solver had them: any tangent is below R."""
-        z, alpha, constant = self.scores(np.asarray(touch.w, dtype=np.float64)), 0.0, 0.0
+        z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        alpha, constant = np.zeros_like(z), 0.0
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
             c, g = self.joint.tangent(_rounded(z + offset), self.sample)
-            alpha = alpha + weight * g
+            alpha += weight * g
             constant += weight * c
-        return np.asarray(alpha), constant
+        return alpha, constant
 
 
 def _rounded(z: Array) -> Array:

@@ -84,8 +84,8 @@ def _together(qid: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
     if len(first) < len(starts):
         row = starts[np.setdiff1d(np.arange(len(starts)), first)[0]]
         raise InvalidData(
-            f"{name} {qid[row]} in row {row} comes back after other groups; sort the rows by {name}, "
-            "so that each group stands together",
+            f"{name} {qid[row]} in row {row} comes back after other groups; sort the rows by "
+            f"{name}, so that each group stands together",
             row=int(row),
         )
     return qid

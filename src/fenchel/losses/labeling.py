@@ -1,4 +1,4 @@
-"""Measures of a labelling, by the worst labelling (Joachims, ICML 2005; 003 section 3.1; 004 eq. 43).
+"""Measures of a labelling, by the worst labelling (Joachims, ICML 2005; 004 eq. 43).
 
     L(z) = max over y' in {-1, 1}^n of  Delta(y', y) + (1/n) <z, y'> - (1/n) <z, right>
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
@@ -23,6 +24,8 @@ from fenchel.losses.multivariate import (
     descending,
 )
 from fenchel.naming import positive, whole
+
+Counts = npt.NDArray[np.int_]
 
 
 class FBeta(MultivariateLoss):
@@ -55,11 +58,11 @@ class FBeta(MultivariateLoss):
         g[found[: c[best]]] = step
         return Tangent(float(delta[best]), g)
 
-    def _delta(self, b: Array, c: Array, n_positive: int) -> Array:
+    def _delta(self, b: Counts, c: Counts, n_positive: int) -> Array:
         a, square = n_positive - b, self.beta**2
         return np.asarray(1.0 - (1.0 + square) * a / (square * n_positive + a + c))
 
-    def _count(self, b: Array, falling: Array, n_positive: int) -> Array:
+    def _count(self, b: Counts, falling: Array, n_positive: int) -> Counts:
         """By bisection for all b at once."""
         a, square = n_positive - b, self.beta**2
         low, high = np.zeros_like(b), np.full_like(b, len(falling))
@@ -98,11 +101,12 @@ class TopK(MultivariateLoss):
         positives, negatives = both_classes(sample)
         k, whole = self.taken(len(positives))
         best, worst = positives[descending(z[positives])], negatives[descending(z[negatives])]
-        a = np.arange(max(0, k - len(worst)), min(k, len(best)) + 1)
+        counts = np.arange(max(0, k - len(worst)), min(k, len(best)) + 1)
         right = np.concatenate([[0.0], np.cumsum(z[best])])
         wrong = np.concatenate([[0.0], np.cumsum(z[worst])])
         step = 2.0 / len(z)
-        a = int(a[np.argmax(1.0 - a / whole + step * (right[a] + wrong[k - a]))])
+        values = 1.0 - counts / whole + step * (right[counts] + wrong[k - counts])
+        a = int(counts[np.argmax(values)])
         shares = min(1.0, k / len(best)), max(0, k - len(best)) / len(worst)
         g = -step * np.where(sample.y > 0, *shares)
         g[best[:a]] += step

@@ -1,7 +1,7 @@
 """What a multivariate loss is: a convex function L(z) of the scores of all rows at once.
 
-Each class here and in ordinal.py and ranking.py is the formula in plain NumPy, which `verify` relies
-on, and has a twin in C++, which solvers run on (multivariate_twins.py).
+The classes in labeling.py, ordinal.py and ranking.py are formulas in plain NumPy, which `verify`
+relies on; each has a twin in C++, which solvers run on (multivariate_twins.py).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from fenchel.losses.ranking import (
     MRR,
     NDCG,
     GainRanking,
-    Ranking,
     RankHinge,
+    Ranking,
     binary,
     shared_worth,
 )

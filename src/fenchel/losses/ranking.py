@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
@@ -102,7 +103,7 @@ class NDCG(GainRanking):
 
     def gain(self, y: Array) -> Array:
         """2^y - 1."""
-        return np.expm1(np.log(2.0) * y)
+        return np.asarray(np.exp2(y) - 1.0)
 
     def check(self, sample: Sample) -> None:
         """2^y can be told from other numbers."""
@@ -156,7 +157,7 @@ class MRR(Ranking):
         g -= np.where(counted[sample.groups], shared_worth(self, binary(sample)), 0.0)
         return Tangent(loss / sample.n_groups, g / sample.n_groups)
 
-    def _worst(self, z: Array, relevant: Array) -> tuple[float, Array]:
+    def _worst(self, z: Array, relevant: npt.NDArray[np.bool_]) -> tuple[float, Array]:
         order = descending(z)
         wrong, place = order[~relevant[order]], np.empty(len(z))
         right = z[order[relevant[order]]]
@@ -173,7 +174,7 @@ class MRR(Ranking):
         return float(delta[first]), place
 
 
-def orderable(sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def orderable(sample: Sample) -> npt.NDArray[np.bool_]:
     """Which queries have documents of different y, and one with y > 0."""
     first = sample.starts[:-1]
     most, least = np.maximum.reduceat(sample.y, first), np.minimum.reduceat(sample.y, first)
@@ -187,7 +188,7 @@ def binary(sample: Sample) -> Sample:
 
 def places(sample: Sample) -> Array:
     """1, 2, ... in each query."""
-    return np.arange(len(sample.y)) - sample.starts[sample.groups] + 1.0
+    return np.arange(1.0, len(sample.y) + 1.0) - sample.starts[sample.groups]
 
 
 def shared_worth(loss: Ranking, sample: Sample) -> Array:
