@@ -20,6 +20,9 @@ struct TwoClasses {
     std::vector<Scored> positive, negative;
 
     TwoClasses(const double* f, const double* y, std::size_t n) {
+        const auto n_positive = std::count_if(y, y + n, [](double label) { return label > 0; });
+        positive.reserve(n_positive);
+        negative.reserve(n - n_positive);
         for (std::size_t i = 0; i < n; ++i) {
             auto& same = y[i] > 0 ? positive : negative;
             same.push_back({f[i], static_cast<std::uint32_t>(i)});
@@ -43,8 +46,9 @@ class FBeta {
         TwoClasses rows(f, y, n);
         auto& lost = rows.positive;   // the first b of them
         auto& found = rows.negative;  // the first c of them
-        std::sort(lost.begin(), lost.end(), lower);
-        std::sort(found.begin(), found.end(), higher);
+        std::vector<Scored> spare;
+        sort_rows(lost, spare, Order::rising);
+        sort_rows(found, spare, Order::falling);
         std::vector<double> gain(found.size() + 1, 0.0);  // of the c highest negatives
         for (std::size_t c = 0; c < found.size(); ++c) gain[c + 1] = gain[c] + found[c].score;
         std::size_t best_b = 0, best_c = 0, c = 0;
@@ -104,9 +108,10 @@ class FBeta {
 inline double top_k(const double* f, const double* y, std::size_t n, std::size_t k, double whole,
                     double* g) {
     TwoClasses rows(f, y, n);
+    std::vector<Scored> spare;
     const auto sum_top = [&](std::vector<Scored>& scored) {
         const std::size_t size = std::min(k, scored.size());
-        std::partial_sort(scored.begin(), scored.begin() + size, scored.end(), higher);
+        sort_rows(scored, spare, Order::falling);
         std::vector<double> sums(size + 1, 0.0);
         for (std::size_t i = 0; i < size; ++i) sums[i + 1] = sums[i] + scored[i].score;
         return sums;

@@ -105,39 +105,53 @@ inline double weight_of_pairs(const Levels& rows, Span span, std::vector<double>
     return pairs;
 }
 
+/// Arrays that one span leaves to the next.
+struct Workspace {
+    std::vector<Scored> sorted, spare;
+    std::vector<double> totals, slopes;
+};
+
 /// The mean over the pairs of one span, times `share`: returns c, writes g.
 template <class Sums>
 double mean_pairwise_hinge(const double* f, const Levels& rows, Span span, double share, Sums& sums,
-                           std::vector<Scored>& sorted, std::vector<double>& totals, double* g) {
+                           Workspace& space, double* g) {
+    auto& [sorted, spare, totals, slopes] = space;
     const double pairs = weight_of_pairs(rows, span, totals);
     if (!(pairs > 0)) {  // nothing to be ordered
         std::fill(g + span.first, g + span.last, 0.0);
         return 0.0;
     }
     sums.reset(totals.size());
-    sort_ascending(f, span, sorted);
+    sorted.clear();
+    sorted.reserve(span.size());
+    for (std::size_t i = span.first; i < span.last; ++i) {
+        const auto row = static_cast<std::uint32_t>(i);
+        sorted.push_back({f[i], row, static_cast<std::uint32_t>(rows.level[i])});
+    }
+    sort_rows(sorted, spare, Order::rising);
+    slopes.resize(sorted.size());
     double c = 0.0;
     std::size_t added = sorted.size();
     for (std::size_t k = sorted.size(); k-- > 0;) {
         const Scored upper = sorted[k];
         while (added > 0 && upper.score - 1.0 < sorted[added - 1].score) {
-            const std::size_t i = sorted[--added].row;
-            sums.add_lower(rows.level[i], rows.weight(i));
+            const Scored& lower = sorted[--added];
+            sums.add_lower(lower.level, rows.weight(lower.row));
         }
-        const double slope = rows.weight(upper.row) * sums.below(rows.level[upper.row]);
-        g[upper.row] = -slope;
-        c += slope;
-    }
-    added = 0;
-    for (const Scored& lower : sorted) {
-        while (added < sorted.size() && sorted[added].score - 1.0 < lower.score) {
-            const std::size_t j = sorted[added++].row;
-            sums.add_upper(rows.level[j], rows.weight(j));
-        }
-        g[lower.row] += rows.weight(lower.row) * sums.above(rows.level[lower.row]);
+        slopes[k] = sums.below(upper.level);
+        c += rows.weight(upper.row) * slopes[k];
     }
     const double scale = share / pairs;
-    for (std::size_t i = span.first; i < span.last; ++i) g[i] *= scale;
+    added = 0;
+    for (std::size_t k = 0; k < sorted.size(); ++k) {
+        const Scored lower = sorted[k];
+        while (added < sorted.size() && sorted[added].score - 1.0 < lower.score) {
+            const Scored& upper = sorted[added++];
+            sums.add_upper(upper.level, rows.weight(upper.row));
+        }
+        const double slope = sums.above(lower.level) - slopes[k];
+        g[lower.row] = scale * rows.weight(lower.row) * slope;
+    }
     return c * scale;
 }
 
@@ -145,11 +159,10 @@ double mean_pairwise_hinge(const double* f, const Levels& rows, Span span, doubl
 template <class Sums>
 double pairwise_hinge(const double* f, const Levels& rows, const Groups& groups, Sums sums,
                       double* g) {
-    std::vector<Scored> sorted;
-    std::vector<double> totals;
+    Workspace space;
     double c = 0.0;
     for (std::size_t q = 0; q < groups.size(); ++q) {
-        c += mean_pairwise_hinge(f, rows, groups[q], groups.share(), sums, sorted, totals, g);
+        c += mean_pairwise_hinge(f, rows, groups[q], groups.share(), sums, space, g);
     }
     return c;
 }

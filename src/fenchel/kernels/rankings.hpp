@@ -30,7 +30,7 @@ struct Documents {
 /// has nothing to be ordered, and no part in the loss.
 inline double gain_ranking(const double* f, const Documents& documents, const double* gain,
                            double* g) {
-    std::vector<Scored> sorted;
+    std::vector<Scored> sorted, spare;
     const double share = documents.queries.share();
     double loss = 0.0;
     for (std::size_t q = 0; q < documents.queries.size(); ++q) {
@@ -43,7 +43,7 @@ inline double gain_ranking(const double* f, const Documents& documents, const do
             sorted.push_back({f[i] - gain[i], static_cast<std::uint32_t>(i)});
         }
         if (!relevant) continue;
-        std::sort(sorted.begin(), sorted.end(), higher);
+        sort_rows(sorted, spare, Order::falling);
         double measure = 0.0;
         for (std::size_t p = 0; p < sorted.size(); ++p) {
             const std::size_t i = sorted[p].row;
@@ -87,8 +87,8 @@ class ReciprocalRank {
         for (std::size_t i = span.first; i < span.last; ++i) {
             (y[i] > 0 ? relevant_ : irrelevant_).push_back({f[i], static_cast<std::uint32_t>(i)});
         }
-        std::sort(relevant_.begin(), relevant_.end(), higher);
-        std::sort(irrelevant_.begin(), irrelevant_.end(), higher);
+        sort_rows(relevant_, spare_, Order::falling);
+        sort_rows(irrelevant_, spare_, Order::falling);
     }
 
     /// How many irrelevant documents the worst ranking begins with.
@@ -118,7 +118,7 @@ class ReciprocalRank {
         }
     }
 
-    std::vector<Scored> relevant_, irrelevant_;
+    std::vector<Scored> relevant_, irrelevant_, spare_;
 };
 
 }  // namespace fenchel
