@@ -394,6 +394,20 @@ def test_bad_input_is_refused(options, message):
         fenchel.problem(X, **options)
 
 
+@pytest.mark.parametrize(
+    ("z", "groups", "message"),
+    [
+        (np.zeros(3), [0, 0, 1, 1], "scores of shape"),
+        (np.zeros(4), [0, 0, 1], "groups has 3"),
+        (np.zeros(4), [0, 1, 0, 0], "stand together"),
+        (np.zeros(4), None, "give groups="),
+    ],
+)
+def test_scores_and_groups_must_fit_the_labels(z, groups, message):
+    with pytest.raises(fenchel.FenchelError, match=message):
+        losses.RankHinge().value(z, [0.0, 1.0, 0.0, 1.0], groups=groups)
+
+
 @pytest.mark.parametrize("loss", RANKED, ids=ids)
 def test_queries_of_one_document_and_of_equal_ones_count_as_nothing_to_order(loss):
     y, groups = np.array([2.0, 1.0, 0.0, 1.0, 1.0, 0.0]), np.array([0, 0, 0, 1, 1, 2])

@@ -76,16 +76,16 @@ class MultivariateLoss(Loss):
         self, z: Array, y: Any, *, sample_weight: Any = None, groups: npt.ArrayLike | None = None
     ) -> float:
         """L(z), one number; `groups` holds the query of each row where the loss is `grouped`."""
-        z = np.asarray(z, dtype=np.float64)
-        c, g = self.tangent(z, self.sample(y, sample_weight, groups))
+        z, sample = np.asarray(z, dtype=np.float64), self.sample(y, sample_weight, groups)
+        c, g = self.tangent(_one_each(z, sample), sample)
         return c + float(g @ z)
 
     def slope(
         self, z: Array, y: Any, *, sample_weight: Any = None, groups: npt.ArrayLike | None = None
     ) -> Array:
         """One element of the subdifferential of L, one number for each score."""
-        z = np.asarray(z, dtype=np.float64)
-        return self.tangent(z, self.sample(y, sample_weight, groups)).g
+        z, sample = np.asarray(z, dtype=np.float64), self.sample(y, sample_weight, groups)
+        return self.tangent(_one_each(z, sample), sample).g
 
     def sample(
         self, y: Any, sample_weight: Any = None, groups: npt.ArrayLike | None = None
@@ -104,17 +104,28 @@ class MultivariateLoss(Loss):
                 "not; drop the rows you do not want, or use roc, ordinal or rank_hinge"
             )
         y = np.asarray(y)
-        starts = np.array([0, len(y)]) if groups is None else starts_of(np.asarray(groups))
         s = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        sample = Sample(y, s, starts.astype(np.int64))
+        starts = _starts(np.zeros(len(y)) if groups is None else np.asarray(groups))
+        sample = Sample(y, s, starts)
+        for name, n in (("groups", starts[-1]), ("sample_weight", len(y if s is None else s))):
+            if n != len(y):
+                raise InvalidData(f"y has {len(y)} entries but {name} has {n}")
         self.check(sample)
         return sample
 
 
-def starts_of(groups: npt.NDArray[Any]) -> Indices:
+def _starts(groups: npt.NDArray[Any]) -> Indices:
     """Where each group of equal neighbours starts, and the number of rows."""
     inner = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    if len(np.unique(groups)) < len(inner) + 1:
+        raise InvalidData("the rows of each group must stand together: sort them by groups")
     return np.concatenate([[0], inner, [len(groups)]]).astype(np.int64)
+
+
+def _one_each(z: Array, sample: Sample) -> Array:
+    if z.shape != sample.y.shape:
+        raise InvalidData(f"there are scores of shape {z.shape}, but y has shape {sample.y.shape}")
+    return z
 
 
 def descending(keys: Array) -> npt.NDArray[np.intp]:
