@@ -131,11 +131,16 @@ def pairwise_hinge(
 ) -> float: ...
 def fbeta(f: _Vector, y: _Vector, beta: float, g: _Vector) -> float: ...
 def top_k(f: _Vector, y: _Vector, k: int, whole: float, g: _Vector) -> float: ...
-def gain_ranking(
-    f: _Vector, gain: _Vector, worth: _Vector, right: _Vector, start: _Indices, g: _Vector
+def discounted_gain(
+    f: _Vector,
+    level: npt.NDArray[np.int32],
+    gain: _Vector,
+    start: _Indices,
+    sums: _Vector,
+    g: _Vector,
 ) -> float: ...
 def reciprocal_rank(
-    f: _Vector, y: _Vector, worth: _Vector, right: _Vector, start: _Indices, g: _Vector
+    f: _Vector, level: npt.NDArray[np.int32], gain: _Vector, start: _Indices, g: _Vector
 ) -> float: ...
 
 class SvmlightFault(enum.Enum):

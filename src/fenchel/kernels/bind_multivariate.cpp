@@ -71,30 +71,29 @@ double top_k(Vector<double> f, Vector<double> y, std::size_t k, double whole, Ou
         f, g, [&] { return fenchel::top_k(f.data(), y.data(), f.size(), k, whole, g.data()); });
 }
 
-fenchel::Documents documents_of(const Vector<double>& f, const Vector<double>& worth,
-                                const Vector<double>& right, const Vector<std::int64_t>& start) {
-    require(right.size() == f.size(), "right", right.size(), f.size());
-    const auto groups = groups_of(start, f.size());
-    for (std::size_t q = 0; q < groups.size(); ++q) {
-        require(groups[q].size() <= worth.size(), "worth", worth.size(), groups[q].size());
-    }
-    return {worth.data(), right.data(), groups};
-}
-
-double gain_ranking(Vector<double> f, Vector<double> gain, Vector<double> worth,
-                    Vector<double> right, Vector<std::int64_t> start, Output g) {
+fenchel::Documents documents_of(const Vector<double>& f, const Vector<std::int32_t>& level,
+                                const Vector<double>& gain, const Vector<std::int64_t>& start) {
+    require(level.size() == f.size(), "level", level.size(), f.size());
     require(gain.size() == f.size(), "gain", gain.size(), f.size());
-    const auto documents = documents_of(f, worth, right, start);
-    return guarded(
-        f, g, [&] { return fenchel::gain_ranking(f.data(), documents, gain.data(), g.data()); });
+    return {level.data(), gain.data(), groups_of(start, f.size())};
 }
 
-double reciprocal_rank(Vector<double> f, Vector<double> y, Vector<double> worth,
-                       Vector<double> right, Vector<std::int64_t> start, Output g) {
-    require(y.size() == f.size(), "y", y.size(), f.size());
-    const auto documents = documents_of(f, worth, right, start);
-    return guarded(
-        f, g, [&] { return fenchel::ReciprocalRank()(f.data(), documents, y.data(), g.data()); });
+double discounted_gain(Vector<double> f, Vector<std::int32_t> level, Vector<double> gain,
+                       Vector<std::int64_t> start, Vector<double> sums, Output g) {
+    const auto documents = documents_of(f, level, gain, start);
+    for (std::size_t q = 0; q < documents.queries.size(); ++q) {
+        const std::size_t size = documents.queries[q].size();
+        require(size < sums.size(), "sums", sums.size(), size + 1);
+    }
+    fenchel::Rankings loss(fenchel::DiscountedGain{sums.data()});
+    return guarded(f, g, [&] { return loss(f.data(), documents, g.data()); });
+}
+
+double reciprocal_rank(Vector<double> f, Vector<std::int32_t> level, Vector<double> gain,
+                       Vector<std::int64_t> start, Output g) {
+    const auto documents = documents_of(f, level, gain, start);
+    fenchel::Rankings loss(fenchel::ReciprocalRank{});
+    return guarded(f, g, [&] { return loss(f.data(), documents, g.data()); });
 }
 
 }  // namespace
@@ -105,10 +104,10 @@ void bind_multivariate_losses(nb::module_& m) {
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
     m.def("top_k", &top_k, "f"_a.noconvert(), "y"_a.noconvert(), "k"_a, "whole"_a,
           "g"_a.noconvert());
-    m.def("gain_ranking", &gain_ranking, "f"_a.noconvert(), "gain"_a.noconvert(),
-          "worth"_a.noconvert(), "right"_a.noconvert(), "start"_a.noconvert(), "g"_a.noconvert());
-    m.def("reciprocal_rank", &reciprocal_rank, "f"_a.noconvert(), "y"_a.noconvert(),
-          "worth"_a.noconvert(), "right"_a.noconvert(), "start"_a.noconvert(), "g"_a.noconvert());
+    m.def("discounted_gain", &discounted_gain, "f"_a.noconvert(), "level"_a.noconvert(),
+          "gain"_a.noconvert(), "start"_a.noconvert(), "sums"_a.noconvert(), "g"_a.noconvert());
+    m.def("reciprocal_rank", &reciprocal_rank, "f"_a.noconvert(), "level"_a.noconvert(),
+          "gain"_a.noconvert(), "start"_a.noconvert(), "g"_a.noconvert());
 }
 
 }  // namespace bindings

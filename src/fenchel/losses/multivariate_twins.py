@@ -13,16 +13,7 @@ from fenchel.losses.base import Array
 from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, TopK
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
 from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
-from fenchel.losses.ranking import (
-    ERU,
-    MRR,
-    NDCG,
-    GainRanking,
-    RankHinge,
-    Ranking,
-    binary,
-    shared_worth,
-)
+from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
 
 
 class Twin(Protocol):
@@ -51,19 +42,18 @@ def _top_k(loss: TopK, sample: Sample) -> tuple[str, tuple[Any, ...]]:
     return "top_k", (_numbers(sample), *loss.taken(len(both_classes(sample)[0])))
 
 
-def _gains(loss: GainRanking, sample: Sample) -> tuple[str, tuple[Any, ...]]:
-    right = shared_worth(loss, sample)
-    return "gain_ranking", (loss.gains(sample), _worth(loss, sample), right, sample.starts)
+def _discounted_gain(loss: DiscountedGain, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    sums = loss.sums(int(np.max(np.diff(sample.starts))))
+    return "discounted_gain", (*_graded(loss, sample), sums)
 
 
-def _reciprocal(loss: MRR, sample: Sample) -> tuple[str, tuple[Any, ...]]:
-    right = shared_worth(loss, binary(sample))
-    return "reciprocal_rank", (_numbers(sample), _worth(loss, sample), right, sample.starts)
+def _reciprocal_rank(loss: MRR, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "reciprocal_rank", _graded(loss, sample)
 
 
-def _worth(loss: Ranking, sample: Sample) -> Array:
-    """Of as many places as the longest query has."""
-    return loss.worth(np.arange(1.0, np.max(np.diff(sample.starts)) + 1.0))
+def _graded(loss: Ranking, sample: Sample) -> tuple[Any, ...]:
+    level, gain = loss.graded(sample)
+    return level.astype(np.int32), np.ascontiguousarray(gain, dtype=np.float64), sample.starts
 
 
 def _numbers(sample: Sample) -> Array:
@@ -78,9 +68,9 @@ _NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[str, tuple[A
     PrecisionAtK: _top_k,
     RecallAtK: _top_k,
     PRBEP: _top_k,
-    NDCG: _gains,
-    ERU: _gains,
-    MRR: _reciprocal,
+    NDCG: _discounted_gain,
+    ERU: _discounted_gain,
+    MRR: _reciprocal_rank,
 }
 
 

@@ -1,19 +1,26 @@
 """Measures of the ranking of each query's documents, by the worst ranking (003 section 3.1).
 
-    l(z) = max over pi of  Delta(pi) + sum_p a_p z_pi(p) - <right, z>,      L the mean over queries,
+003 has  max over pi of  Delta(pi) + sum_p c_p (z_pi(p) - z_p),  documents in order of relevance, with
+a falling sequence c of one's choice, and an assignment solver for the maximum (and prints the
+second term with the opposite sign). Where c falls between places of documents of the same
+relevance it asks for an order among them that does not exist: on mq2008, where most documents are
+irrelevant, w = 0 is then the certified minimum, for c the discounts of NDCG as for p^(-1/4). So c
+is constant up to the last place of a relevant document, and 0 behind it:
 
-with pi(p) the document in place p, a_p what that place is worth, and right_d what the place of
-document d is worth in a right ranking; documents of the same relevance share their places, so the
-order of the rows does not matter. 003 prints the second term with the opposite sign, and a sequence
-c_p of its own for it: c = a makes every worst ranking one sort away (kernels/rankings.hpp).
+    l(z) = max over pi of  Delta(pi) + mean of z over the first n places - over the n relevant ones.
 
-As the ranking by z maximises sum_p a_p z_pi(p), l is at least its Delta; and at least 0, as right
-rankings have Delta = 0 and <right, z> is a mean over them. Queries with nothing to be ordered, such
-as those of one document, count with l = 0.
+For more than two levels of relevance the measure is a sum over thresholds j of relevance, of
+measures with relevant documents y >= y_j alone; l is the sum of their losses. It is at least the
+Delta of the ranking by z, which maximises the second term of each. The worst ranking needs no
+assignment: t irrelevant documents, the highest, take the places of the t lowest relevant ones.
+
+L is the mean over queries. Those with nothing to be ordered, such as those of one document, count
+with l = 0.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 
 import numpy as np
@@ -21,15 +28,11 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
-from fenchel.losses.multivariate import (
-    Indices,
-    MultivariateLoss,
-    Sample,
-    Tangent,
-    descending,
-)
-from fenchel.losses.ordinal import PairwiseHinge
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
+from fenchel.losses.ordinal import PairwiseHinge, levels
 from fenchel.naming import positive, whole
+
+Indices = npt.NDArray[np.int_]
 
 _LARGEST = 100.0  # relevance, of which 2 to that power is taken
 
@@ -43,51 +46,95 @@ class RankHinge(PairwiseHinge):
 
 
 class Ranking(MultivariateLoss):
-    """A measure whose places are worth a_1 >= a_2 >= ... >= 0."""
+    """A measure that is a sum over thresholds of relevance."""
 
     labels = Labels.COUNT
     nonnegative = True
     grouped = True
 
     @abstractmethod
-    def worth(self, places: Array) -> Array:
-        """a_p for places counted from 1."""
+    def graded(self, sample: Sample) -> tuple[Indices, Array]:
+        """(levels, from 0 in each query, and their gains): a threshold weighs a step of gains."""
+
+    @abstractmethod
+    def whole(self, n: int) -> float:
+        """The measure of a right ranking of n relevant documents, over the gain's step."""
+
+    @abstractmethod
+    def lost(self, t: Indices, n: int, m: int) -> Array:
+        """What the worst ranking loses of it with t of the first n of m places to irrelevant ones.
+
+        They stand before the n - t relevant ones there, and the other t relevant ones come last.
+        """
 
     def check(self, sample: Sample) -> None:
-        """Some query has documents of different relevance, and one that is relevant."""
-        if not np.any(orderable(sample)):
+        """Some query has documents of different relevance."""
+        if not self.graded(sample)[0].any():
             raise InvalidData(
                 "nothing is to be ordered: no query has a relevant document (y > 0) and one of "
                 "another y"
             )
 
+    def tangent(self, z: Array, sample: Sample) -> Tangent:
+        """Query by query, threshold by threshold."""
+        (level, gain), g, c = self.graded(sample), np.zeros_like(z), 0.0
+        for first, last in itertools.pairwise(sample.starts):
+            order = first + descending(z[first:last])
+            gains = np.zeros(level[order].max() + 1)
+            gains[level[order]] = gain[order]
+            for threshold, weight in enumerate(np.diff(gains), start=1):
+                relevant = level[order] >= threshold
+                c += self._worst(z, order[relevant], order[~relevant], float(weight), g)
+        return Tangent(c / sample.n_groups, g / sample.n_groups)
 
-class GainRanking(Ranking):
-    """Delta(pi) = 1 - sum_p a_p gain_pi(p), over what the best ranking has."""
+    def _worst(
+        self, z: Array, relevant: Indices, irrelevant: Indices, weight: float, g: Array
+    ) -> float:
+        """Adds one threshold's slopes to g; the documents come in falling order of z."""
+        n, m = len(relevant), len(relevant) + len(irrelevant)
+        t = np.arange(min(n, m - n) + 1)
+        rise = z[irrelevant[: t[-1]]] - z[relevant[::-1][: t[-1]]]
+        factor, lost = weight * self.whole(n) / n, weight * self.lost(t, n, m)
+        worst = int(np.argmax(lost + factor * np.concatenate([[0.0], np.cumsum(rise)])))
+        g[irrelevant[:worst]] += factor
+        g[relevant[n - worst :]] -= factor
+        return float(lost[worst])
+
+
+class DiscountedGain(Ranking):
+    """Delta(pi) = 1 - sum_p a_p gain_pi(p) over what a right ranking has, a_p >= a_p+1 >= 0."""
+
+    @abstractmethod
+    def worth(self, places: Array) -> Array:
+        """a_p for places counted from 1."""
 
     @abstractmethod
     def gain(self, y: Array) -> Array:
         """What a document of relevance y brings, times the worth of its place."""
 
-    def gains(self, sample: Sample) -> Array:
-        """The gains over the best sum; 0 in queries with nothing to be ordered."""
-        gain = np.where(orderable(sample)[sample.groups], self.gain(sample.y), 0.0)
-        total = np.bincount(sample.groups, weights=gain * shared_worth(self, sample))
-        return gain / np.where(total > 0, total, 1.0)[sample.groups]
+    def graded(self, sample: Sample) -> tuple[Indices, Array]:
+        """All levels; gains over the sum that a right ranking has, 0 where none is relevant."""
+        order = np.lexsort((-sample.y, sample.groups))
+        place = np.arange(1.0, len(sample.y) + 1.0) - sample.starts[sample.groups]
+        gain = self.gain(sample.y)
+        total = np.bincount(sample.groups, weights=self.worth(place) * gain[order])
+        return levels(sample), gain / np.where(total > 0, total, 1.0)[sample.groups]
 
-    def tangent(self, z: Array, sample: Sample) -> Tangent:
-        """The documents of each query in falling order of z - gain (rearrangement inequality)."""
-        gain, counted = self.gains(sample), orderable(sample)
-        order = np.lexsort((gain - z, sample.groups))
-        place = np.empty(len(z))
-        place[order] = places(sample)
-        worth = self.worth(place)
-        g = np.where(counted[sample.groups], worth - shared_worth(self, sample), 0.0)
-        loss = np.sum(counted) - np.sum(worth * gain)
-        return Tangent(float(loss) / sample.n_groups, g / sample.n_groups)
+    def sums(self, n: int) -> Array:
+        """What the first 0, 1, ..., n places are worth."""
+        return np.concatenate([[0.0], np.cumsum(self.worth(np.arange(1.0, n + 1.0)))])
+
+    def whole(self, n: int) -> float:
+        """What the first n places are worth."""
+        return float(self.sums(n)[n])
+
+    def lost(self, t: Indices, n: int, m: int) -> Array:
+        """The first t places instead of the last t."""
+        sums = self.sums(m)
+        return np.asarray(sums[t] - (sums[m] - sums[m - t]))
 
 
-class NDCG(GainRanking):
+class NDCG(DiscountedGain):
     """Normalised discounted cumulative gain of the first k places; k=None is all of them.
 
     a_p = 1 / log2(1 + p), gain 2^y - 1.
@@ -115,7 +162,7 @@ class NDCG(GainRanking):
         super().check(sample)
 
 
-class ERU(GainRanking):
+class ERU(DiscountedGain):
     """Expected rank utility (Breese et al. 1998): a place is worth half after `half_life` - 1 more.
 
     a_p = 2^((1 - p) / (half_life - 1)), gain y.
@@ -136,68 +183,17 @@ class ERU(GainRanking):
 
 
 class MRR(Ranking):
-    """Mean reciprocal rank: Delta(pi) = 1 - 1/r, r the first place with a relevant document, y > 0.
+    """Mean reciprocal rank: Delta(pi) = 1 - 1/r, r the first place of a document with y > 0."""
 
-    With several relevant documents no assignment gives the worst ranking. It has the highest r - 1
-    irrelevant documents in front, for some r, and all others in falling order behind them.
-    """
+    def graded(self, sample: Sample) -> tuple[Indices, Array]:
+        """Relevant or not."""
+        relevant = sample._replace(y=(sample.y > 0).astype(np.float64))
+        return levels(relevant), relevant.y
 
-    def worth(self, places: Array) -> Array:
-        """1/p."""
-        return 1.0 / places
+    def whole(self, n: int) -> float:
+        """1."""
+        return 1.0
 
-    def tangent(self, z: Array, sample: Sample) -> Tangent:
-        """Query by query, all r of it."""
-        g, loss, counted = np.zeros_like(z), 0.0, orderable(binary(sample))
-        for q in np.flatnonzero(counted):
-            rows = slice(*sample.starts[q : q + 2])
-            delta, place = self._worst(z[rows], sample.y[rows] > 0)
-            g[rows] = self.worth(place)
-            loss += delta
-        g -= np.where(counted[sample.groups], shared_worth(self, binary(sample)), 0.0)
-        return Tangent(loss / sample.n_groups, g / sample.n_groups)
-
-    def _worst(self, z: Array, relevant: npt.NDArray[np.bool_]) -> tuple[float, Array]:
-        order = descending(z)
-        wrong, place = order[~relevant[order]], np.empty(len(z))
-        right = z[order[relevant[order]]]
-        above = np.cumsum(relevant[order])[~relevant[order]]  # relevant ones before each wrong one
-        a = self.worth(np.arange(1.0, len(z) + 1.0))
-        rise = np.empty(len(wrong))  # of sum_p a_p z_pi(p), each wrong one put in front
-        for r, t in enumerate(above):
-            fall = a[r : r + t] - a[r + 1 : r + t + 1]
-            rise[r] = z[wrong[r]] * (a[r] - a[r + t]) - right[:t] @ fall
-        delta = 1.0 - 1.0 / np.arange(1.0, len(wrong) + 2.0)
-        first = int(np.argmax(delta + np.concatenate([[0.0], np.cumsum(rise)])))
-        behind = order[~np.isin(order, wrong[:first])]
-        place[np.concatenate([wrong[:first], behind])] = np.arange(1.0, len(z) + 1.0)
-        return float(delta[first]), place
-
-
-def orderable(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Which queries have documents of different y, and one with y > 0."""
-    first = sample.starts[:-1]
-    most, least = np.maximum.reduceat(sample.y, first), np.minimum.reduceat(sample.y, first)
-    return np.asarray((most > least) & (most > 0))
-
-
-def binary(sample: Sample) -> Sample:
-    """The same with relevances 0 and 1."""
-    return sample._replace(y=(sample.y > 0).astype(np.float64))
-
-
-def places(sample: Sample) -> Array:
-    """1, 2, ... in each query."""
-    return np.arange(1.0, len(sample.y) + 1.0) - sample.starts[sample.groups]
-
-
-def shared_worth(loss: Ranking, sample: Sample) -> Array:
-    """What a document's place is worth in a right ranking, on average over all of them."""
-    order = np.lexsort((-sample.y, sample.groups))
-    y, groups = sample.y[order], sample.groups[order]
-    change = np.concatenate([[True], (y[1:] != y[:-1]) | (groups[1:] != groups[:-1])])
-    tied: Indices = np.cumsum(change) - 1
-    mean = np.bincount(tied, weights=loss.worth(places(sample))) / np.bincount(tied)
-    shared = np.empty(len(y))
-    shared[order] = mean[tied]
-    return shared
+    def lost(self, t: Indices, n: int, m: int) -> Array:
+        """1 - 1/r."""
+        return np.asarray(1.0 - 1.0 / np.where(t < n, t + 1, m - n + 1))
