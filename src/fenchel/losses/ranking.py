@@ -1,11 +1,11 @@
 """Measures of the ranking of each query's documents, by the worst ranking (003 section 3.1).
 
-003 has  max over pi of  Delta(pi) + sum_p c_p (z_pi(p) - z_p),  documents in order of relevance, with
-a falling sequence c of one's choice, and an assignment solver for the maximum (and prints the
-second term with the opposite sign). Where c falls between places of documents of the same
-relevance it asks for an order among them that does not exist: on mq2008, where most documents are
-irrelevant, w = 0 is then the certified minimum, for c the discounts of NDCG as for p^(-1/4). So c
-is constant up to the last place of a relevant document, and 0 behind it:
+003 has  max over pi of  Delta(pi) + sum_p c_p (z_pi(p) - z_p)  for documents in order of relevance,
+with a falling sequence c of one's choice and an assignment solver (and prints the second term with
+the opposite sign). Where c falls between places of documents of the same relevance it asks for an
+order among them that does not exist: on mq2008, where most documents are irrelevant, w = 0 is
+certified to a gap of 1e-3 if c are the discounts of NDCG. So c is constant up to the last place of
+a relevant document, and 0 behind it:
 
     l(z) = max over pi of  Delta(pi) + mean of z over the first n places - over the n relevant ones.
 
