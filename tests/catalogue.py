@@ -67,6 +67,26 @@ VECTOR_LOSSES = [
     losses.MultilabelHinge(cost=_COSTS),
 ]
 
+MULTIVARIATE_LOSSES = [
+    losses.ROC(),
+    losses.FBeta(),
+    losses.FBeta(beta=0.4),
+    losses.FBeta(beta=2.5),
+    losses.PrecisionAtK(k=4),
+    losses.RecallAtK(k=1),
+    losses.RecallAtK(k=6),
+    losses.PRBEP(),
+    losses.Ordinal(),
+    losses.Ordinal(cost=[[0.0, 1.0, 3.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]]),
+    losses.RankHinge(),
+    losses.NDCG(),
+    losses.NDCG(k=2),
+    losses.NDCG(k=None),
+    losses.ERU(),
+    losses.ERU(half_life=1.5),
+    losses.MRR(),
+]
+
 _UNEVEN = [0.5, 1.0, 2.0, 3.0]
 _ONE_FREE = [1.0, 0.0, 2.0, 0.7]
 
@@ -173,6 +193,37 @@ def vector_problem_for(
         regularizer=regularizer,
         intercept=intercept,
         sample_weight=sample_weights(n) if weighted else None,
+        **options,
+    )
+
+
+def sample_for(loss, rng, n, scores=None):
+    """What a multivariate loss knows of n rows: (y, groups), levels 0 to 2, queries of about 5."""
+    z = rng.normal(size=n) if scores is None else scores + 0.5 * rng.normal(size=n)
+    groups = np.arange(n) // 5 if loss.grouped else None
+    if loss.labels is Labels.BINARY:
+        y = np.where(z > 0.3, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+    else:
+        y = np.digitize(z, [-0.5, 0.7]).astype(float)
+        y[:3] = 0.0, 1.0, 2.0
+    return y, groups
+
+
+def multivariate_problem_for(loss, regularizer="l2", *, weighted=False, seed=0, n=40, **options):
+    """A small problem; `options` go to fenchel.problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, N_FEATURES))
+    y, groups = sample_for(loss, rng, n, X @ rng.normal(size=N_FEATURES))
+    options.setdefault("strength", 0.02)
+    options.setdefault("engine", "serial")
+    return fenchel.problem(
+        X,
+        y,
+        loss=loss,
+        regularizer=regularizer,
+        groups=groups,
+        sample_weight=sample_weights(n) if weighted and loss.weighted else None,
         **options,
     )
 

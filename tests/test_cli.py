@@ -30,10 +30,12 @@ from fenchel.cli.progress import Pace
 from fenchel.cli.settings import Settings
 from fenchel.cli.summary import Run, Trained
 from fenchel.cli.terminal import duration, size
-from fenchel.losses import LOSSES, Labels
+from fenchel.losses import LOSSES as ALL_LOSSES
+from fenchel.losses import Labels, MultivariateLoss
 from fenchel.regularizers import REGULARIZERS
 from fenchel.solvers import SOLVERS
 
+LOSSES = {n: kind for n, kind in ALL_LOSSES.items() if not issubclass(kind, MultivariateLoss)}
 ROOT = Path(__file__).parent.parent
 
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from inputs import COMPRESSED, COMPRESSED_OR_BLOCKS, X, Y, survives
 
 import fenchel
-from fenchel.losses import LOSSES, Labels, ScalarLoss
+from fenchel.losses import LOSSES, Labels, MultivariateLoss, ScalarLoss, VectorLoss
 from fenchel.regularizers import REGULARIZERS
 
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
@@ -118,7 +118,8 @@ def test_columns_of_any_size_are_refused_or_fitted(data, setting):
 
 
 SCALAR = [name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)]
-VECTOR = [name for name in LOSSES if name not in SCALAR]
+VECTOR = [name for name, kind in LOSSES.items() if issubclass(kind, VectorLoss)]
+JOINT = [name for name, kind in LOSSES.items() if issubclass(kind, MultivariateLoss)]
 
 
 def draw_problem(rng, names):
@@ -131,14 +132,15 @@ def draw_problem(rng, names):
     if LOSSES[loss].labels is Labels.SETS:
         y = rng.integers(0, 2, size=(n, rng.integers(2, 5)))
     setting = {"loss": loss, "regularizer": str(rng.choice(list(REGULARIZERS)))}
-    return (
-        values,
-        y,
-        setting | {"strength": 10 ** rng.uniform(-9, 3), "intercept": rng.random() < 0.5},
-    )
+    setting |= {"strength": 10 ** rng.uniform(-9, 3), "intercept": rng.random() < 0.5}
+    if loss in JOINT:
+        setting["intercept"] &= LOSSES[loss].intercept
+        setting |= {"k": int(rng.integers(1, n + 1))} if loss.endswith("at_k") else {}
+        setting |= {"groups": np.arange(n) // 3} if LOSSES[loss].grouped else {}
+    return values, y, setting
 
 
-@pytest.mark.parametrize("names", [SCALAR, VECTOR], ids=["scalar", "vector"])
+@pytest.mark.parametrize("names", [SCALAR, VECTOR, JOINT], ids=["scalar", "vector", "joint"])
 def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""
     rng, failures = np.random.default_rng(0), []

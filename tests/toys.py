@@ -15,7 +15,7 @@ class Toy:
 
     n_parameters, n_rows, n_duals, passes = 2, 1, 1, 0
     nonnegative = differentiable = has_duals = has_intercept = False
-    knows_kinks = True
+    knows_kinks = separable = True
     piecewise = True
     shape = (2,)
 

@@ -201,6 +201,27 @@ def kinks_along(
     loss: Loss, z: _Vector, q: _Vector, y: _Vector, s: _Vector | None, low: float, high: float
 ) -> _Vector: ...
 def crossing(slope: float, curvature: float, low: float, kinks: _Vector) -> float: ...
+def pairwise_hinge(
+    f: _Vector,
+    level: npt.NDArray[np.int32],
+    s: _Vector | None,
+    start: _Indices,
+    cost: _Vector | None,
+    g: _Vector,
+) -> float: ...
+def fbeta(f: _Vector, y: _Vector, beta: float, g: _Vector) -> float: ...
+def top_k(f: _Vector, y: _Vector, k: int, whole: float, g: _Vector) -> float: ...
+def discounted_gain(
+    f: _Vector,
+    level: npt.NDArray[np.int32],
+    gain: _Vector,
+    start: _Indices,
+    sums: _Vector,
+    g: _Vector,
+) -> float: ...
+def reciprocal_rank(
+    f: _Vector, level: npt.NDArray[np.int32], gain: _Vector, start: _Indices, g: _Vector
+) -> float: ...
 
 class SvmlightFault(enum.Enum):
     none = ...

@@ -8,15 +8,22 @@ import inspect
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
-from fenchel.data.checked import checked_labels, checked_matrix, checked_weights
+from fenchel.data.checked import (
+    checked_groups,
+    checked_labels,
+    checked_matrix,
+    checked_weights,
+)
 from fenchel.data.classes import Targets, checked_codes, checked_sets
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import Labels, Loss, VectorLoss
+from fenchel.losses import Labels, Loss, MultivariateLoss, VectorLoss
+from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
@@ -34,6 +41,7 @@ def problem(
     strength: float = 1e-4,
     intercept: bool = False,
     sample_weight: Any = None,
+    groups: Any = None,
     engine: str | Engine | None = None,
     **loss_options: Any,
 ) -> Problem:
@@ -49,6 +57,9 @@ def problem(
     an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
     each row. They have a w and a b for each class; the classes, sorted, are `risk.classes` of the
     problem. The regulariser's weights, one for each column, are the same for all classes.
+
+    Multivariate losses are of all scores at once (docs/multivariate-losses.md). Those that rank the
+    documents of queries need `groups`, the query of each row; rows of a query stand together.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)
@@ -69,6 +80,7 @@ def problem(
         strength=strength,
         intercept=intercept,
         engine=placed,
+        groups=checked_groups(groups, rows.n_rows),
     )
 
 
@@ -82,11 +94,22 @@ def posed(
     strength: float,
     intercept: bool,
     engine: Engine,
+    groups: npt.NDArray[np.int64] | None = None,
 ) -> Problem:
     """The problem of rows, labels and weights that were checked; many may share the same rows."""
     regularizer.free(rows.n_columns)  # refuses weights of the wrong length
     if intercept:
         _check_attainable(loss, targets, s)
+    if isinstance(loss, MultivariateLoss):
+        starts = loss.sample(targets.y, s, groups).starts
+        shards = cut(rows, targets.y, s, starts if loss.grouped else None)
+        whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
+        return Problem(whole, regularizer, strength)
+    if groups is not None:
+        raise Incompatible(
+            f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
+            "queries, such as ndcg and rank_hinge"
+        )
     shards = cut(rows, targets.y, s)
     if not isinstance(loss, VectorLoss):
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
@@ -148,6 +171,11 @@ def checked_strength(name: str, strength: object) -> float:
 def _check_intercept(loss: Loss, intercept: object) -> None:
     if not isinstance(intercept, bool | np.bool_):
         raise InvalidData(f"intercept must be True or False; got {intercept!r}")
+    if intercept and isinstance(loss, MultivariateLoss) and not loss.intercept:
+        raise Incompatible(
+            f"{type(loss).__name__} stays the same when all scores are shifted, so no intercept is "
+            "better than another; use intercept=False"
+        )
     if intercept and not loss.intercept:
         raise Incompatible(
             f"{type(loss).__name__} has no use for an intercept: a large one explains every row; "

@@ -41,11 +41,14 @@ class LinearPoint:
     def offset(self) -> Offset:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
         if self.risk.has_intercept:
-            largest = max(self.risk.engine.map(tasks.largest, self.z))
-            resolution = _BLUR * (1.0 + largest)
-            return profile(self._sums, self.near, resolution, self.risk.differentiable)
+            return self._profiled()
         value = self._sums(0.0)[0]
         return Offset(Bracket(), 0.0, value, value)
+
+    def _profiled(self) -> Offset:
+        largest = max(self.risk.engine.map(tasks.largest, self.z))
+        resolution = _BLUR * (1.0 + largest)
+        return profile(self._sums, self.near, resolution, self.risk.differentiable)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
@@ -76,10 +79,20 @@ class LinearPoint:
         total: Array = engine.total(engine.map(tasks.adjoint, self.slopes))
         return total.ravel() / self.risk.weight
 
+    def rate(self, q: PerShard) -> float:
+        """sum_i a_i q_i / S."""
+        engine = self.risk.engine
+        return float(engine.total(engine.map(tasks.inner, self.slopes, q))) / self.risk.weight
+
     @functools.cached_property
     def constant(self) -> float:
         """b with R(v) >= <a, v> + b for all v."""
-        return self.offset.floor - float(self.subgradient @ self.w)
+        return self.floor - float(self.subgradient @ self.w)
+
+    @property
+    def floor(self) -> float:
+        """The cut's own value at w: R(w) up to round-off."""
+        return self.offset.floor
 
     def shrunk(self, scale: float) -> float:
         """-sum_i s_i/S l*(scale l'_i), the dual at scale * alpha; else scale * constant, as R >= 0.
@@ -157,7 +170,7 @@ class LinearPoint:
         q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
         chosen = balanced(self._kinked, q) if self.risk.has_intercept else steepest(self._kinked, q)
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
-        point = LinearPoint(self.risk, self.w, self.z, self.near, self.drift)
+        point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
         point.offset = Offset(Bracket(best, best), best, value, value)
         point.subgradient = self.subgradient + change.ravel() / self.risk.weight
@@ -171,7 +184,7 @@ class LinearPoint:
         if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
             z = engine.map(tasks.scores, self.risk.outputs(self.w))
-            origin = LinearPoint(self.risk, self.w, z, self.intercept)
+            origin = type(self)(self.risk, self.w, z, self.intercept)
         self.risk.passes += 1
         return LinearRay(origin, p, engine.map(tasks.scores, self.risk.outputs(p)))
 
@@ -191,16 +204,13 @@ class LinearRay:
             w = origin.w + eta * self.p
             longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
             drift = origin.drift + _EPSILON * longest
-            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept, drift)
+            self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
         return self._last[1]
 
     def along(self, eta: float) -> tuple[float, float]:
-        """(R(w + eta p), sum_i a_i q_i / S)."""
-        point, engine = self.at(eta), self.origin.risk.engine
-        slope = (
-            engine.total(engine.map(tasks.inner, point.slopes, self.q)) / self.origin.risk.weight
-        )
-        return point.value, float(slope)
+        """(R(w + eta p), its slope)."""
+        point = self.at(eta)
+        return point.value, point.rate(self.q)
 
     @functools.cached_property
     def _line(self) -> tuple[PerShard, PerShard]:

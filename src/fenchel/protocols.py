@@ -199,6 +199,7 @@ class Risk(Protocol):
     n_rows: int
     passes: int  # products with X or X' so far
     has_intercept: bool  # R(w) is a minimum over an offset
+    separable: bool  # R(w) is a sum over rows, but for the offset
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
 
     @property

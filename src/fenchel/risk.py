@@ -37,6 +37,9 @@ _LEAST = 1e-12  # of a column's mean square that its mean may leave
 class LinearRisk:
     """The mean loss of a linear model; `classes` belong to the K scores of a vector loss."""
 
+    point = LinearPoint
+    separable = True
+
     def __init__(
         self,
         loss: Loss,
@@ -158,15 +161,15 @@ class LinearRisk:
         w = np.array(w, dtype=np.float64)  # a copy: the point's own
         if w.shape != (self.n_parameters,):
             raise InvalidData(f"w must have length {self.n_parameters}; got shape {w.shape}")
-        if self.has_intercept:
+        if self.has_intercept or not self.separable:
             self.passes += 1
             guess = 0.0 if near is None else near.intercept
-            point = LinearPoint(self, w, self.engine.map(tasks.scores, w), guess)
+            point = self.point(self, w, self.engine.map(tasks.scores, w), guess)
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
         values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split()
-        point = LinearPoint(self, w, z)
+        point = self.point(self, w, z)
         value = self.engine.total(values) / self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = self.engine.total(gradients).ravel() / self.weight

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data.shards import Shard
-from fenchel.losses import Conjugable, Loss, VectorLoss, twins
+from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
+from fenchel.losses import multivariate_twins as whole
 from fenchel.ties import weighted
 from fenchel.witness import Bracket
 
@@ -24,6 +26,11 @@ def weight(shard: Shard) -> float:
 def weights(shard: Shard) -> Array:
     """The sample weights, 1 where none were given."""
     return np.ones(shard.rows.n_rows) if shard.s is None else shard.s
+
+
+def labels(shard: Shard) -> npt.NDArray[Any]:
+    """The labels."""
+    return shard.y
 
 
 def fingerprint(shard: Shard) -> bytes:
@@ -134,3 +141,38 @@ def shifted(shard: Shard, z: Array, b: float) -> Array:
 def inner(shard: Shard, a: Array, q: Array) -> float:
     """<a, q>."""
     return float(np.vdot(a, q))
+
+
+def total(shard: Shard, a: Array) -> float:
+    """sum_i a_i."""
+    return float(np.sum(a))
+
+
+def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:
+    """weight_a a + weight_b b."""
+    return weight_a * a + weight_b * b
+
+
+def energy(shard: Shard, g: Array) -> float:
+    """sum_i g_i^2 / s_i."""
+    if shard.s is None:
+        return float(g @ g)
+    counted = shard.s > 0
+    return float(np.sum(g[counted] ** 2 / shard.s[counted]))
+
+
+def rounded(shard: Shard, z: Array) -> Array:
+    """Scores to 38 bits of their mantissas: what is half a unit or more is rounded up."""
+    bits = np.ascontiguousarray(z).view(np.int64)
+    return ((bits + (1 << 14)) & -(1 << 15)).view(np.float64)
+
+
+def twin(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> whole.Twin:
+    """The loss of the shard's own queries."""
+    return whole.twin(loss, Sample(shard.y, shard.s, starts))
+
+
+def tangent(shard: Shard, loss: whole.Twin, share: float, z: Array) -> Tangent:
+    """Its tangent, times the queries' share in all."""
+    c, g = loss.tangent(z)
+    return Tangent(share * c, share * g)

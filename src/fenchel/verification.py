@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
-from fenchel.losses import Conjugable, ConjugableVector, Loss
+from fenchel.losses import Conjugable, ConjugableVector, Loss, Sample
+from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
@@ -43,7 +44,7 @@ def verify(result: Result, problem: Problem) -> Certificate:
     risk = problem.risk
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
-    data = _Data(risk)
+    data = _JointData(risk) if isinstance(risk, MultivariateRisk) else _Data(risk)
     w, b = data.parameters(result)
     upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, b)
     if result.witness is None:
@@ -177,6 +178,40 @@ class _Data:
             alpha += part
             constant += float(np.sum(weight * self.share * value - product))
         return alpha, constant
+
+
+class _JointData(_Data):
+    """The same for a loss of all scores at once."""
+
+    def __init__(self, risk: MultivariateRisk):
+        super().__init__(risk)
+        weighted = any(shard.s is not None for shard in risk.engine.shards)
+        s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
+        self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """L(Xw + b)."""
+        z = self.scores(w) + b
+        c, g = self.joint.tangent(z, self.sample)
+        return c + float(np.sum(g * z))
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """The tangent at rounded scores, as the solver had them: any tangent is below R."""
+        z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        alpha, constant = np.zeros_like(z), 0.0
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
+            c, g = self.joint.tangent(_rounded(z + offset), self.sample)
+            alpha += weight * g
+            constant += weight * c
+        return alpha, constant
+
+
+def _rounded(z: Array) -> Array:
+    """To 38 bits."""
+    mantissa, exponent = np.frexp(z)
+    whole = np.floor(np.abs(mantissa) * 2.0**38 + 0.5)
+    return np.asarray(np.ldexp(np.copysign(whole, z), exponent - 38))
 
 
 def _proved(data: _Data, problem: Problem, witness: Witness) -> float:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel import _kernels
-from fenchel.data import frames
+from fenchel.data import dataset, frames
 from fenchel.data.rows import Array, DenseRows, SparseRows
 from fenchel.errors import FenchelWarning, InvalidData
 from fenchel.losses.base import Labels
@@ -51,6 +51,13 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array | None:
     if s.max() < 1 / LARGEST:
         raise InvalidData(f"sample_weight is at most {s.max():g}: rescale it")
     return s
+
+
+def checked_groups(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
+    """The query of each row, as numbers that stand together; None stays None."""
+    if groups is None:
+        return None
+    return dataset.groups(one_dimensional("groups", groups, n_rows), "groups")
 
 
 def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:

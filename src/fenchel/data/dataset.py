@@ -68,24 +68,24 @@ def targets(values: Any) -> npt.NDArray[Any]:
     return numbers
 
 
-def groups(values: Any) -> npt.NDArray[np.int64]:
+def groups(values: Any, name: str = "qid") -> npt.NDArray[np.int64]:
     """Whole numbers, of which equal ones stand together."""
     qid = np.asarray(values)
     with np.errstate(invalid="ignore"):
         whole = qid.astype(np.int64) if qid.dtype.kind in "iuf" else None
     if whole is None or not np.array_equal(qid, whole):
-        raise InvalidData("qid must hold whole numbers, one for each row")
-    return _together(whole)
+        raise InvalidData(f"{name} must hold whole numbers, one for each row")
+    return _together(whole, name)
 
 
-def _together(qid: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _together(qid: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
     starts = np.flatnonzero(np.diff(qid, prepend=qid[:1] - 1))
     _, first = np.unique(qid[starts], return_index=True)
     if len(first) < len(starts):
         row = starts[np.setdiff1d(np.arange(len(starts)), first)[0]]
         raise InvalidData(
-            f"qid {qid[row]} in row {row} comes back after other groups; sort the rows by qid, so "
-            "that each group stands together",
+            f"{name} {qid[row]} in row {row} comes back after other groups; sort the rows by "
+            f"{name}, so that each group stands together",
             row=int(row),
         )
     return qid

@@ -24,8 +24,15 @@ class Shard:
     s: Array | None
 
 
-def cut(rows: SparseRows | DenseRows, y: npt.NDArray[Any], s: Array | None) -> tuple[Shard, ...]:
+def cut(
+    rows: SparseRows | DenseRows,
+    y: npt.NDArray[Any],
+    s: Array | None,
+    starts: npt.NDArray[np.int64] | None = None,
+) -> tuple[Shard, ...]:
     """The rows in shards of about equal work; views, never copies.
+
+    Groups of rows that begin at `starts` are never parted.
 
     The number of shards depends on the data only, so that sums over shards have the same bits
     whatever runs them; it is even, to be shared by two. A shard's gradient has n_columns entries:
@@ -37,6 +44,8 @@ def cut(rows: SparseRows | DenseRows, y: npt.NDArray[Any], s: Array | None) -> t
     n_shards = 1 if total < NUMBERS_PER_SHARD // 4 else min(rows.n_rows, 2 * max(1, pairs))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(1, n_shards) / n_shards
     inner = np.searchsorted(ends, targets)
+    if starts is not None:
+        inner = starts[np.searchsorted(starts, inner)]
     edges = np.unique(np.concatenate([[0], inner, [rows.n_rows]]))
     return tuple(
         Shard(_slice(rows, i, j), y[i:j], None if s is None else s[i:j])

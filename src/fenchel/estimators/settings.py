@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.checkpoint import Checkpoint
 from fenchel.engines import Engine, Serial, Threads
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import LOSSES, Labels, Loss
+from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.naming import construct
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
 from fenchel.solvers import SOLVERS, Solver
@@ -50,6 +50,11 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
     kind: type[Loss] | None = type(loss) if isinstance(loss, Loss) else None
     if isinstance(loss, str):
         kind = LOSSES.get(loss)
+    if kind is not None and issubclass(kind, MultivariateLoss):
+        raise Incompatible(
+            f"{_ESTIMATORS[labels[0]]} needs a loss of each row, but {loss!r} is one of all rows "
+            "at once: use fenchel.problem and fenchel.minimize"
+        )
     if kind is not None and kind.labels not in labels:
         raise Incompatible(
             f"{_ESTIMATORS[labels[0]]} needs a loss of {labels[0].value}, but {loss!r} is one of "
@@ -57,7 +62,11 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
         )
     if isinstance(loss, Loss):
         return loss
-    able = {name: kind for name, kind in LOSSES.items() if kind.labels in labels}
+    able = {
+        name: kind
+        for name, kind in LOSSES.items()
+        if kind.labels in labels and not issubclass(kind, MultivariateLoss)
+    }
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct("loss", loss, able, {name: settings[name] for name in takes})
 

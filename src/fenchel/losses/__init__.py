@@ -1,10 +1,11 @@
-"""Losses: what is minimised on each row."""
+"""Losses: what is minimised on each row, or on all of them at once."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -16,6 +17,9 @@ from fenchel.losses.margin import (
 )
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
+from fenchel.losses.ordinal import ROC, Ordinal
+from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -30,12 +34,18 @@ from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
 __all__ = [
+    "ERU",
     "LOSSES",
+    "MRR",
+    "NDCG",
+    "PRBEP",
+    "ROC",
     "AbsoluteError",
     "Conjugable",
     "ConjugableVector",
     "EpsilonInsensitive",
     "Exponential",
+    "FBeta",
     "Hinge",
     "Huber",
     "Labels",
@@ -43,11 +53,17 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "MultilabelHinge",
+    "MultivariateLoss",
     "Novelty",
+    "Ordinal",
     "Perceptron",
     "Pieces",
     "Poisson",
+    "PrecisionAtK",
     "Quantile",
+    "RankHinge",
+    "RecallAtK",
+    "Sample",
     "ScalarLoss",
     "SmoothedHinge",
     "Softmax",
@@ -55,6 +71,7 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "SquaredPerceptron",
+    "Tangent",
     "VectorLoss",
     "named",
 ]
@@ -78,6 +95,16 @@ LOSSES: dict[str, type[Loss]] = {
     "multiclass_hinge": MulticlassHinge,
     "softmax": Softmax,
     "multilabel_hinge": MultilabelHinge,
+    "roc": ROC,
+    "fbeta": FBeta,
+    "precision_at_k": PrecisionAtK,
+    "recall_at_k": RecallAtK,
+    "prbep": PRBEP,
+    "ordinal": Ordinal,
+    "ndcg": NDCG,
+    "mrr": MRR,
+    "eru": ERU,
+    "rank_hinge": RankHinge,
 }
 
 

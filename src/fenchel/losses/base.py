@@ -68,8 +68,8 @@ class Loss(ABC):
     intercept: ClassVar[bool] = True  # min over b of sum l(z + b, y) is attained for sensible data
 
     @abstractmethod
-    def value(self, z: Array, y: Any) -> Array:
-        """l(z, y), a number for each row."""
+    def value(self, z: Array, y: Any) -> Any:
+        """l(z, y), a number for each row; one for all of them where the loss is multivariate."""
 
     @abstractmethod
     def slope(self, z: Array, y: Any) -> Array:

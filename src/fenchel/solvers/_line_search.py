@@ -1,12 +1,14 @@
 """Line searches on eta -> J(w + eta p), whose trials cost no pass over the data.
 
-`exact` for a piecewise quadratic J (000 algorithm 3), `wolfe` for any other.
+`exact` for a piecewise quadratic J (000 algorithm 3), `between_tangents` where the kinks are not
+known, `wolfe` for any other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +18,18 @@ from fenchel.protocols import Array, Point, Problem
 _DECREASE = 1e-4
 _CURVATURE = 0.9
 _TRIALS, _TRIALS_AT_KINKS = 200, 12
+_LEFT = 0.05  # of the descent that a step between tangents may leave
 _ROUND_OFF = 1e-15
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
+
+
+class Trial(NamedTuple):
+    """J at one step."""
+
+    eta: float
+    value: float
+    slope: float
 
 
 class Along:
@@ -81,15 +92,56 @@ def exact(along: Along, eta: float) -> float:
 
 
 def search(along: Along, value: float, eta: float = 1.0) -> float:
-    """The best step, exactly for a piecewise quadratic J, else up to the Wolfe conditions.
+    """The best step: exactly, nearly, or up to the Wolfe conditions.
 
     `value` is J at 0 and `eta` is tried first; 0 where p does not descend.
     """
-    if along.problem.risk.piecewise and not along.problem.risk.has_intercept:
+    risk = along.problem.risk
+    if risk.piecewise and not risk.has_intercept:
         return exact(along, eta)
     slope = along(0.0)[1]
-    trials = _TRIALS if along.problem.risk.differentiable else _TRIALS_AT_KINKS
-    return wolfe(along, value, slope, eta, trials) if slope < 0 else 0.0
+    if not slope < 0:
+        return 0.0
+    if not risk.knows_kinks:
+        return between_tangents(along, value, slope, eta)
+    trials = _TRIALS if risk.differentiable else _TRIALS_AT_KINKS
+    return wolfe(along, value, slope, eta, trials)
+
+
+def between_tangents(
+    phi: Callable[[float], tuple[float, float]], value: float, slope: float, eta: float
+) -> float:
+    """A step that leaves at most a twentieth of the descent that phi has; inf where it has no end.
+
+    The tangents on the two sides of the minimum meet below it, which says how much is left. As
+    phi is convex, its slopes say on which side a trial is; a kink needs no more care than that.
+    """
+    low, high = Trial(0.0, value, slope), Trial(eta, *phi(eta))
+    while high.slope < 0 and high.value < math.inf:
+        low, high = high, Trial(4 * high.eta, *phi(4 * high.eta))
+        if high.eta > _FAR:
+            return math.inf
+    for _ in range(_TRIALS):
+        least = min(low.value, high.value)
+        if least - _meet(low, high) <= _LEFT * (value - least):
+            break
+        eta = _between(low.eta, low.slope, high.eta, high.slope)
+        if not low.eta < eta < high.eta:
+            break
+        trial = Trial(eta, *phi(eta))
+        if trial.slope < 0 and trial.value < math.inf:
+            low = trial
+        else:  # values and slopes of inf and nan as well
+            high = trial
+    return high.eta if high.value < low.value else low.eta
+
+
+def _meet(low: Trial, high: Trial) -> float:
+    """The height at which their tangents meet; -inf where that is not known."""
+    if not 0 <= high.slope < math.inf:
+        return -math.inf
+    rise = high.value - low.value - high.slope * (high.eta - low.eta)
+    return low.value + low.slope * rise / (low.slope - high.slope)
 
 
 def wolfe(

@@ -55,6 +55,12 @@ class Pegasos(Solver):
                 w, t = self._epoch(problem, point, t, radius)
             point = problem.risk.at(w, near=point)
 
+    def obstacle(self, problem: Problem) -> str | None:
+        """Some rows say nothing of a loss of all of them."""
+        if self.batch is not None and not problem.risk.separable:
+            return "the loss is one of all scores at once, which a batch of rows does not estimate"
+        return super().obstacle(problem)
+
     def _epoch(self, problem: Problem, point: Point, t: int, radius: float) -> tuple[Array, int]:
         """The mean of the steps over batches of all rows."""
         n = problem.risk.n_rows

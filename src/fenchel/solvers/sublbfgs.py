@@ -97,6 +97,11 @@ class SubgradientMethod(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Algorithm 2 must know the kinks; to certify, every coordinate must be penalised."""
+        if not problem.risk.separable:
+            return (
+                "it needs all subgradients at a kink, and a loss of all scores at once has too "
+                "many to choose from"
+            )
         if not problem.risk.knows_kinks:
             return "it needs to know where the loss has kinks (define `pieces` or `kinks` on it)"
         if problem.strength > 0 and len(problem.regularizer.free(problem.risk.n_parameters)):

@@ -1,0 +1,71 @@
+"""Time per evaluation of the losses of all scores at once, and how it grows.
+
+    python benchmarks/multivariate.py
+
+Issue 7 asks for a fitted exponent <= 1.15 from 1e3 to 1e6 scores, and for 1e6 scores in under a
+second.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from fenchel import losses
+from fenchel.losses.multivariate_twins import twin
+
+SIZES = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+SECONDS = 0.3  # per size
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Of processor time, the best of several runs: the machine may be busy."""
+    best, spent = np.inf, 0.0
+    while spent < SECONDS:
+        start = time.thread_time()
+        work()
+        best, spent = min(best, time.thread_time() - start), spent + time.thread_time() - start
+    return best
+
+
+def evaluation(loss: losses.MultivariateLoss, n: int) -> float:
+    """One evaluation at standard normal scores: binary labels one third positive, four levels."""
+    rng = np.random.default_rng(0)
+    # Ever new scores: a processor that has seen a thousand of them knows every branch by heart.
+    scores = itertools.cycle(rng.normal(size=(max(1, 1_000_000 // n), n)))
+    binary = loss.labels is losses.Labels.BINARY
+    y = np.where(rng.random(n) < 1 / 3, 1.0, -1.0) if binary else rng.integers(0, 4, size=n) * 1.0
+    groups = np.arange(n) // 100 if loss.grouped else None
+    native = twin(loss, loss.sample(y, None, groups))
+    return seconds(lambda: native.tangent(next(scores)))
+
+
+def growth() -> None:
+    distance = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    cases: dict[str, Callable[[int], losses.MultivariateLoss]] = {
+        "roc": lambda n: losses.ROC(),
+        "fbeta": lambda n: losses.FBeta(),
+        "fbeta, beta=0.5": lambda n: losses.FBeta(beta=0.5),
+        "precision_at_k, k=n/10": lambda n: losses.PrecisionAtK(k=n // 10),
+        "prbep": lambda n: losses.PRBEP(),
+        "ordinal, 4 levels": lambda n: losses.Ordinal(),
+        "ordinal, 4 levels, costs": lambda n: losses.Ordinal(cost=distance),
+        "rank_hinge, queries of 100": lambda n: losses.RankHinge(),
+        "ndcg, queries of 100": lambda n: losses.NDCG(),
+        "eru, queries of 100": lambda n: losses.ERU(),
+        "mrr, queries of 100": lambda n: losses.MRR(),
+    }
+    print("| loss | " + " | ".join(f"{n:,}" for n in SIZES) + " | exponent |")
+    print("|---|" + "---|" * (len(SIZES) + 1))
+    for name, loss in cases.items():
+        times = [evaluation(loss(n), n) for n in SIZES]
+        exponent = np.polyfit(np.log(SIZES), np.log(times), 1)[0]
+        shown = " | ".join(f"{1e3 * t:.3g} ms" for t in times)
+        print(f"| {name} | {shown} | {exponent:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    growth()

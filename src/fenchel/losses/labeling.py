@@ -1,0 +1,144 @@
+"""Measures of a labelling, by the worst labelling (Joachims, ICML 2005; 004 eq. 43).
+
+    L(z) = max over y' in {-1, 1}^n of  Delta(y', y) + (1/n) <z, y'> - (1/n) <z, right>
+
+Letters: a, b and c count the true, lost and false positives of y'; Delta depends on them alone, so
+the worst y' loses the lowest positives and finds the highest negatives. 004 prints the score where
+Delta is meant.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidData
+from fenchel.losses.base import Array, Labels
+from fenchel.losses.multivariate import (
+    MultivariateLoss,
+    Sample,
+    Tangent,
+    both_classes,
+    descending,
+)
+from fenchel.naming import positive, whole
+
+Counts = npt.NDArray[np.int_]
+
+
+class FBeta(MultivariateLoss):
+    """Delta = 1 - F_beta = 1 - (1 + beta^2) a / (beta^2 (a + b) + a + c); `right` is y."""
+
+    labels = Labels.BINARY
+    nonnegative = True
+    intercept = True
+
+    def __init__(self, beta: float = 1.0):
+        self.beta = positive("beta", beta)
+
+    def check(self, sample: Sample) -> None:
+        """Both classes are there."""
+        both_classes(sample)
+
+    def tangent(self, z: Array, sample: Sample) -> Tangent:
+        """For each b the best c, where the increments of a concave function end to be > 0."""
+        positives, negatives = both_classes(sample)
+        lost = positives[np.argsort(z[positives], kind="stable")]
+        found = negatives[descending(z[negatives])]
+        step, b = 2.0 / len(z), np.arange(len(lost) + 1)
+        c = self._count(b, step * z[found], len(lost))
+        gain = np.concatenate([[0.0], np.cumsum(z[found])])
+        loss = np.concatenate([[0.0], np.cumsum(z[lost])])
+        delta = self._delta(b, c, len(lost))
+        best = int(np.argmax(delta + step * (gain[c] - loss)))
+        g = np.zeros_like(z)
+        g[lost[:best]] = -step
+        g[found[: c[best]]] = step
+        return Tangent(float(delta[best]), g)
+
+    def _delta(self, b: Counts, c: Counts, n_positive: int) -> Array:
+        a, square = n_positive - b, self.beta**2
+        return np.asarray(1.0 - (1.0 + square) * a / (square * n_positive + a + c))
+
+    def _count(self, b: Counts, falling: Array, n_positive: int) -> Counts:
+        """By bisection for all b at once."""
+        a, square = n_positive - b, self.beta**2
+        low, high = np.zeros_like(b), np.full_like(b, len(falling))
+        while np.any(low < high):
+            c = (low + high) // 2
+            D = square * n_positive + a + c
+            inside = falling[np.minimum(c, len(falling) - 1)]
+            rises = (low < high) & ((1.0 + square) * a / (D * (D + 1.0)) + inside > 0)
+            low, high = np.where(rises, c + 1, low), np.where(rises, high, c)
+        return low
+
+
+class TopK(MultivariateLoss):
+    """k rows are taken for positive: Delta = 1 - a / whole.
+
+    `right` is the mean of the labellings that make the fewest mistakes. Joachims subtracts y, which
+    is the same where k is the number of positives; elsewhere his loss falls without end as all
+    scores are shifted, and is no bound of Delta.
+    """
+
+    labels = Labels.BINARY
+    nonnegative = True
+
+    @abstractmethod
+    def taken(self, n_positive: int) -> tuple[int, int]:
+        """(k, whole)."""
+
+    def check(self, sample: Sample) -> None:
+        """Both classes are there, and k rows."""
+        k, _ = self.taken(len(both_classes(sample)[0]))
+        if k > len(sample.y):
+            raise InvalidData(f"k is {k}, but there are {len(sample.y)} rows only")
+
+    def tangent(self, z: Array, sample: Sample) -> Tangent:
+        """The worst number a of true positives among the k."""
+        positives, negatives = both_classes(sample)
+        k, whole = self.taken(len(positives))
+        best, worst = positives[descending(z[positives])], negatives[descending(z[negatives])]
+        counts = np.arange(max(0, k - len(worst)), min(k, len(best)) + 1)
+        right = np.concatenate([[0.0], np.cumsum(z[best])])
+        wrong = np.concatenate([[0.0], np.cumsum(z[worst])])
+        step = 2.0 / len(z)
+        values = 1.0 - counts / whole + step * (right[counts] + wrong[k - counts])
+        a = int(counts[np.argmax(values)])
+        shares = min(1.0, k / len(best)), max(0, k - len(best)) / len(worst)
+        g = -step * np.where(sample.y > 0, *shares)
+        g[best[:a]] += step
+        g[worst[: k - a]] += step
+        return Tangent(1.0 - a / whole, g)
+
+
+class PrecisionAtK(TopK):
+    """Delta = 1 - a/k for the k highest scores."""
+
+    def __init__(self, k: int = 10):
+        self.k = whole("k", k, least=1)
+
+    def taken(self, n_positive: int) -> tuple[int, int]:
+        """k of k."""
+        return self.k, self.k
+
+
+class RecallAtK(TopK):
+    """Delta = 1 - a/(a + b) for the k highest scores."""
+
+    def __init__(self, k: int = 10):
+        self.k = whole("k", k, least=1)
+
+    def taken(self, n_positive: int) -> tuple[int, int]:
+        """k of the positives."""
+        return self.k, n_positive
+
+
+class PRBEP(TopK):
+    """The precision/recall break-even point: as many rows are taken as there are positives."""
+
+    def taken(self, n_positive: int) -> tuple[int, int]:
+        """As many as there are."""
+        return n_positive, n_positive

@@ -1,0 +1,102 @@
+"""From a multivariate loss and its rows to its twin in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from fenchel import _kernels
+from fenchel.errors import InvalidData
+from fenchel.losses.base import Array
+from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, TopK
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
+from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
+from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
+
+
+class Twin(Protocol):
+    """A loss with all that depends on the labels worked out: plain arrays."""
+
+    def tangent(self, z: Array) -> Tangent:
+        """The tangent at z."""
+
+
+def twin(loss: MultivariateLoss, sample: Sample) -> Twin:
+    """The native loss, by exact type: a subclass may have changed the formula."""
+    arguments = _NATIVE.get(type(loss))
+    return _Formula(loss, sample) if arguments is None else _Native(*arguments(loss, sample))
+
+
+def _pairs(loss: PairwiseHinge, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    level = levels(sample).astype(np.int32)
+    return "pairwise_hinge", (level, sample.s, sample.starts, loss.cost)
+
+
+def _fbeta(loss: FBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "fbeta", (_numbers(sample), loss.beta)
+
+
+def _top_k(loss: TopK, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "top_k", (_numbers(sample), *loss.taken(len(both_classes(sample)[0])))
+
+
+def _discounted_gain(loss: DiscountedGain, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    sums = loss.sums(int(np.max(np.diff(sample.starts))))
+    return "discounted_gain", (*_graded(loss, sample), sums)
+
+
+def _reciprocal_rank(loss: MRR, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "reciprocal_rank", _graded(loss, sample)
+
+
+def _graded(loss: Ranking, sample: Sample) -> tuple[Any, ...]:
+    level, gain = loss.graded(sample)
+    return level.astype(np.int32), np.ascontiguousarray(gain, dtype=np.float64), sample.starts
+
+
+def _numbers(sample: Sample) -> Array:
+    return np.ascontiguousarray(sample.y, dtype=np.float64)
+
+
+_NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[str, tuple[Any, ...]]]] = {
+    ROC: _pairs,
+    Ordinal: _pairs,
+    RankHinge: _pairs,
+    FBeta: _fbeta,
+    PrecisionAtK: _top_k,
+    RecallAtK: _top_k,
+    PRBEP: _top_k,
+    NDCG: _discounted_gain,
+    ERU: _discounted_gain,
+    MRR: _reciprocal_rank,
+}
+
+
+class _Formula(NamedTuple):
+    """A loss without a twin."""
+
+    loss: MultivariateLoss
+    sample: Sample
+
+    def tangent(self, z: Array) -> Tangent:
+        c, g = self.loss.tangent(z, self.sample)
+        g = np.ascontiguousarray(g, dtype=np.float64)
+        if g.shape != z.shape or np.ndim(c) != 0:
+            raise InvalidData(
+                f"{self.loss!r} must give a number and a slope for each score; for {len(z)} scores "
+                f"it gave shapes {np.shape(c)} and {g.shape}"
+            )
+        return Tangent(float(c), g)
+
+
+class _Native(NamedTuple):
+    """A kernel by its name, with the arguments between scores and slopes."""
+
+    kernel: str
+    arguments: tuple[Any, ...]
+
+    def tangent(self, z: Array) -> Tangent:
+        g = np.empty_like(z)
+        return Tangent(getattr(_kernels, self.kernel)(z, *self.arguments, g), g)
