@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -16,6 +17,7 @@ from fenchel.losses.margin import (
 )
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -26,6 +28,7 @@ from fenchel.losses.residual import (
     SquaredEpsilonInsensitive,
     SquaredError,
 )
+from fenchel.losses.taxonomy import Taxonomy
 from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
@@ -36,6 +39,8 @@ __all__ = [
     "ConjugableVector",
     "EpsilonInsensitive",
     "Exponential",
+    "HierarchicalHinge",
+    "HierarchicalSoftmax",
     "Hinge",
     "Huber",
     "Labels",
@@ -43,6 +48,7 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "MultilabelHinge",
+    "MultivariateSquared",
     "Novelty",
     "Perceptron",
     "Pieces",
@@ -55,6 +61,7 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "SquaredPerceptron",
+    "Taxonomy",
     "VectorLoss",
     "named",
 ]
@@ -78,6 +85,9 @@ LOSSES: dict[str, type[Loss]] = {
     "multiclass_hinge": MulticlassHinge,
     "softmax": Softmax,
     "multilabel_hinge": MultilabelHinge,
+    "multivariate_squared": MultivariateSquared,
+    "hierarchical_hinge": HierarchicalHinge,
+    "hierarchical_softmax": HierarchicalSoftmax,
 }
 
 
