@@ -129,8 +129,8 @@ def test_many_rows_of_many_classes_agree_with_the_python_formula(kind, options, 
         options = {
             "taxonomy": {k: K + k // 3 for k in range(K)} | {K + k: -1 for k in range((K + 2) // 3)}
         }
-    for given in ({}, {"cost": 2.5}, {"cost": cost}):
-        loss = kind(**given, **options)
+    for costs in ({}, {"cost": 2.5}, {"cost": cost}):
+        loss = kind(**costs, **options)
         plain = type("Plain", (kind,), {})(**loss.settings())
         shape = n, n_scores(loss, K)
         Z, Q, s = rng.normal(size=shape), rng.normal(size=shape), rng.uniform(0, 2, size=n)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array
 
@@ -93,6 +94,18 @@ class Taxonomy:
         common, depth = self.paths @ self.paths.T, np.sum(self.paths, axis=1)
         distances: Array = depth[:, np.newaxis] + depth - 2 * common
         return distances
+
+    def leaf_scores(self, Z: Array) -> Array:
+        """F = Z P', in C++."""
+        F = np.empty((len(Z), len(self.leaf)))
+        _kernels.leaf_scores(self.parent, self.leaf, np.ascontiguousarray(Z), F)
+        return F
+
+    def node_slopes(self, B: Array, y: Places) -> Array:
+        """A = B P, in C++, for slopes B of the leaves with y as the right ones."""
+        A = np.empty((len(B), len(self.nodes)))
+        _kernels.node_slopes(self.parent, self.leaf, B, y, A)
+        return A
 
     def codes(self, labels: Sequence[Any]) -> Places:
         """The place of each label among the sorted leaves."""

@@ -52,19 +52,11 @@ def _flat(loss: VectorLoss, K: int) -> tuple[VectorLoss, Taxonomy | None]:
 
 
 def _leaf_scores(tree: Taxonomy | None, Z: Array) -> Array:
-    if tree is None:
-        return Z
-    F = np.empty((len(Z), len(tree.leaf)))
-    _kernels.leaf_scores(tree.parent, tree.leaf, Z, F)
-    return F
+    return Z if tree is None else tree.leaf_scores(Z)
 
 
 def _node_slopes(tree: Taxonomy | None, B: Array, y: Any) -> Array:
-    if tree is None:
-        return B
-    A = np.empty((len(B), len(tree.parent)))
-    _kernels.node_slopes(tree.parent, tree.leaf, B, y, A)
-    return A
+    return B if tree is None else tree.node_slopes(B, y)
 
 
 def slopes(loss: VectorLoss, Z: Array, y: Any, s: Array | None) -> tuple[float, Array]:
