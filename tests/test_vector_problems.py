@@ -345,6 +345,23 @@ def test_softmax_agrees_with_multinomial_logistic_regression(data, intercept):
 
 
 @pytest.mark.parametrize("name", ["usps", "letter"])
+def test_real_data_have_the_minimum_of_liblinear_and_of_multinomial_regression(real, name):
+    X, y = (part[:2000] for part in real(name))
+    X, strength = X.toarray() / (15.0 if name == "letter" else 1.0), 1e-1
+    settings = {"C": 1 / (strength * len(y)), "fit_intercept": False, "max_iter": 10_000}
+    for loss, peer in (
+        ("multiclass_hinge", LinearSVC(multi_class="crammer_singer", tol=1e-4, **settings)),
+        ("softmax", LogisticRegression(tol=1e-6, **settings)),
+    ):
+        problem = fenchel.problem(X, y, loss=loss, strength=strength)
+        result = fenchel.minimize(problem, gap=3e-5).raise_for_status()
+        theirs = problem.objective(problem.risk.at(peer.fit(X, y).coef_.T.ravel()))
+        assert result.lower_bound <= theirs
+        assert result.objective == pytest.approx(theirs, rel=1e-4)
+        fenchel.verify(result, problem)
+
+
+@pytest.mark.parametrize("name", ["usps", "letter"])
 def test_bundle_methods_certify_the_intercepts_of_real_data(real, name):
     X, y = real(name)
     X = X.toarray() / 15.0 if name == "letter" else X.toarray()
