@@ -23,8 +23,8 @@ import fenchel
 from fenchel.losses import Taxonomy
 from fenchel.losses.taxonomy import taxonomy_of
 
-STRENGTHS = (1e-2, 1e-3, 1e-4)
-SHARES = (0.03, 0.1, 0.3)
+STRENGTHS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+SHARES = (0.03, 0.1, 0.5)
 LEAST = 5  # rows that have a word
 COSTS = {"hierarchical_hinge": ("distance", "relative", 1.0), "hierarchical_softmax": ("distance",)}
 

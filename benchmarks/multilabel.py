@@ -29,7 +29,13 @@ def loaded(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     parts = [labelled(f"{name}/{part}.svm", SETS[name]) for part in ("train", "test")]
     scaler = MaxAbsScaler().fit(parts[0][0])
     sets = MultiLabelBinarizer().fit([*parts[0][1], *parts[1][1]])
-    return tuple((scaler.transform(X), sets.transform(y)) for X, y in parts)
+    return tuple((_narrow(scaler.transform(X)), sets.transform(y)) for X, y in parts)
+
+
+def _narrow(X: Any) -> Any:
+    """Indices of 32 bits, as liblinear wants them."""
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 def ours(alpha: float, n_rows: int) -> Any:
