@@ -59,6 +59,20 @@ def test_sparse_weights_and_sample_weights():
         fenchel.verify(result.raise_for_status(), problem)
 
 
+def test_targets_may_be_of_any_real_type_and_layout():
+    whole = np.round(10 * BODY)
+    expected = fenchel.minimize(squared(whole), gap=1e-9).w
+    frame = pytest.importorskip("pandas").DataFrame(whole)
+    for y in (
+        whole.tolist(),
+        whole.astype(np.float32),
+        whole.astype(int),
+        np.asfortranarray(whole),
+    ):
+        assert np.array_equal(fenchel.minimize(squared(y), gap=1e-9).w, expected)
+    assert np.array_equal(fenchel.minimize(squared(frame), gap=1e-9).w, expected)
+
+
 @pytest.mark.parametrize(
     ("matrix", "said"),
     [

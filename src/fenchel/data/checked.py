@@ -95,7 +95,7 @@ def unmasked(name: str, values: Any) -> Any:
 
 
 def _dense(X: Any) -> DenseRows:
-    values = floating("X", _array("X", X))
+    values = floating("X", as_array("X", X))
     if values.ndim != 2:
         raise InvalidData(
             f"X must have two dimensions, rows and columns; got shape {values.shape}. "
@@ -137,7 +137,7 @@ def _converted(X: Any) -> sparse.csr_array:
     if X.format == "csc":
         start, index = _structure(X.indptr, X.indices, X.data, n_columns, n_rows, "row")
         value = floating("X", X.data[: start[-1]])
-        return sparse.csc_array((value, index, start), shape=X.shape).tocsr()
+        return sparse.cscas_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "bsr":
         height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
         if not height or not width or n_rows % height or n_columns % width:
@@ -145,15 +145,15 @@ def _converted(X: Any) -> sparse.csr_array:
         sizes = n_rows // height, n_columns // width
         start, index = _structure(X.indptr, X.indices, X.data, *sizes, "column of blocks")
         value = floating("X", X.data[: start[-1]])
-        return sparse.bsr_array((value, index, start), shape=X.shape).tocsr()
+        return sparse.bsras_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "coo":
         lengths = [len(part) for part in (*X.coords, X.data)]
         if len(set(lengths)) > 1:
             raise InvalidData(f"X's row, column and data arrays differ in length: {lengths}")
         for indices, size, axis in zip(X.coords, X.shape, ("row", "column"), strict=True):
             _indices_within(indices, size, axis)
-        return sparse.coo_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
-    return sparse.csr_array(X.tocsr())
+        return sparse.cooas_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
+    return sparse.csras_array(X.tocsr())
 
 
 def _structure(
@@ -253,7 +253,7 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
 
 def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
     """Values, one for each row, as an array of one dimension."""
-    values = _array(name, given)
+    values = as_array(name, given)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -263,7 +263,8 @@ def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
     return values
 
 
-def _array(name: str, values: Any) -> npt.NDArray[Any]:
+def as_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """Anything rectangular as an array."""
     values = unmasked(name, values)
     if frames.is_series(values):
         values = frames.series(name, values)

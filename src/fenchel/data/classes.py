@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data import frames
-from fenchel.data.checked import LARGEST, checked_classes, floating, unmasked
+from fenchel.data.checked import LARGEST, as_array, checked_classes, floating
 from fenchel.errors import InvalidData
 from fenchel.losses import Taxonomy
 
@@ -38,18 +38,15 @@ def checked_leaves(y: Any, taxonomy: Taxonomy | None, n_rows: int) -> Targets:
     codes, labels = checked_codes(y, n_rows)
     if taxonomy is None:
         return Targets(codes, labels)
-    return Targets(taxonomy.codes(labels[codes].tolist()), taxonomy.names)
+    return Targets(taxonomy.codes(labels, codes), taxonomy.names)
 
 
 def checked_vectors(y: Any, n_rows: int) -> Targets:
     """K real numbers for each row; the scores are numbered 0 .. K-1."""
     if y is None:
         raise InvalidData("y is missing: the loss needs a vector of numbers for each row of X")
-    y = frames.columns(y)[0] if frames.is_frame(y) else unmasked("y", y)
-    try:
-        values = floating("y", np.asarray(y))
-    except ValueError as error:
-        raise InvalidData(f"y is not a rectangular array of numbers: {error}") from error
+    given = frames.columns(y)[0] if frames.is_frame(y) else as_array("y", y)
+    values = np.ascontiguousarray(floating("y", given), dtype=np.float64)
     if values.ndim != 2 or not values.shape[1]:
         raise InvalidData(
             f"y must have two dimensions, rows and targets; got shape {values.shape}. For a single "
@@ -63,7 +60,7 @@ def checked_vectors(y: Any, n_rows: int) -> Targets:
         raise InvalidData(
             f"y must hold finite numbers, of at most {LARGEST:g}; y[{i}, {k}] is {values[i, k]}"
         )
-    return Targets(np.ascontiguousarray(values, dtype=np.float64), np.arange(values.shape[1]))
+    return Targets(values, np.arange(values.shape[1]))
 
 
 def checked_sets(y: Any, n_rows: int) -> Targets:

@@ -231,5 +231,6 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
         """The share of rows whose leaf is predicted; y must hold leaves of the taxonomy."""
         predicted = self.predict(X)
         y = self._target(y)
-        self.taxonomy_.codes(y.tolist())  # refuses labels that the model does not know
+        labels, rows = np.unique(y, return_inverse=True)
+        self.taxonomy_.codes(labels, rows)  # refuses labels that the model does not know
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -26,7 +26,15 @@ from fenchel.losses.base import Array
 Places = npt.NDArray[np.int64]
 Edge = tuple[Any, Any]  # a node and its parent
 
-_ROOT = type("Root", (), {"__repr__": lambda self: "the root"})()
+
+class _Root:
+    """The parent of what is below no other node."""
+
+    def __repr__(self) -> str:
+        return "the root"
+
+
+_ROOT = _Root()
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,12 @@ class Taxonomy:
     @functools.cached_property
     def paths(self) -> Array:
         """P: a row for each leaf, with ones at the nodes of its path."""
-        below = np.eye(len(self.nodes))
+        paths = np.zeros((len(self.leaf), len(self.nodes)))
+        paths[np.arange(len(self.leaf)), self.leaf] = 1.0
         for k in reversed(range(len(self.nodes))):
             if self.parents[k] >= 0:
-                below[self.parents[k]] += below[k]
-        return np.ascontiguousarray(below[:, self.leaf].T)
+                paths[:, self.parents[k]] += paths[:, k]
+        return paths
 
     @functools.cached_property
     def distances(self) -> Array:
@@ -107,13 +116,15 @@ class Taxonomy:
         _kernels.node_slopes(self.parent, self.leaf, B, y, A)
         return A
 
-    def codes(self, labels: Sequence[Any]) -> Places:
-        """The place of each label among the sorted leaves."""
+    def codes(self, labels: npt.NDArray[Any], rows: npt.NDArray[np.integer[Any]]) -> Places:
+        """The place among the sorted leaves of each row's label, which is labels[rows[i]]."""
         places = {self.nodes[k]: j for j, k in enumerate(self.leaf)}
-        for i, label in enumerate(labels):
-            if label not in places:
-                raise InvalidData(self._unknown(f"y[{i}]", label))
-        return np.array([places[label] for label in labels], dtype=np.int64)
+        found = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        codes: Places = found[rows]
+        if (codes < 0).any():
+            i = int(np.argmax(codes < 0))
+            raise InvalidData(self._unknown(f"y[{i}]", labels[rows[i : i + 1]].tolist()[0]))
+        return codes
 
     def _unknown(self, where: str, label: Any) -> str:
         if label in self.nodes:
