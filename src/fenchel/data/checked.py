@@ -137,7 +137,7 @@ def _converted(X: Any) -> sparse.csr_array:
     if X.format == "csc":
         start, index = _structure(X.indptr, X.indices, X.data, n_columns, n_rows, "row")
         value = floating("X", X.data[: start[-1]])
-        return sparse.cscas_array((value, index, start), shape=X.shape).tocsr()
+        return sparse.csc_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "bsr":
         height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
         if not height or not width or n_rows % height or n_columns % width:
@@ -145,15 +145,15 @@ def _converted(X: Any) -> sparse.csr_array:
         sizes = n_rows // height, n_columns // width
         start, index = _structure(X.indptr, X.indices, X.data, *sizes, "column of blocks")
         value = floating("X", X.data[: start[-1]])
-        return sparse.bsras_array((value, index, start), shape=X.shape).tocsr()
+        return sparse.bsr_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "coo":
         lengths = [len(part) for part in (*X.coords, X.data)]
         if len(set(lengths)) > 1:
             raise InvalidData(f"X's row, column and data arrays differ in length: {lengths}")
         for indices, size, axis in zip(X.coords, X.shape, ("row", "column"), strict=True):
             _indices_within(indices, size, axis)
-        return sparse.cooas_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
-    return sparse.csras_array(X.tocsr())
+        return sparse.coo_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
+    return sparse.csr_array(X.tocsr())
 
 
 def _structure(
