@@ -1,8 +1,8 @@
 """Sets of labels: the ranking hinge of all labels at once, beside one machine for each label.
 
-Each is fitted for several strengths, ours to a certified gap of 1e-3, and measured on the test
-rows: the share of rows without any mistake, and F1 of all decisions together. Shown is the
-strength of the best F1 of each, which flatters both in the same way.
+Each is fitted for several strengths, ours to a certified gap of 1e-3 or for 40 seconds, and
+measured on the test rows: the share of rows without any mistake, and F1 of all decisions together.
+Shown is the strength of the best F1 of each, which flatters both in the same way.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from data import labelled
+from scipy import sparse
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
@@ -21,7 +22,7 @@ from sklearn.svm import LinearSVC
 import fenchel
 
 SETS = {"scene": 294, "yeast": 103, "enron": 1001, "bibtex": 1836}
-STRENGTHS = (1e-1, 1e-2, 1e-3, 1e-4)
+STRENGTHS = (1e-1, 1e-2, 1e-3)
 
 
 def loaded(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -33,17 +34,18 @@ def loaded(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 
 def _narrow(X: Any) -> Any:
-    """Indices of 32 bits, as liblinear wants them."""
+    """With a column of ones, penalised as liblinear has it, and indices of its 32 bits."""
+    X = sparse.csr_matrix(sparse.hstack([X, np.ones((X.shape[0], 1))]))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
 
 
 def ours(alpha: float, n_rows: int) -> Any:
-    return fenchel.MultilabelClassifier(alpha=alpha, fit_intercept=False, tol=1e-3)
+    return fenchel.MultilabelClassifier(alpha=alpha, fit_intercept=False, tol=1e-3, max_seconds=40)
 
 
 def one_by_one(alpha: float, n_rows: int) -> Any:
-    return OneVsRestClassifier(LinearSVC(loss="hinge", C=1 / (alpha * n_rows)))
+    return OneVsRestClassifier(LinearSVC(loss="hinge", C=1 / (alpha * n_rows), fit_intercept=False))
 
 
 def main() -> None:

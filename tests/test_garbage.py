@@ -130,6 +130,8 @@ def draw_problem(rng, names):
     y = {Labels.COUNT: np.abs(y), Labels.BINARY: np.arange(n) % 2}.get(LOSSES[loss].labels, y)
     if LOSSES[loss].labels is Labels.SETS:
         y = rng.integers(0, 2, size=(n, rng.integers(2, 5)))
+    if LOSSES[loss].labels is Labels.VECTORS:
+        y = np.column_stack([y, -2 * y])
     setting = {"loss": loss, "regularizer": str(rng.choice(list(REGULARIZERS)))}
     return (
         values,
