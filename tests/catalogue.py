@@ -57,14 +57,28 @@ LOSSES = [
 # Delta(z, y) is not symmetric: taking 0 for 2 is worse than the reverse.
 _COSTS = [[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [1.5, 0.5, 0.0]]
 
+# Three leaves in two depths, and one inner node.
+TREE = {"pets": ["cat", "dog"], "fern": None}
+
 VECTOR_LOSSES = [
     losses.MulticlassHinge(),
     losses.MulticlassHinge(cost=0.4),
     losses.MulticlassHinge(cost=_COSTS),
+    losses.MulticlassHinge(rescaling="slack"),
+    losses.MulticlassHinge(cost=_COSTS, rescaling="slack"),
     losses.Softmax(),
     losses.MultilabelHinge(),
     losses.MultilabelHinge(cost=0.4),
     losses.MultilabelHinge(cost=_COSTS),
+    losses.MultivariateSquared(),
+    losses.MultivariateSquared(M=[[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.5]]),
+    losses.MultivariateSquared(M=[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 3.0]]),  # singular
+    losses.HierarchicalHinge(),
+    losses.HierarchicalHinge(taxonomy=TREE),
+    losses.HierarchicalHinge(taxonomy=TREE, cost="relative"),
+    losses.HierarchicalHinge(taxonomy=TREE, cost=_COSTS),
+    losses.HierarchicalSoftmax(),
+    losses.HierarchicalSoftmax(taxonomy=TREE),
 ]
 
 MULTIVARIATE_LOSSES = [
@@ -158,10 +172,44 @@ def data_for(loss, *, seed=0, n=25, d=N_FEATURES):
     return X, labels_for(loss, rng, n, X @ rng.normal(size=d))
 
 
+def n_scores(loss, K=3):
+    """How many scores a row has: one for each of K classes, or for each node of a taxonomy."""
+    tree = getattr(loss, "taxonomy", None)
+    return K if tree is None else len(tree.nodes)
+
+
+def ancestry(tree, leaf):
+    """The nodes from a leaf, by its place among the sorted leaves, up to below the root."""
+    path = [int(tree.leaf[leaf])]
+    while tree.parents[path[-1]] >= 0:
+        path.append(tree.parents[path[-1]])
+    return path
+
+
+def class_scores(loss, z):
+    """The scores of classes: of a taxonomy's leaves, the sums of what lies above them."""
+    tree = getattr(loss, "taxonomy", None)
+    if tree is None:
+        return list(z)
+    return [sum(z[k] for k in ancestry(tree, leaf)) for leaf in range(len(tree.leaf))]
+
+
+def class_costs(loss, K):
+    """Delta(k, y) for K classes, row by row; of a taxonomy by counting edges."""
+    cost, tree = getattr(loss, "cost", None), getattr(loss, "taxonomy", None)
+    if not isinstance(cost, str):
+        return losses.MulticlassHinge(cost).costs(K)
+    paths = [{leaf} if tree is None else set(ancestry(tree, leaf)) for leaf in range(K)]
+    edges = np.array([[len(one ^ other) for other in paths] for one in paths], dtype=float)
+    return edges / (edges.max() if cost == "relative" else 1.0)
+
+
 def targets_for(loss, rng, n, K=3, scores=None):
-    """Codes or indicators of K classes, related to the scores where there are any."""
+    """Codes or indicators of K classes or K numbers, related to the scores where there are any."""
     Z = rng.normal(size=(n, K)) if scores is None else scores + 0.5 * rng.normal(size=(n, K))
-    if loss.labels is Labels.CLASSES:
+    if loss.labels is Labels.VECTORS:
+        return Z
+    if loss.labels in (Labels.CLASSES, Labels.LEAVES):
         y = np.argmax(Z, axis=1)
         y[:K] = np.arange(min(n, K))
         return y
@@ -186,9 +234,12 @@ def vector_problem_for(
     X = rng.normal(size=(n, d))
     options.setdefault("strength", 0.1)
     options.setdefault("engine", "serial")
+    y = targets_for(loss, rng, n, 3, X @ rng.normal(size=(d, 3)))
+    if getattr(loss, "taxonomy", None) is not None:
+        y = loss.taxonomy.classes[y]
     return fenchel.problem(
         X,
-        targets_for(loss, rng, n, 3, X @ rng.normal(size=(d, 3))),
+        y,
         loss=loss,
         regularizer=regularizer,
         intercept=intercept,

@@ -48,6 +48,22 @@ UNFITTED = {
         fenchel.MultilabelClassifier(alpha=1e-2),
         [["b", "a"] if two else ["c"] for two in _TWO],
     ),
+    "hierarchical": (
+        fenchel.HierarchicalClassifier(
+            taxonomy=losses.Taxonomy(("warm", "red", "yellow", "blue"), (-1, 0, 0, -1)), alpha=1e-2
+        ),
+        np.array(["red", "blue", "yellow"])[_THREE],
+    ),
+    "hierarchical-object": (
+        fenchel.HierarchicalClassifier(
+            loss=losses.HierarchicalSoftmax(taxonomy=[3, 4, 4, -1, 3]), alpha=1e-2
+        ),
+        _THREE,
+    ),
+    "hierarchical-flat": (
+        fenchel.HierarchicalClassifier(loss="hierarchical_softmax", alpha=1e-2),
+        _THREE + 5,
+    ),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),

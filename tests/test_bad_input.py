@@ -342,7 +342,7 @@ def test_a_row_of_zeros_costs_what_a_score_of_0_costs(kind):
 def test_data_of_zeros_alone_give_w_0(kind, loss, intercept):
     intercept = intercept and LOSSES[loss].intercept
     y = np.arange(12) % 2.0
-    y = np.column_stack([y, 1 - y]) if loss == "multilabel_hinge" else y
+    y = np.column_stack([y, 1 - y]) if loss in ("multilabel_hinge", "multivariate_squared") else y
     queries = {"groups": np.arange(12) // 4} if getattr(LOSSES[loss], "grouped", False) else {}
     result = minimum(kind(np.zeros((12, 3))), y, loss=loss, intercept=intercept, **queries)
     assert not result.w.any()

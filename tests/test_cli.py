@@ -118,7 +118,7 @@ def test_the_names_are_those_of_the_registries() -> None:
 def test_every_option_of_a_loss_has_a_flag() -> None:
     takes = {name: set(inspect.signature(kind).parameters) for name, kind in LOSSES.items()}
     options = {option for options in takes.values() for option in options}
-    for option in options - {"cost"}:  # a matrix
+    for option in options - {"cost", "rescaling", "M", "taxonomy"}:  # matrices and trees
         able = {name for name, taken in takes.items() if option in taken}
         assert set(choices.LOSS_OPTIONS[option]) == able
 
@@ -131,6 +131,8 @@ def test_the_estimator_suits_the_labels_of_the_loss() -> None:
         Labels.NONE: {"NoveltyDetector"},
         Labels.CLASSES: {"Classifier"},
         Labels.SETS: {"MultilabelClassifier"},
+        Labels.LEAVES: {"HierarchicalClassifier"},
+        Labels.VECTORS: {"Regressor"},
     }
     for name, kind in LOSSES.items():
         assert choices.estimator_for(name) in expected[kind.labels]
@@ -233,7 +235,7 @@ def test_json_is_one_object_of_the_documented_schema(run: Command) -> None:
     assert report.seconds.keys() == {"read", "fit", "save"}
 
 
-@pytest.mark.parametrize("name", [n for n in choices.LOSSES if n != "multilabel_hinge"])
+@pytest.mark.parametrize("name", [n for n in choices.LOSSES if n not in choices.BEYOND_FILES])
 def test_every_loss_trains_predicts_and_is_measured(run: Command, name: str) -> None:
     data = svmlight("data.svm", targets(name))
     assert run("train", data, "-o", "m", "--loss", name, "--strength", 0.01).code == 0
@@ -370,6 +372,16 @@ def test_a_multilabel_model_predicts_but_is_not_measured(run: Command) -> None:
     assert run("predict", "m", data).out.count("\n") == 200
     done = run("evaluate", "m", data)
     assert done.code == 2 and "sets of labels" in done.err
+
+
+def test_a_model_of_a_taxonomy_predicts_and_is_measured(run: Command) -> None:
+    data, (X, z) = svmlight("data.svm"), rows()
+    y = np.where(z > 0, 1, -1)
+    model = fenchel.HierarchicalClassifier(taxonomy={1: 0, -1: 2, 2: 0}).fit(X, y)
+    fenchel.save(model, "m")
+    predicted = map(str, model.predict(X).tolist())
+    assert run("predict", "m", data).out.split() == list(predicted)
+    assert "accuracy" in run("evaluate", "m", data).out
 
 
 def test_a_bare_call_shows_the_help(run: Command) -> None:
@@ -560,6 +572,8 @@ def test_a_wrong_variable_is_named(run: Command, monkeypatch: pytest.MonkeyPatch
         (["train", "d", "-o", "m", "--strength", "1", "-c", "1"], "not both"),
         (["train", "d", "-o", "m", "--solver", "lbfgs"], "differentiable"),
         (["train", "d", "-o", "m", "--loss", "multilabel_hinge"], "MultilabelClassifier"),
+        (["train", "d", "-o", "m", "--loss", "hierarchical_hinge"], "needs a taxonomy"),
+        (["train", "d", "-o", "m", "--loss", "multivariate_squared"], "use fenchel.problem"),
         (["train", "d", "-o", "m", "--loss", "softmax", "--mu", "1"], "is for smoothed_hinge"),
         (["train", "d", "-o", "d"], "is the data"),
         (["train", "d", "-o", "."], "cannot write"),

@@ -4,7 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import VECTOR_LOSSES, ids, targets_for, vector_problem_for
+from catalogue import (
+    VECTOR_LOSSES,
+    class_costs,
+    class_scores,
+    ids,
+    n_scores,
+    targets_for,
+    vector_problem_for,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -64,10 +72,12 @@ def agree(kinks, expected):
 
 def pieces_of(loss, z, q, y):
     """The pieces of one row along q as exact lines (offset, slope)."""
+    z, q = (class_scores(loss, [Fraction(float(v)) for v in part]) for part in (z, q))
     K = len(z)
-    cost = [[Fraction(float(c)) for c in row] for row in loss.costs(K)]
-    z, q = [Fraction(float(v)) for v in z], [Fraction(float(v)) for v in q]
-    if loss.labels is losses.Labels.CLASSES:
+    cost = [[Fraction(float(c)) for c in row] for row in class_costs(loss, K)]
+    if getattr(loss, "rescaling", "margin") == "slack":
+        return [(cost[k][y] * (1 + z[k] - z[y]), cost[k][y] * (q[k] - q[y])) for k in range(K)]
+    if loss.labels in (losses.Labels.CLASSES, losses.Labels.LEAVES):
         return [(cost[k][y] + z[k] - z[y], q[k] - q[y]) for k in range(K)]
     right, wrong = np.flatnonzero(y), np.flatnonzero(y == 0)
     pairs = [(cost[k][r] + z[k] - z[r], q[k] - q[r]) for k in wrong for r in right]
@@ -91,25 +101,39 @@ def test_the_maximum_of_lines_is_segmented_as_by_brute_force(lines, ends):
 @given(st.integers(0, 10_000), ends)
 def test_a_row_is_segmented_as_by_brute_force(loss, seed, ends):
     rng, (low, high) = np.random.default_rng(seed), ends
-    Z, Q = rng.integers(-3, 4, size=(2, 1, 3)) / 2
+    Z, Q = rng.integers(-3, 4, size=(2, 1, n_scores(loss))) / 2
     y = targets_for(loss, rng, 5, 3)[-1:]
     exactly = pieces_of(loss, Z[0], Q[0], y[0])
     kinks = vector_twins.kinks_along(loss, Z, Q, y, None, float(low), float(high))
     slopes = [vector_twins.slope_along(loss, Z, Q, y, None, float(eta))[0] for eta in (low, high)]
     assert np.sum(kinks[:, 1]) == pytest.approx(slopes[1] - slopes[0], abs=1e-12)
-    if loss.uniform != 0.4:  # not a binary fraction: kinks at `high` may move
+    if getattr(loss, "uniform", None) != 0.4:  # no binary fraction: kinks at `high` may move
         agree(kinks, brute_force(exactly, low, high))
         assert slopes == [float(highest(exactly, eta)[1]) for eta in (low, high)]
 
 
 @pytest.mark.parametrize("K", [2, 5, 20, 60])
-@pytest.mark.parametrize("kind", [losses.MulticlassHinge, losses.MultilabelHinge])
-def test_many_rows_of_many_classes_agree_with_the_python_formula(kind, K):
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (losses.MulticlassHinge, {}),
+        (losses.MulticlassHinge, {"rescaling": "slack"}),
+        (losses.MultilabelHinge, {}),
+        (losses.HierarchicalHinge, {}),
+    ],
+)
+def test_many_rows_of_many_classes_agree_with_the_python_formula(kind, options, K):
     rng = np.random.default_rng(0)
     n, cost = 40, np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 4
-    for loss in (kind(), kind(cost=2.5), kind(cost=cost)):
-        plain = type("Plain", (kind,), {})(cost=loss.cost)
-        Z, Q, s = rng.normal(size=(n, K)), rng.normal(size=(n, K)), rng.uniform(0, 2, size=n)
+    if kind is losses.HierarchicalHinge:  # leaves 0 .. K-1 below inner nodes by threes
+        options = {
+            "taxonomy": {k: K + k // 3 for k in range(K)} | {K + k: -1 for k in range((K + 2) // 3)}
+        }
+    for costs in ({}, {"cost": 2.5}, {"cost": cost}):
+        loss = kind(**costs, **options)
+        plain = type("Plain", (kind,), {})(**loss.settings())
+        shape = n, n_scores(loss, K)
+        Z, Q, s = rng.normal(size=shape), rng.normal(size=shape), rng.uniform(0, 2, size=n)
         y = targets_for(loss, rng, n, K)
         s[::5] = 0.0
         for low, high in ((0.0, 0.2), (0.0, 5.0), (0.3, 1e9)):

@@ -332,6 +332,7 @@ BAD = {
     "quantile": [0, 1, -1, "median"],
     "mu": [0, -1],
     "cost": [-1, np.nan, "much", [[0, 1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
+    "rescaling": ["both", None, 1],
     "rho": [0, -1, np.inf],
 }
 LOSSES = {
@@ -340,6 +341,7 @@ LOSSES = {
     "quantile": "quantile",
     "mu": "smoothed_hinge",
     "cost": "multiclass_hinge",
+    "rescaling": "multiclass_hinge",
 }
 
 
@@ -364,6 +366,8 @@ def test_a_loss_of_another_kind_names_the_estimator_for_it():
         (fenchel.Classifier(loss="huber"), NAMES, "use Regressor"),
         (fenchel.Regressor(loss="hinge"), TARGET, "use Classifier"),
         (fenchel.Regressor(loss="poisson"), TARGET, "use PoissonRegressor"),
+        (fenchel.Classifier(loss="hierarchical_hinge"), NAMES, "use HierarchicalClassifier"),
+        (fenchel.Regressor(loss="multivariate_squared"), TARGET, "use fenchel.problem"),
         (fenchel.Regressor(loss=fenchel.losses.Novelty()), TARGET, "use NoveltyDetector"),
     ):
         refused(other, call=lambda e=estimator, y=y: e.fit(X, y), error=TypeError)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
-from fenchel.estimators import classifier, multilabel, novelty, regressor
+from fenchel.estimators import classifier, hierarchical, multilabel, novelty, regressor
 from fenchel.losses import Labels, ScalarLoss
 
 
@@ -61,6 +61,8 @@ ESTIMATORS = [
     fenchel.Classifier(loss="softmax"),
     fenchel.Classifier(loss="multiclass_hinge"),
     OfOneColumn(),
+    fenchel.HierarchicalClassifier(),
+    fenchel.HierarchicalClassifier(loss="hierarchical_softmax"),
     fenchel.Regressor(),
     fenchel.Regressor(loss="absolute_error", penalty="l1"),
     fenchel.Regressor(loss="huber", penalty="elastic_net"),
@@ -79,6 +81,8 @@ ROUGH = (
     "Classifier(loss='softmax')",
     "Classifier(loss='multiclass_hinge')",
     "OfOneColumn()",
+    "HierarchicalClassifier()",
+    "HierarchicalClassifier(loss='hierarchical_softmax')",
     "Regressor(loss='huber', penalty='elastic_net')",
     "PoissonRegressor(penalty='l1')",
     "NoveltyDetector()",
@@ -114,7 +118,7 @@ OF_SETS = {
 
 def expected_failures(estimator):
     failures = OF_SETS if isinstance(estimator, OfOneColumn) else {}
-    if str(estimator) == "Classifier(loss='multiclass_hinge')":
+    if str(estimator) in ("Classifier(loss='multiclass_hinge')", "HierarchicalClassifier()"):
         failures = dict.fromkeys(
             ("check_class_weight_classifiers", "check_sample_weights_not_overwritten"), NO_PROOF
         )
@@ -134,7 +138,8 @@ def test_scikit_learn(estimator, check):
 ARRAY_API = """
 import fenchel
 from sklearn.utils.estimator_checks import estimator_checks_generator
-names = "Classifier Regressor QuantileRegressor PoissonRegressor NoveltyDetector".split()
+names = "Classifier HierarchicalClassifier Regressor QuantileRegressor PoissonRegressor "
+names = (names + "NoveltyDetector").split()
 done = 0
 for estimator in (getattr(fenchel, name)() for name in names):
     for estimator, check in estimator_checks_generator(estimator):
@@ -150,11 +155,11 @@ def test_array_api_dispatch_changes_nothing():
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     script = [sys.executable, "-W", "error", "-c", ARRAY_API]
     done = subprocess.run(script, env=environment, capture_output=True, text=True)
-    assert done.stdout == "checks: 5\n", done.stderr
+    assert done.stdout == "checks: 6\n", done.stderr
 
 
 @pytest.mark.parametrize(
-    "module", [classifier, multilabel, novelty, regressor], ids=lambda m: m.__name__
+    "module", [classifier, hierarchical, multilabel, novelty, regressor], ids=lambda m: m.__name__
 )
 def test_the_examples_in_the_docstrings_are_true(module):
     failed, tried = doctest.testmod(module)

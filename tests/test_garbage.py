@@ -131,6 +131,8 @@ def draw_problem(rng, names):
     y = {Labels.COUNT: np.abs(y), Labels.BINARY: np.arange(n) % 2}.get(LOSSES[loss].labels, y)
     if LOSSES[loss].labels is Labels.SETS:
         y = rng.integers(0, 2, size=(n, rng.integers(2, 5)))
+    if LOSSES[loss].labels is Labels.VECTORS:
+        y = np.column_stack([y, -2 * y])
     setting = {"loss": loss, "regularizer": str(rng.choice(list(REGULARIZERS)))}
     setting |= {"strength": 10 ** rng.uniform(-9, 3), "intercept": rng.random() < 0.5}
     if loss in JOINT:

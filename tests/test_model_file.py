@@ -188,8 +188,10 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
         losses.Labels.NONE: None,
         losses.Labels.CLASSES: fenchel.Classifier,
         losses.Labels.SETS: fenchel.MultilabelClassifier,
+        losses.Labels.LEAVES: fenchel.HierarchicalClassifier,
+        losses.Labels.VECTORS: None,
     }[loss.labels]
-    if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice
+    if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice, a vector no estimator
         return
     y = {
         losses.Labels.REAL: X[:, 0],

@@ -8,6 +8,7 @@ from .errors import InvalidCertificate as InvalidCertificate
 from .errors import InvalidData as InvalidData
 from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
+from .estimators import HierarchicalClassifier as HierarchicalClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
 from .estimators import NoveltyDetector as NoveltyDetector
 from .estimators import PoissonRegressor as PoissonRegressor

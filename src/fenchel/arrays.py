@@ -17,12 +17,19 @@ from fenchel.data.checked import (
     checked_matrix,
     checked_weights,
 )
-from fenchel.data.classes import Targets, checked_codes, checked_sets
+from fenchel.data.classes import (
+    Targets,
+    checked_codes,
+    checked_leaves,
+    checked_sets,
+    checked_vectors,
+)
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import Labels, Loss, MultivariateLoss, VectorLoss
+from fenchel.losses.hierarchy import Hierarchical
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.protocols import Array, Problem
@@ -60,6 +67,8 @@ def problem(
 
     Multivariate losses are of all scores at once (docs/multivariate-losses.md). Those that rank the
     documents of queries need `groups`, the query of each row; rows of a query stand together.
+    hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
+    for each of its nodes; multivariate_squared takes an array y with a column for each target.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)
@@ -69,7 +78,7 @@ def problem(
     _check_intercept(chosen_loss, intercept)
 
     rows = checked_matrix(X)
-    targets = _targets(y, chosen_loss.labels, rows.n_rows)
+    targets = _targets(y, chosen_loss, rows.n_rows)
     weights = checked_weights(sample_weight, rows.n_rows)
     return posed(
         rows,
@@ -122,12 +131,16 @@ def posed(
     return Problem(risk, penalty, strength)
 
 
-def _targets(y: Any, labels: Labels, n_rows: int) -> Targets:
-    if labels is Labels.CLASSES:
+def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
+    if loss.labels is Labels.CLASSES:
         return checked_codes(y, n_rows)
-    if labels is Labels.SETS:
+    if loss.labels is Labels.SETS:
         return checked_sets(y, n_rows)
-    return Targets(checked_labels(y, labels, n_rows))
+    if loss.labels is Labels.VECTORS:
+        return checked_vectors(y, n_rows)
+    if isinstance(loss, Hierarchical):
+        return checked_leaves(y, loss.taxonomy, n_rows)
+    return Targets(checked_labels(y, loss.labels, n_rows))
 
 
 def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
@@ -195,10 +208,13 @@ def _check_attainable(loss: Loss, targets: Targets, s: Array | None) -> None:
         raise InvalidData(
             "y is 0 for every row, so the best intercept is -inf; use intercept=False"
         )
-    if loss.labels is Labels.CLASSES and loss.differentiable:
-        missing = np.setdiff1d(np.arange(len(targets.classes)), counted)
+    classes = targets.classes
+    if isinstance(loss, Hierarchical) and loss.taxonomy is not None:
+        classes = loss.taxonomy.classes
+    if loss.labels in (Labels.CLASSES, Labels.LEAVES) and loss.differentiable:
+        missing = np.setdiff1d(np.arange(len(classes)), counted)
         if len(missing):
             raise InvalidData(
-                f"no row of class {targets.classes.tolist()[missing[0]]!r} has sample_weight > 0, "
-                "so its best intercept is -inf; use intercept=False or drop the class"
+                f"no row of class {classes.tolist()[missing[0]]!r} has sample_weight > 0, so its "
+                "best intercept is -inf; use intercept=False or drop the class"
             )

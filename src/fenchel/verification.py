@@ -134,7 +134,10 @@ class _Data:
     def scale(self, w: Array, b: float) -> float:
         """The mean magnitude of scores and labels."""
         if self.K is not None:
-            return float(np.sum(self.share * (1 + np.max(np.abs(self.scores(w)), axis=1))))
+            largest = 1 + np.max(np.abs(self.scores(w)), axis=1)
+            if self.y.dtype.kind == "f":  # targets, not codes
+                largest += np.max(np.abs(self.y), axis=1)
+            return float(np.sum(self.share * largest))
         return float(np.sum(self.share * (np.abs(self.scores(w)) + abs(b) + np.abs(self.y))))
 
     def _slope(self, z: Array, ties: Ties | None) -> Array:
@@ -156,8 +159,11 @@ class _Data:
     def _possible_vectors(self, z: Array, y: Any, slope: Array) -> npt.NDArray[np.bool_]:
         """The slope a little further in its own direction; or 0 where nothing is lost.
 
-        Going along the gradient of one piece, no other of the same length rises as fast.
+        Going along the gradient of one piece, no other of the same length rises as fast. With a
+        conjugate, which says what any dual variables prove, there is nothing to check.
         """
+        if self.loss.has_conjugate:
+            return np.ones(len(z), dtype=bool)
         off = _KINK * (1 + np.max(np.abs(z), axis=1))
         ahead = self.loss.slope(z + off[:, np.newaxis] * slope, y)
         flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)

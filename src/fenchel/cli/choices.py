@@ -28,6 +28,9 @@ Loss = Literal[
     "poisson",
     "novelty",
     "multilabel_hinge",
+    "multivariate_squared",
+    "hierarchical_hinge",
+    "hierarchical_softmax",
 ]
 Regularizer = Literal["l2", "l1", "elastic_net"]
 Solver = Literal[
@@ -69,6 +72,15 @@ _ESTIMATORS = {
     "poisson": "PoissonRegressor",
     "novelty": "NoveltyDetector",
     "multilabel_hinge": "MultilabelClassifier",
+    "hierarchical_hinge": "HierarchicalClassifier",
+    "hierarchical_softmax": "HierarchicalClassifier",
+}
+# What these losses need, which files cannot give yet, and where to turn in Python.
+BEYOND_FILES = {
+    "multilabel_hinge": ("a set of labels for each row", "fenchel.MultilabelClassifier"),
+    "multivariate_squared": ("several numbers for each row", "fenchel.problem"),
+    "hierarchical_hinge": ("a taxonomy", "fenchel.HierarchicalClassifier"),
+    "hierarchical_softmax": ("a taxonomy", "fenchel.HierarchicalClassifier"),
 }
 
 

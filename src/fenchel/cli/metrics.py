@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.cli.choices import CLASSIFICATION
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -14,7 +13,7 @@ Metrics = dict[str, float | None]
 
 def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
-    if loss in CLASSIFICATION:
+    if hasattr(model, "classes_"):
         return _classes(model, X, _comparable(y, model.classes_), terminal)
     if loss == "novelty":
         return {"novel": float((model.predict(X) < 0).mean())}

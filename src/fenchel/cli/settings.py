@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from fenchel.cli.choices import (
+    BEYOND_FILES,
     CLASSIFICATION,
     LOSS_OPTIONS,
     Loss,
@@ -86,10 +87,11 @@ def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 def _consistent(settings: Settings) -> Settings:
     """The settings themselves, if each of them has something to act on."""
-    if settings.loss == "multilabel_hinge":
+    if settings.loss in BEYOND_FILES:
+        needed, remedy = BEYOND_FILES[settings.loss]
         raise UsageError(
-            "--loss multilabel_hinge needs a set of labels for each row, which files cannot give "
-            "yet; in Python, use fenchel.MultilabelClassifier"
+            f"--loss {settings.loss} needs {needed}, which files cannot give yet; in Python, use "
+            f"{remedy}"
         )
     for name in settings.loss_options():
         if settings.loss not in LOSS_OPTIONS[name]:

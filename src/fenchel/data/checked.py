@@ -102,7 +102,7 @@ def unmasked(name: str, values: Any) -> Any:
 
 
 def _dense(X: Any) -> DenseRows:
-    values = _floating("X", _array("X", X))
+    values = floating("X", as_array("X", X))
     if values.ndim != 2:
         raise InvalidData(
             f"X must have two dimensions, rows and columns; got shape {values.shape}. "
@@ -130,7 +130,7 @@ def _sparse(X: Any) -> SparseRows:
         X = _converted(X)
     n_rows, n_columns = X.shape
     row_start, column = _structure(X.indptr, X.indices, X.data, n_rows, n_columns, "column")
-    value = _floating("X", np.require(X.data[: row_start[-1]], requirements=["C", "A"]))
+    value = floating("X", np.require(X.data[: row_start[-1]], requirements=["C", "A"]))
     _in_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
     return SparseRows(row_start, column, value, n_columns)
 
@@ -143,7 +143,7 @@ def _converted(X: Any) -> sparse.csr_array:
     n_rows, n_columns = X.shape
     if X.format == "csc":
         start, index = _structure(X.indptr, X.indices, X.data, n_columns, n_rows, "row")
-        value = _floating("X", X.data[: start[-1]])
+        value = floating("X", X.data[: start[-1]])
         return sparse.csc_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "bsr":
         height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
@@ -151,7 +151,7 @@ def _converted(X: Any) -> sparse.csr_array:
             raise InvalidData(f"X's blocks, {X.data.shape}, do not fit its shape {X.shape}")
         sizes = n_rows // height, n_columns // width
         start, index = _structure(X.indptr, X.indices, X.data, *sizes, "column of blocks")
-        value = _floating("X", X.data[: start[-1]])
+        value = floating("X", X.data[: start[-1]])
         return sparse.bsr_array((value, index, start), shape=X.shape).tocsr()
     if X.format == "coo":
         lengths = [len(part) for part in (*X.coords, X.data)]
@@ -159,7 +159,7 @@ def _converted(X: Any) -> sparse.csr_array:
             raise InvalidData(f"X's row, column and data arrays differ in length: {lengths}")
         for indices, size, axis in zip(X.coords, X.shape, ("row", "column"), strict=True):
             _indices_within(indices, size, axis)
-        return sparse.coo_array((_floating("X", X.data), X.coords), shape=X.shape).tocsr()
+        return sparse.coo_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
     return sparse.csr_array(X.tocsr())
 
 
@@ -245,7 +245,7 @@ def _two_classes(y: Any, n_rows: int) -> Array:
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
     column = one_dimensional(name, values, n_rows)
-    numbers = np.require(_floating(name, column), dtype=np.float64, requirements=["C", "A"])
+    numbers = np.require(floating(name, column), dtype=np.float64, requirements=["C", "A"])
     bad = ~np.isfinite(numbers)
     if bad.any():
         i = int(np.argmax(bad))
@@ -260,7 +260,7 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
 
 def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
     """Values, one for each row, as an array of one dimension."""
-    values = _array(name, given)
+    values = as_array(name, given)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -270,7 +270,8 @@ def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
     return values
 
 
-def _array(name: str, values: Any) -> npt.NDArray[Any]:
+def as_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """Anything rectangular as an array."""
     values = unmasked(name, values)
     if frames.is_series(values):
         values = frames.series(name, values)
@@ -280,7 +281,7 @@ def _array(name: str, values: Any) -> npt.NDArray[Any]:
         raise InvalidData(f"{name} is not a rectangular array of numbers: {error}") from error
 
 
-def _floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """float32 and float64 in native byte order as they are; other real numbers as float64."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f" and size in (4, 8):

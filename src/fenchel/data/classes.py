@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel.data.checked import checked_classes
+from fenchel.data import frames
+from fenchel.data.checked import LARGEST, as_array, checked_classes, floating
 from fenchel.errors import InvalidData
+from fenchel.losses import Taxonomy
 
 
 class Targets(NamedTuple):
-    """What the kernels read, and what it means: class k of a row is classes[k]."""
+    """What the kernels read, and what it means: score k of a row is that of classes[k]."""
 
     y: npt.NDArray[Any]
     classes: npt.NDArray[Any] = np.empty(0)  # none for numbers, and for two classes, -1 and +1
@@ -26,6 +28,39 @@ def checked_codes(y: Any, n_rows: int) -> Targets:
         raise InvalidData("y is missing: the loss needs classes, one for each row of X")
     classes, codes = checked_classes(y, n_rows)
     return Targets(np.ascontiguousarray(codes, dtype=np.int64), classes)
+
+
+def checked_leaves(y: Any, taxonomy: Taxonomy | None, n_rows: int) -> Targets:
+    """A leaf of the taxonomy a row: codes into its sorted leaves, and the names of its nodes.
+
+    Without a taxonomy all classes are leaves, and there are no other nodes.
+    """
+    codes, labels = checked_codes(y, n_rows)
+    if taxonomy is None:
+        return Targets(codes, labels)
+    return Targets(taxonomy.codes(labels, codes), taxonomy.names)
+
+
+def checked_vectors(y: Any, n_rows: int) -> Targets:
+    """K real numbers for each row; the scores are numbered 0 .. K-1."""
+    if y is None:
+        raise InvalidData("y is missing: the loss needs a vector of numbers for each row of X")
+    given = frames.columns(y)[0] if frames.is_frame(y) else as_array("y", y)
+    values = np.ascontiguousarray(floating("y", given), dtype=np.float64)
+    if values.ndim != 2 or not values.shape[1]:
+        raise InvalidData(
+            f"y must have two dimensions, rows and targets; got shape {values.shape}. For a single "
+            "target use y.reshape(-1, 1), or the loss squared_error"
+        )
+    if len(values) != n_rows:
+        raise InvalidData(f"X has {n_rows} rows but y has {len(values)}")
+    bad = ~(np.abs(values) <= LARGEST)
+    if bad.any():
+        i, k = np.argwhere(bad)[0]
+        raise InvalidData(
+            f"y must hold finite numbers, of at most {LARGEST:g}; y[{i}, {k}] is {values[i, k]}"
+        )
+    return Targets(values, np.arange(values.shape[1]))
 
 
 def checked_sets(y: Any, n_rows: int) -> Targets:

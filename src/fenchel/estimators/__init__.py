@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.hierarchical import HierarchicalClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
 
 __all__ = [
     "Classifier",
+    "HierarchicalClassifier",
     "MultilabelClassifier",
     "NoveltyDetector",
     "PoissonRegressor",

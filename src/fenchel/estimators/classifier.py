@@ -63,6 +63,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
     cost : float, array of shape (n_classes, n_classes) or callable, default=None
         For "multiclass_hinge": what it costs to take class z for class y, in row z and column y or
         as a function of z and y; a number, or None for 1, if all mistakes are alike.
+    rescaling : {"margin", "slack"}, default="margin"
+        For "multiclass_hinge": whether a cost is the margin that is asked for, or a factor on how
+        far a margin of 1 is missed.
     penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
@@ -145,6 +148,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         loss: str | ScalarLoss | VectorLoss = "hinge",
         mu: float = 1.0,
         cost: Cost = None,
+        rescaling: str = "margin",
         penalty: str | Regularizer = "l2",
         alpha: float = 1e-4,
         l1_ratio: float = 0.5,
@@ -175,6 +179,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         self.loss = loss
         self.mu = mu
         self.cost = cost
+        self.rescaling = rescaling
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
@@ -185,7 +190,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         return tags
 
     def _loss(self) -> Loss:
-        settings = {"mu": self.mu, "cost": self.cost}
+        settings = {"mu": self.mu, "cost": self.cost, "rescaling": self.rescaling}
         return loss_of(self.loss, (Labels.CLASSES, Labels.BINARY), settings)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -193,7 +198,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         settings = self._settings(fit_intercept=self.fit_intercept)
         rows = self._rows(X, reset=True)
         classes, codes = checked_classes(self._target(y), rows.n_rows)
-        _check_discrete(classes)
+        check_discrete(classes)
         weights = self._weights(checked_weights(sample_weight, rows.n_rows), classes, codes)
         starts = self._class_starts(classes, rows.n_columns)
         if isinstance(settings.loss, VectorLoss):
@@ -218,14 +223,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         if self.class_weight is not None:
             s = np.ones(len(codes)) if s is None else s
             s = s * self._class_weights(s, classes, codes)[codes]
-        if s is not None:
-            totals = np.bincount(codes, weights=s)
-            if not totals.all():
-                absent = classes[totals == 0].tolist()[0]
-                raise InvalidData(
-                    f"the rows of class {absent!r} all have weight 0; leave them out, or change "
-                    "sample_weight or class_weight"
-                )
+        check_weighed(s, classes, codes)
         return s
 
     def _class_weights(self, s: Array, classes: npt.NDArray[Any], codes: Codes) -> Array:
@@ -274,12 +272,25 @@ class Classifier(ClassifierMixin, LinearEstimator):
         return probabilities
 
 
-def _check_discrete(classes: npt.NDArray[Any]) -> None:
+def check_discrete(classes: npt.NDArray[Any]) -> None:
+    """Refuses fractions, which are not names of classes."""
     if classes.dtype.kind == "f" and (classes % 1).any():
         raise InvalidData(
             f"Unknown label type: continuous. y holds {len(classes)} distinct values, such as "
             f"{classes[classes % 1 != 0].tolist()[0]!r}; did you mean fenchel.Regressor? If they "
             "are classes after all, give them as text or whole numbers"
+        )
+
+
+def check_weighed(s: Array | None, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> None:
+    """Refuses a class all of whose rows have weight 0."""
+    if s is None:
+        return
+    absent = np.setdiff1d(codes, codes[s > 0])
+    if len(absent):
+        raise InvalidData(
+            f"the rows of class {classes.tolist()[absent[0]]!r} all have weight 0; leave them out, "
+            "or change sample_weight or class_weight"
         )
 
 

@@ -28,6 +28,8 @@ _ESTIMATORS = {
     Labels.NONE: "NoveltyDetector",
     Labels.CLASSES: "Classifier",
     Labels.SETS: "MultilabelClassifier",
+    Labels.LEAVES: "HierarchicalClassifier",
+    Labels.VECTORS: "fenchel.problem",
 }
 
 # What the rest of the library calls the settings of an estimator.

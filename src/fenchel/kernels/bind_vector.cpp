@@ -3,6 +3,9 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings.hpp"
+#include "hierarchy.hpp"
+#include "multiclass_losses.hpp"
+#include "multilabel_losses.hpp"
 #include "outputs.hpp"
 #include "vector_losses.hpp"
 
@@ -130,6 +133,54 @@ fenchel::Costs costs_of(const Matrix& cost) {
     return {cost.shape(0), cost.data()};
 }
 
+/// A hinge of K classes, its cost a number or such a matrix.
+template <class Hinge>
+void bind_multiclass_hinge(nb::module_& m, const char* name) {
+    nb::class_<Hinge>(m, name)
+        .def(
+            "__init__",
+            [](Hinge* self, std::size_t K, double uniform) {
+                require(K > 0, "K", 0, 1);
+                new (self) Hinge{fenchel::Costs(K, uniform)};
+            },
+            "K"_a, "cost"_a)
+        .def(
+            "__init__",
+            [](Hinge* self, std::size_t, Matrix cost) { new (self) Hinge{costs_of(cost)}; }, "K"_a,
+            "cost"_a.noconvert());
+    bind_vector_hinge<Hinge>(m);
+}
+
+/// The arrays of a Taxonomy, which has checked them.
+fenchel::Tree tree_of(const Vector<std::int64_t>& parent, const Vector<std::int64_t>& leaf) {
+    return {parent.size(), leaf.size(), parent.data(), leaf.data()};
+}
+
+void bind_hierarchy(nb::module_& m) {
+    m.def(
+        "leaf_scores",
+        [](Vector<std::int64_t> parent, Vector<std::int64_t> leaf, Matrix Z, OutputMatrix F) {
+            const auto tree = tree_of(parent, leaf);
+            same_shape("Z", nb::ndarray<>(Z), F.shape(0), tree.n_nodes);
+            same_shape("F", nb::ndarray<>(F), Z.shape(0), tree.n_leaves);
+            nb::gil_scoped_release unlocked;
+            fenchel::leaf_scores(tree, Z.shape(0), Z.data(), F.data());
+        },
+        "parent"_a.noconvert(), "leaf"_a.noconvert(), "Z"_a.noconvert(), "F"_a.noconvert());
+    m.def(
+        "node_slopes",
+        [](Vector<std::int64_t> parent, Vector<std::int64_t> leaf, Matrix B, Vector<std::int64_t> y,
+           OutputMatrix A) {
+            const auto tree = tree_of(parent, leaf);
+            same_shape("B", nb::ndarray<>(B), y.size(), tree.n_leaves);
+            same_shape("A", nb::ndarray<>(A), y.size(), tree.n_nodes);
+            nb::gil_scoped_release unlocked;
+            fenchel::node_slopes(tree, y.size(), B.data(), y.data(), A.data());
+        },
+        "parent"_a.noconvert(), "leaf"_a.noconvert(), "B"_a.noconvert(), "y"_a.noconvert(),
+        "A"_a.noconvert());
+}
+
 }  // namespace
 
 void bind_vector_losses(nb::module_& m) {
@@ -137,22 +188,9 @@ void bind_vector_losses(nb::module_& m) {
     bind_csr_outputs<double, std::int64_t>(m);
     bind_csr_outputs<float, std::int32_t>(m);
     bind_csr_outputs<float, std::int64_t>(m);
-    using fenchel::MulticlassHinge, fenchel::MultilabelCostHinge, fenchel::MultilabelHinge,
-        fenchel::Softmax;
-    nb::class_<MulticlassHinge>(m, "MulticlassHinge")
-        .def(
-            "__init__",
-            [](MulticlassHinge* self, std::size_t K, double uniform) {
-                require(K > 0, "K", 0, 1);
-                new (self) MulticlassHinge{fenchel::Costs(K, uniform)};
-            },
-            "K"_a, "cost"_a)
-        .def(
-            "__init__",
-            [](MulticlassHinge* self, std::size_t, Matrix cost) {
-                new (self) MulticlassHinge{costs_of(cost)};
-            },
-            "K"_a, "cost"_a.noconvert());
+    using fenchel::MultilabelCostHinge, fenchel::MultilabelHinge, fenchel::Softmax;
+    bind_multiclass_hinge<fenchel::MulticlassHinge>(m, "MulticlassHinge");
+    bind_multiclass_hinge<fenchel::MulticlassSlackHinge>(m, "MulticlassSlackHinge");
     nb::class_<Softmax>(m, "Softmax")
         .def("__init__", [](Softmax* self, std::size_t K) { new (self) Softmax{K}; }, "K"_a);
     nb::class_<MultilabelHinge>(m, "MultilabelHinge")
@@ -169,10 +207,10 @@ void bind_vector_losses(nb::module_& m) {
                 new (self) MultilabelCostHinge{costs_of(cost)};
             },
             "K"_a, "cost"_a.noconvert());
-    bind_vector_hinge<MulticlassHinge>(m);
     bind_vector_slopes<Softmax>(m);
     bind_vector_hinge<MultilabelHinge>(m);
     bind_vector_hinge<MultilabelCostHinge>(m);
+    bind_hierarchy(m);
 }
 
 }  // namespace bindings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
 from fenchel.losses.margin import (
     Exponential,
@@ -17,6 +18,7 @@ from fenchel.losses.margin import (
 )
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
 from fenchel.losses.ordinal import ROC, Ordinal
 from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
@@ -30,6 +32,7 @@ from fenchel.losses.residual import (
     SquaredEpsilonInsensitive,
     SquaredError,
 )
+from fenchel.losses.taxonomy import Taxonomy
 from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
@@ -46,6 +49,8 @@ __all__ = [
     "EpsilonInsensitive",
     "Exponential",
     "FBeta",
+    "HierarchicalHinge",
+    "HierarchicalSoftmax",
     "Hinge",
     "Huber",
     "Labels",
@@ -54,6 +59,7 @@ __all__ = [
     "MulticlassHinge",
     "MultilabelHinge",
     "MultivariateLoss",
+    "MultivariateSquared",
     "Novelty",
     "Ordinal",
     "Perceptron",
@@ -72,6 +78,7 @@ __all__ = [
     "SquaredHinge",
     "SquaredPerceptron",
     "Tangent",
+    "Taxonomy",
     "VectorLoss",
     "named",
 ]
@@ -105,6 +112,9 @@ LOSSES: dict[str, type[Loss]] = {
     "mrr": MRR,
     "eru": ERU,
     "rank_hinge": RankHinge,
+    "multivariate_squared": MultivariateSquared,
+    "hierarchical_hinge": HierarchicalHinge,
+    "hierarchical_softmax": HierarchicalSoftmax,
 }
 
 

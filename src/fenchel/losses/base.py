@@ -22,6 +22,8 @@ class Labels(enum.Enum):
     NONE = "no labels"
     CLASSES = "classes"
     SETS = "sets of labels"
+    LEAVES = "leaves of a taxonomy"
+    VECTORS = "vectors of real numbers"
 
 
 class Pieces(NamedTuple):

@@ -1,8 +1,8 @@
 """Losses of one right class among K (000 section 6.1, 003 table 2).
 
 Letters: z the K scores of a row, y its class as a code 0 .. K-1, alpha its K dual variables and
-p = alpha + e_y, which both losses keep in the simplex. Each class has a twin in
-kernels/vector_losses.hpp.
+p = alpha + e_y, which softmax and the hinge of rescaled margins keep in the simplex. Each has a
+twin in kernels/multiclass_losses.hpp.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
-from fenchel.losses.vector import ConjugableVector, CostLoss
+from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
 
 Codes = npt.NDArray[np.int64]
 
@@ -45,25 +46,83 @@ class _Multiclass(ConjugableVector):
 
 
 class MulticlassHinge(CostLoss, _Multiclass):
-    """l(z, y) = max over k of Delta(k, y) + z_k - z_y (000 eq. 42)."""
+    """The hinge of the worst class, its cost Delta in the margin or as a factor.
+
+    rescaling="margin": l(z, y) = max over k of Delta(k, y) + z_k - z_y (000 eq. 42);
+    rescaling="slack":  l(z, y) = max over k of Delta(k, y) (1 + z_k - z_y),
+    which asks for the same margin of 1 from all classes, and charges by cost those that miss it
+    (Tsochantaridis et al., JMLR 2005, eq. 9; 003 table 2 prints Delta in the place of the 1).
+    """
+
+    def __init__(self, cost: Cost = None, rescaling: str = "margin"):
+        super().__init__(cost)
+        if rescaling not in ("margin", "slack"):
+            raise InvalidData(f"rescaling must be 'margin' or 'slack'; got {rescaling!r}")
+        self.rescaling = rescaling
 
     def pieces(self, Z: Array, y: Codes) -> Array:
         """One for each class."""
-        return Z + self.costs(Z.shape[1]).T[y] - _of(Z, y)
+        costs = self.costs(Z.shape[1]).T[y]
+        if self.rescaling == "slack":
+            return costs * (1 + (Z - _of(Z, y)))
+        return Z + costs - _of(Z, y)
 
     def value(self, Z: Array, y: Codes) -> Array:
         """The highest piece."""
         return np.asarray(np.max(self.pieces(Z, y), axis=1))
 
     def slope(self, Z: Array, y: Codes) -> Array:
-        """e_k - e_y for the worst class k."""
+        """e_k - e_y for the worst class k, times Delta where that is a factor."""
         worst = np.argmax(self.pieces(Z, y), axis=1)
-        return _unit(Z, worst) - _unit(Z, y)
+        slope = _unit(Z, worst) - _unit(Z, y)
+        if self.rescaling == "slack":
+            slope *= self.costs(Z.shape[1])[worst, y][:, np.newaxis]
+        return slope
 
     def conjugate(self, alpha: Array, y: Codes) -> Array:
-        """-sum_k Delta(k, y) p_k for p in the simplex; as Delta(y, y) = 0, alpha does for p."""
+        """-sum_k Delta(k, y) p_k for p in the simplex; as Delta(y, y) = 0, alpha does for p.
+
+        With Delta as a factor, alpha is a mean of Delta(k, y) (e_k - e_y) with the weights p_k =
+        alpha_k / Delta(k, y), where that is no 0 / 0, and again l* = -sum_k Delta(k, y) p_k: now
+        minus the sum of the alpha_k, which is alpha_y.
+        """
         costs = self.costs(alpha.shape[1]).T[y]
-        return self.within(alpha, y, -np.sum(costs * alpha, axis=1))
+        if self.rescaling == "margin":
+            return self.within(alpha, y, -np.sum(costs * alpha, axis=1))
+        wrong, p = self._wrong(alpha, y), self._shares(alpha, y)
+        inside = np.all(p >= -_ROUND_OFF, axis=1) & (np.sum(p, axis=1) <= 1 + _ROUND_OFF)
+        largest = np.maximum(1.0, np.max(costs, axis=1))
+        inside &= np.all(np.where(costs > 0, 0.0, wrong) == 0, axis=1)
+        inside &= np.abs(np.sum(alpha, axis=1)) <= _ROUND_OFF * largest
+        return np.where(inside, -np.sum(wrong, axis=1), np.inf)
+
+    def feasible(self, alpha: Array, y: Codes) -> Array:
+        """Of rescaled slacks, the weights p >= 0, with a sum of at most 1."""
+        if self.rescaling == "margin":
+            return super().feasible(alpha, y)
+        p = np.maximum(self._shares(alpha, y), 0.0)
+        p /= np.maximum(np.sum(p, axis=1, keepdims=True), 1.0)
+        wrong = p * self.costs(alpha.shape[1]).T[y]
+        return np.where(_unit(alpha, y) > 0, -np.sum(wrong, axis=1, keepdims=True), wrong)
+
+    def steepest(self, y: Any) -> float:
+        """One score up, one down."""
+        if self.rescaling == "margin":
+            return super().steepest(y)
+        if callable(self.cost):  # before the classes are known
+            return np.inf
+        return float(np.sqrt(2.0) * np.max(1.0 if self.cost is None else np.asarray(self.cost)))
+
+    def _wrong(self, alpha: Array, y: Codes) -> Array:
+        """The dual variables of the wrong classes, 0 for the right one."""
+        return np.where(_unit(alpha, y) > 0, 0.0, alpha)
+
+    def _shares(self, alpha: Array, y: Codes) -> Array:
+        """Of rescaled slacks, the weights p_k of the wrong classes."""
+        costs = self.costs(alpha.shape[1]).T[y]
+        shares = np.zeros_like(alpha)
+        np.divide(self._wrong(alpha, y), costs, out=shares, where=costs > 0)
+        return shares
 
 
 class Softmax(_Multiclass):

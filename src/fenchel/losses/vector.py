@@ -20,14 +20,15 @@ class VectorLoss(Loss):
     """A convex loss l(z, y), written over an array Z of shape (n_rows, K).
 
     y holds a code 0 .. K-1 for each row where `labels` is CLASSES, and a row of K zeros and ones
-    for each row where it is SETS.
+    for each row where it is SETS; LEAVES and VECTORS are explained in hierarchy.py and
+    multioutput.py.
     """
 
     def pieces(self, Z: Array, y: Any) -> Array | None:
         """The lines in z whose maximum the loss is, of shape (n_rows, n_pieces); None for others.
 
-        -inf stands for a piece that a row does not have. The gradients of all pieces are of one
-        length, or 0.
+        -inf stands for a piece that a row does not have. Without a conjugate the gradients of
+        all pieces must be of one length, or 0: `verify` relies on it.
         """
         return None
 
@@ -93,7 +94,8 @@ class CostLoss(VectorLoss):
             self.costs(len(classes))
             return self
         names = classes.tolist()
-        return type(self)(cost=[[self.cost(z, y) for y in names] for z in names])
+        costs = [[self.cost(z, y) for y in names] for z in names]
+        return type(self)(**{**self.settings(), "cost": costs})
 
     def steepest(self, y: Any) -> float:
         """One score up, one down."""

@@ -1,6 +1,8 @@
 """From a vector loss to its twin in C++, and to the sums over rows that both can do.
 
-What Python does here, for losses without a twin, rests on `value`, `slope` and `pieces` alone.
+A loss of a taxonomy's leaves has no twin of its own: its scores become those of the leaves in C++,
+and slopes come back from there, with the twin of the loss of leaves in between. What Python does
+here, for losses without a twin, rests on `value`, `slope` and `pieces` alone.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array
+from fenchel.losses.hierarchy import Hierarchical, HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.taxonomy import Taxonomy
 from fenchel.losses.vector import VectorLoss
 
 Indices = npt.NDArray[np.intp]
@@ -25,6 +29,8 @@ def twin(loss: VectorLoss, K: int) -> Any:
     if type(loss) is Softmax:
         return _kernels.Softmax(K)
     if type(loss) is MulticlassHinge:
+        if loss.rescaling == "slack":
+            return _kernels.MulticlassSlackHinge(K, _cost(loss, K))
         return _kernels.MulticlassHinge(K, _cost(loss, K))
     if type(loss) is MultilabelHinge:
         kind = _kernels.MultilabelCostHinge if loss.uniform is None else _kernels.MultilabelHinge
@@ -37,8 +43,30 @@ def _cost(loss: MulticlassHinge | MultilabelHinge, K: int) -> Any:
     return np.ascontiguousarray(loss.costs(K).T) if loss.uniform is None else loss.uniform
 
 
+def _flat(loss: VectorLoss, K: int) -> tuple[VectorLoss, Taxonomy | None]:
+    """The loss of a taxonomy's leaves, by exact type, and the taxonomy; other losses themselves."""
+    if isinstance(loss, Hierarchical) and type(loss) in (HierarchicalHinge, HierarchicalSoftmax):
+        loss = loss.for_classes(np.arange(K))
+        return loss.of_leaves, loss.tree
+    return loss, None
+
+
+def _leaf_scores(tree: Taxonomy | None, Z: Array) -> Array:
+    return Z if tree is None else tree.leaf_scores(Z)
+
+
+def _node_slopes(tree: Taxonomy | None, B: Array, y: Any) -> Array:
+    return B if tree is None else tree.node_slopes(B, y)
+
+
 def slopes(loss: VectorLoss, Z: Array, y: Any, s: Array | None) -> tuple[float, Array]:
     """(sum_i s_i l(z_i, y_i), the array of s_i times a subgradient in z_i)."""
+    loss, tree = _flat(loss, Z.shape[1])
+    value, slope = _slopes(loss, _leaf_scores(tree, Z), y, s)
+    return value, _node_slopes(tree, slope, y)
+
+
+def _slopes(loss: VectorLoss, Z: Array, y: Any, s: Array | None) -> tuple[float, Array]:
     native = twin(loss, Z.shape[1])
     if native is not None:
         A = np.empty_like(Z)
@@ -57,6 +85,8 @@ def slopes(loss: VectorLoss, Z: Array, y: Any, s: Array | None) -> tuple[float, 
 
 def ties(loss: VectorLoss, Z: Array, y: Any, tolerance: float) -> Indices:
     """The rows where several pieces are the highest, up to tolerance (1 + the largest score)."""
+    loss, tree = _flat(loss, Z.shape[1])
+    Z = _leaf_scores(tree, Z)
     native = None if loss.differentiable else twin(loss, Z.shape[1])
     if native is not None:
         return np.asarray(_kernels.vector_ties(native, Z, y, tolerance)[:, 0], dtype=np.intp)
@@ -70,6 +100,14 @@ def steepest(
     loss: VectorLoss, Z: Array, Q: Array, y: Any, s: Array | None, tolerance: float
 ) -> Array:
     """s_i times the slopes of the highest piece, of several the one that rises most along q_i."""
+    loss, tree = _flat(loss, Z.shape[1])
+    B = _steepest(loss, _leaf_scores(tree, Z), _leaf_scores(tree, Q), y, s, tolerance)
+    return _node_slopes(tree, B, y)
+
+
+def _steepest(
+    loss: VectorLoss, Z: Array, Q: Array, y: Any, s: Array | None, tolerance: float
+) -> Array:
     native = twin(loss, Z.shape[1])
     if native is not None:
         A = np.empty_like(Z)
@@ -85,6 +123,8 @@ def slope_along(
     loss: VectorLoss, Z: Array, Q: Array, y: Any, s: Array | None, eta: float
 ) -> tuple[float, float]:
     """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i) just right of eta, and its slope, 0."""
+    loss, tree = _flat(loss, Z.shape[1])
+    Z, Q = _leaf_scores(tree, Z), _leaf_scores(tree, Q)
     native = twin(loss, Z.shape[1])
     if native is not None:
         return _kernels.vector_slope_along(native, Z, Q, y, s, eta), 0.0
@@ -96,6 +136,8 @@ def kinks_along(
     loss: VectorLoss, Z: Array, Q: Array, y: Any, s: Array | None, low: float, high: float
 ) -> Array:
     """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
+    loss, tree = _flat(loss, Z.shape[1])
+    Z, Q = _leaf_scores(tree, Z), _leaf_scores(tree, Q)
     native = twin(loss, Z.shape[1])
     if native is not None:
         return _kernels.vector_kinks_along(native, Z, Q, y, s, low, high)

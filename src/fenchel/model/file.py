@@ -13,7 +13,7 @@ parameter that a file lacks, because it is new, has its default.
     penalty.weights, cost, loss.cost      where a penalty or a loss has them
 
 A loss of all scores has one run and a line of coef for each class, even where `coef_` has but the
-difference of two.
+difference of two; one of a taxonomy has a line for each node.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ _OF_THE_RUN = {"callback", "checkpoint"}
 Estimator = Literal[
     "Classifier",
     "MultilabelClassifier",
+    "HierarchicalClassifier",
     "Regressor",
     "QuantileRegressor",
     "PoissonRegressor",
     "NoveltyDetector",
 ]
-_OF_CLASSES = ("Classifier", "MultilabelClassifier")
+_OF_CLASSES = ("Classifier", "MultilabelClassifier", "HierarchicalClassifier")
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -161,7 +162,7 @@ def _lines(estimator: Any) -> tuple[Array, Array]:
     """The coefficients of each score and their intercepts."""
     coef = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
     intercept = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
-    if not _together(estimator) or len(coef) == len(estimator.classes_):
+    if not _together(estimator) or len(coef) > 1:
         return coef, intercept
     from fenchel.estimators.classifier import folded
 
@@ -276,6 +277,12 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     classes = _classes(header, arrays)
     together = _together(estimator)
     n = 1 if classes is None or (len(classes) == 2 and not together) else len(classes)
+    if header.estimator == "HierarchicalClassifier":
+        assert classes is not None
+        estimator._adopt(classes)
+        if not np.array_equal(classes, estimator.taxonomy_.classes):
+            raise InvalidData("its classes are not the leaves of its taxonomy")
+        n = len(estimator.nodes_)
     coef = coefficients.restored(arrays, (n, header.n_features))
     intercept = _finite(arrays, "intercept", n)
     weights = coef[np.newaxis] if together else coef

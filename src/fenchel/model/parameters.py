@@ -16,7 +16,8 @@ import numpy as np
 from msgspec import Meta
 
 from fenchel.errors import FenchelError, InvalidData
-from fenchel.losses import LOSSES, Loss
+from fenchel.losses import LOSSES, Loss, Taxonomy
+from fenchel.losses.taxonomy import taxonomy_of
 from fenchel.model.container import Arrays, take
 from fenchel.naming import construct, real
 from fenchel.regularizers import REGULARIZERS, Regularizer
@@ -46,8 +47,15 @@ class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="matri
     shape: tuple[Length, Length]
 
 
+class Tree(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="taxonomy"):
+    """A taxonomy: its nodes, and the place of each one's parent."""
+
+    nodes: list[bool | Whole | float | str]
+    parents: list[Whole]
+
+
 Plain = bool | Whole | float | str | None
-Setting = bool | Whole | float | str | Vector | Matrix | None
+Setting = bool | Whole | float | str | Vector | Matrix | Tree | None
 
 
 class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="instance"):
@@ -64,7 +72,7 @@ class ClassWeights(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag=
     pairs: list[tuple[bool | Whole | float | str, float]]
 
 
-Parameter = bool | Whole | float | str | Matrix | Instance | ClassWeights | None
+Parameter = bool | Whole | float | str | Matrix | Tree | Instance | ClassWeights | None
 
 
 def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
@@ -72,6 +80,8 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
     for kind, (base, registry) in _REGISTRIES.items():
         if isinstance(value, base):
             return _stored_instance(kind, registry, value, arrays)
+    if name == "taxonomy" and value is not None:
+        return _stored_tree(taxonomy_of(value))
     if isinstance(value, Mapping):
         pairs = [(_plain(name, key), real(f"{name}[{key!r}]", w)) for key, w in value.items()]
         return ClassWeights(pairs)  # type: ignore[arg-type]
@@ -111,7 +121,14 @@ def _stored_instance(
     return Instance(kind, names[0], settings)  # type: ignore[arg-type]
 
 
+def _stored_tree(tree: Taxonomy) -> Tree:
+    nodes = [_plain("taxonomy", name) for name in tree.nodes]
+    return Tree(nodes, list(tree.parents))  # type: ignore[arg-type]
+
+
 def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
+    if isinstance(value, Taxonomy):
+        return _stored_tree(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         arrays[name] = value.astype(np.float64)
         return Vector(name, len(value))
@@ -136,6 +153,8 @@ def _setting(value: Setting, arrays: Arrays) -> Any:
         return take(arrays, value.array, np.float64, (value.length,))
     if isinstance(value, Matrix):
         return take(arrays, value.array, np.float64, value.shape)
+    if isinstance(value, Tree):
+        return Taxonomy(tuple(value.nodes), tuple(value.parents))
     return value
 
 

@@ -78,8 +78,8 @@ def exact(along: Along, eta: float) -> float:
     while at_high.slope < 0:
         low, at_low = high, at_high
         high *= 4
-        if high > _FAR:
-            return math.inf
+        if high > _FAR:  # of a J >= 0, whose end underflow has hidden, there is no telling
+            return 0.0 if along.problem.risk.nonnegative else math.inf
         at_high = along.slope(high)
     for _ in range(_NARROWINGS):
         eta = _between(low, at_low.slope, high, at_high.slope)

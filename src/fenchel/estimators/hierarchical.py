@@ -1,0 +1,236 @@
+"""Classification by the leaves of a taxonomy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+
+from fenchel.data.checked import checked_weights
+from fenchel.data.classes import checked_leaves
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.classifier import check_discrete, check_weighed
+from fenchel.estimators.settings import loss_of
+from fenchel.losses import HierarchicalSoftmax, Labels, Taxonomy
+from fenchel.losses.hierarchy import Hierarchical
+from fenchel.losses.vector import Cost
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record
+from fenchel.solvers import Solver
+
+
+def _has_probabilities(estimator: HierarchicalClassifier) -> bool:
+    if estimator.loss != "hierarchical_softmax" and not isinstance(
+        estimator.loss, HierarchicalSoftmax
+    ):
+        raise AttributeError(
+            f"only loss='hierarchical_softmax' gives probabilities, not {estimator.loss!r}; or put "
+            "the classifier into sklearn.calibration.CalibratedClassifierCV"
+        )
+    return True
+
+
+class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
+    """Linear classification by the leaves of a taxonomy, to a certified gap.
+
+    Every node of the taxonomy but its root has a weight vector and an offset, and the score of a
+    leaf is the sum over the nodes on its path: leaves share what is common to them. Minimises
+    alpha * penalty(W) + mean of loss(scores, y), the mean weighted by sample_weight.
+
+    Parameters
+    ----------
+    taxonomy : dict, list, array or fenchel.losses.Taxonomy, default=None
+        The tree whose leaves are the labels: a dict from child to parent; an array with the parent
+        of node 0, 1, ... and -1 for the root; a list of paths, tuples of names from below the root
+        to a leaf; or a nested dict, {"animal": ["cat", "dog"], "fern": None}. None puts all labels
+        below the root, which makes this a multiclass classifier.
+    loss : {"hierarchical_hinge", "hierarchical_softmax"} or loss, default="hierarchical_hinge"
+        The loss: the largest margin by which a wrong leaf wins, or minus the log-likelihood of a
+        softmax over all leaves, which gives probabilities. An instance has its own taxonomy.
+    cost : {"distance", "relative"}, float, array or callable, default="distance"
+        For "hierarchical_hinge": what it costs to take leaf z for leaf y. "distance" is the number
+        of edges between them, "relative" the same over the largest; or a number, if all mistakes
+        are alike; a matrix with z in rows and y in columns, leaves sorted; a function of z and y.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against the mean (not the sum) of the losses.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    fit_intercept : bool, default=True
+        Whether each node has an intercept; they are never penalised. On a handful of rows the fit
+        may then end short of `tol`, with a warning; without intercepts it does not.
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses by loss and penalty. The names are those of
+        `fenchel.minimize`: "bmrm", "ls-bmrm" and others.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if the nodes and columns are the same.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_leaves,)
+        The leaves of the taxonomy, sorted.
+    nodes_ : ndarray of shape (n_nodes,)
+        The nodes of the taxonomy but its root, parents before their children.
+    taxonomy_ : fenchel.losses.Taxonomy
+        The tree itself.
+    coef_ : ndarray of shape (n_nodes, n_features)
+        The weights W.
+    intercept_ : ndarray of shape (n_nodes,)
+        The offsets b.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; objective_ is attained.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    status_ : str
+        How the fit ended: "converged", or why not.
+    n_iter_ : int
+        Iterations.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; `fenchel.verify` checks its proof.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+
+    Examples
+    --------
+    >>> from fenchel import HierarchicalClassifier
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> taxonomy = {"animal": ["cat", "dog"], "plant": ["fern", "moss"]}
+    >>> model = HierarchicalClassifier(taxonomy=taxonomy, alpha=1e-3)
+    >>> model = model.fit(X, ["cat", "dog", "fern", "moss"])
+    >>> model.predict([[0.1, 0.9], [0.9, 0.1]])
+    array(['dog', 'fern'], dtype='<U4')
+    >>> model.nodes_
+    array(['animal', 'cat', 'dog', 'plant', 'fern', 'moss'], dtype='<U6')
+    >>> model.coef_.shape, model.result_.converged
+    ((6, 2), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        taxonomy: Any = None,
+        loss: str | Hierarchical = "hierarchical_hinge",
+        cost: Cost | str = "distance",
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.taxonomy = taxonomy
+        self.loss = loss
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+
+    def _loss(self) -> Hierarchical:
+        settings = {"taxonomy": self.taxonomy, "cost": self.cost}
+        loss = loss_of(self.loss, (Labels.LEAVES,), settings)
+        assert isinstance(loss, Hierarchical)
+        return loss
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their leaves y and their weights."""
+        settings = self._settings(fit_intercept=self.fit_intercept)
+        rows, taxonomy = self._rows(X, reset=True), self._loss().taxonomy
+        targets = checked_leaves(self._target(y), taxonomy, rows.n_rows)
+        classes = targets.classes if taxonomy is None else taxonomy.classes
+        check_discrete(classes)
+        weights = checked_weights(sample_weight, rows.n_rows)
+        check_weighed(weights, classes, targets.y)
+        start = self._start(targets.classes, rows.n_columns)
+        (result,) = self._minimize(settings, rows, [targets], weights, [start])
+        self._adopt(classes)
+        self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
+        return self
+
+    def _adopt(self, classes: npt.NDArray[Any]) -> None:
+        """The leaves, and the tree above them."""
+        taxonomy = self._loss().taxonomy
+        self.classes_ = classes
+        self.taxonomy_ = Taxonomy.flat(classes.tolist()) if taxonomy is None else taxonomy
+        self.nodes_ = classes if taxonomy is None else taxonomy.names
+
+    def _start(self, nodes: npt.NDArray[Any], n_columns: int) -> Array | None:
+        if not np.array_equal(getattr(self, "nodes_", nodes), nodes):
+            return None
+        starts = self._starts((len(nodes), n_columns))
+        return None if starts[0] is None else np.asarray(starts)
+
+    def _leaf_scores(self, X: Any) -> Array:
+        scores = self._scores(X)
+        return self.taxonomy_.leaf_scores(scores)
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores of all leaves for each row of X; of two, the second less the first."""
+        scores = self._leaf_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The leaf of each row of X."""
+        codes = self._leaf_scores(X).argmax(axis=1)
+        leaves: npt.NDArray[Any] = self.classes_[codes]
+        return leaves
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithms of the probabilities of the leaves."""
+        chances: Array = log_softmax(self._leaf_scores(X), axis=1)
+        return chances
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities of the leaves: the softmax of their scores."""
+        probabilities: Array = np.exp(self.predict_log_proba(X))
+        return probabilities
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose leaf is predicted; y must hold leaves of the taxonomy."""
+        predicted = self.predict(X)
+        y = self._target(y)
+        labels, rows = np.unique(y, return_inverse=True)
+        self.taxonomy_.codes(labels, rows)  # refuses labels that the model does not know
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
