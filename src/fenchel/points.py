@@ -171,7 +171,7 @@ class LinearPoint:
         if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
             z = engine.map(tasks.scores, self.risk.outputs(self.w))
-            origin = LinearPoint(self.risk, self.w, z, self.intercept)
+            origin = type(self)(self.risk, self.w, z, self.intercept)
         self.risk.passes += 1
         return LinearRay(origin, p, engine.map(tasks.scores, self.risk.outputs(p)))
 
@@ -191,7 +191,7 @@ class LinearRay:
             w = origin.w + eta * self.p
             longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
             drift = origin.drift + _EPSILON * longest
-            self._last = eta, LinearPoint(origin.risk, w, z, origin.intercept, drift)
+            self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
         return self._last[1]
 
     def along(self, eta: float) -> tuple[float, float]:

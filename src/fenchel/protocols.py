@@ -130,6 +130,10 @@ class Risk(Protocol):
     def has_duals(self) -> bool:
         """Its rows have dual variables: the loss has a conjugate."""
 
+    @property
+    def by_rows(self) -> bool:
+        """R is a mean over rows, so that some of them may stand for all: admits `sampled`."""
+
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""
 

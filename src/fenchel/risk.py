@@ -116,6 +116,11 @@ class LinearRisk:
         """Rows have dual variables, because l has a conjugate."""
         return self.loss.has_conjugate
 
+    @property
+    def by_rows(self) -> bool:
+        """It is, where no loss needs all scores at once."""
+        return True
+
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.
 

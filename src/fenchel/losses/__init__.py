@@ -16,6 +16,7 @@ from fenchel.losses.margin import (
 )
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
+from fenchel.losses.nu import NuHinge, NuLoss, NuNovelty
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -44,6 +45,9 @@ __all__ = [
     "MulticlassHinge",
     "MultilabelHinge",
     "Novelty",
+    "NuHinge",
+    "NuLoss",
+    "NuNovelty",
     "Perceptron",
     "Pieces",
     "Poisson",
@@ -77,6 +81,8 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson": Poisson,
     "multiclass_hinge": MulticlassHinge,
     "softmax": Softmax,
+    "nu_hinge": NuHinge,
+    "nu_novelty": NuNovelty,
     "multilabel_hinge": MultilabelHinge,
 }
 

@@ -55,6 +55,12 @@ class Pegasos(Solver):
                 w, t = self._epoch(problem, point, t, radius)
             point = problem.risk.at(w, near=point)
 
+    def obstacle(self, problem: Problem) -> str | None:
+        """Batches need a risk that is a mean over rows."""
+        if self.batch is not None and not problem.risk.by_rows:
+            return "its batches need a loss of single rows, not of all scores at once (batch=None)"
+        return super().obstacle(problem)
+
     def _epoch(self, problem: Problem, point: Point, t: int, radius: float) -> tuple[Array, int]:
         """The mean of the steps over batches of all rows."""
         n = problem.risk.n_rows
