@@ -331,6 +331,7 @@ BAD = {
     "delta": [0, np.nan],
     "quantile": [0, 1, -1, "median"],
     "mu": [0, -1],
+    "nu": [0, -1, 1.1, np.nan, "some"],
     "cost": [-1, np.nan, "much", [[0, 1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
     "rho": [0, -1, np.inf],
 }
@@ -339,6 +340,7 @@ LOSSES = {
     "delta": "huber",
     "quantile": "quantile",
     "mu": "smoothed_hinge",
+    "nu": "nu_hinge",
     "cost": "multiclass_hinge",
 }
 

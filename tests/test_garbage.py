@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from inputs import COMPRESSED, COMPRESSED_OR_BLOCKS, X, Y, survives
 
 import fenchel
-from fenchel.losses import LOSSES, Labels, ScalarLoss
+from fenchel.losses import LOSSES, Labels, NuLoss, ScalarLoss, VectorLoss
 from fenchel.regularizers import REGULARIZERS
 
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
@@ -118,7 +118,8 @@ def test_columns_of_any_size_are_refused_or_fitted(data, setting):
 
 
 SCALAR = [name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)]
-VECTOR = [name for name in LOSSES if name not in SCALAR]
+VECTOR = [name for name, kind in LOSSES.items() if issubclass(kind, VectorLoss)]
+NU = [name for name, kind in LOSSES.items() if issubclass(kind, NuLoss)]
 
 
 def draw_problem(rng, names):
@@ -138,7 +139,7 @@ def draw_problem(rng, names):
     )
 
 
-@pytest.mark.parametrize("names", [SCALAR, VECTOR], ids=["scalar", "vector"])
+@pytest.mark.parametrize("names", [SCALAR, VECTOR, NU], ids=["scalar", "vector", "nu"])
 def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""
     rng, failures = np.random.default_rng(0), []

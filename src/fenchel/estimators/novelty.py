@@ -98,11 +98,11 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     >>> detector.predict([[1.2, 1.2], [0.1, 0.2]])
     array([ 1, -1])
 
-    Half of the rows may be novel; two of them lie on the line:
+    The threshold found for a share of the rows that may be novel:
 
-    >>> detector = NoveltyDetector(nu=0.5, alpha=1.0).fit(X)
-    >>> detector.decision_function(X).round(3)
-    array([ 0.   , -0.001,  0.   ,  0.   ])
+    >>> detector = NoveltyDetector(nu=0.5, alpha=1 / 4).fit(X)
+    >>> round(detector.offset_, 3), detector.coef_.round(3)
+    (4.0, array([[2., 2.]]))
     """
 
     def __init__(
