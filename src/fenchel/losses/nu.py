@@ -77,7 +77,7 @@ class NuHinge(NuLoss):
     """l = max(0, rho - y z) - nu rho: the nu support vector machine's loss."""
 
     labels = Labels.BINARY
-    without_direction = "the means of that many of the worst rows of both classes can coincide"
+    without_direction = "the classes overlap: a mean of rows of the one is a mean of the other's"
 
     def signs(self, y: Array) -> Array:
         """Y itself."""
@@ -106,7 +106,7 @@ class NuNovelty(NuLoss):
 
     labels = Labels.NONE
     intercept = False
-    without_direction = "the rows surround the origin, and few of them can have it for their mean"
+    without_direction = "the rows surround the origin: some of them have it for their mean"
 
     def signs(self, y: Array) -> Array:
         """All rows are on one side."""
