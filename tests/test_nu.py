@@ -287,6 +287,15 @@ def test_batches_of_rows_do_not_stand_for_all():
         fenchel.minimize(posed(NuHinge(0.3), True), Pegasos(batch=3))
 
 
+def test_nu_must_exceed_the_least_mean_hinge_loss():
+    X, y = data(NuHinge(), n=60)
+    least = fenchel.minimize(fenchel.problem(X, y, intercept=True, strength=1e-9), gap=1e-6)
+    for factor in (0.99, 1.01):
+        nu = factor * least.objective
+        problem = fenchel.problem(X, y, loss="nu_hinge", nu=nu, intercept=True, strength=1.0)
+        assert fenchel.minimize(problem).w.any() == (factor > 1)
+
+
 def test_too_small_a_nu_is_explained():
     X = np.random.default_rng(0).normal(size=(100, 2))
     with pytest.warns(ConvergenceWarning, match="the classes overlap.*raise nu"):

@@ -13,6 +13,9 @@ alpha fills up the rows of the lowest margins, and rho is the margin at which nu
 An intercept b in u_i = y_i (z_i + b) adds the condition sum_i alpha_i y_i = 0. Then both classes
 get nu/2, and the problem falls apart into one for each class, with thresholds t+ = rho - b on z and
 t- = rho + b on -z (Crisp and Burges 2000: the reduced convex hulls of the classes).
+
+Some w has R < 0 if no such alpha has X'(alpha y) = 0: if nu is larger than the largest sum of an
+alpha that has, which is, by linear programming duality, the least mean hinge loss of all w and b.
 """
 
 from __future__ import annotations
