@@ -20,59 +20,14 @@ from fenchel.bends import Slope
 from fenchel.engines import Engine, PerShard
 from fenchel.intercept import Offset
 from fenchel.losses.margin import Perceptron
-from fenchel.losses.nu import NuLoss, tail
+from fenchel.losses.nu import Group, NuLoss, tail
 from fenchel.points import LinearPoint, LinearRay
-from fenchel.protocols import Point
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
 
 _TIE = 1e-11  # a margin this close to its threshold may be on either side of it
-
-
-class NuRisk(LinearRisk):
-    """The mean loss with rho, and an intercept if there is one, profiled out."""
-
-    def __init__(self, nu_loss: NuLoss, engine: Engine, *, intercept: bool):
-        super().__init__(Perceptron(), engine, intercept=True)
-        self.nu_loss = nu_loss
-        self.y = np.concatenate([shard.y for shard in engine.shards])
-        self.share = engine.gather(engine.map(tasks.weights)) / self.weight
-        self.groups = nu_loss.groups(self.y, self.share, intercept)
-
-    @property
-    def nonnegative(self) -> bool:
-        """R(0) = 0, and R < 0 wherever the data lie on the right side."""
-        return False
-
-    @property
-    def has_duals(self) -> bool:
-        """The rows' alpha are bound together by their sums."""
-        return False
-
-    @property
-    def knows_kinks(self) -> bool:
-        """Not where margins change places at a threshold."""
-        return False
-
-    @property
-    def by_rows(self) -> bool:
-        """The thresholds depend on all scores."""
-        return False
-
-    def at(self, w: Array, near: Point | None = None) -> NuPoint:
-        """The risk at w: two passes, X w and X' a."""
-        w = np.array(w, dtype=np.float64)
-        self.passes += 1
-        point = NuPoint(self, w, self.engine.map(tasks.scores, w))
-        point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
-        return point
-
-    def fingerprint(self) -> bytes:
-        """A digest of the loss, its groups and every shard."""
-        settings = f"{self.nu_loss!r} {len(self.groups)}".encode()
-        return hashlib.blake2b(settings + super().fingerprint(), digest_size=16).digest()
 
 
 class Tails(NamedTuple):
@@ -103,7 +58,7 @@ class NuPoint(LinearPoint):
     def tails(self) -> Tails:
         """From all scores at once."""
         risk, u = self.risk, self.margins
-        thresholds, offsets, alpha = [], np.empty_like(u), np.empty_like(u)
+        thresholds, offsets, alpha = [], np.zeros_like(u), np.zeros_like(u)
         for rows, mass in risk.groups:
             t, alpha[rows] = tail(u[rows], risk.share[rows], mass)
             offsets[rows] = -t * risk.y[rows]
@@ -191,6 +146,46 @@ class NuRay(LinearRay):
         masses = [group.mass for group in self.origin.risk.groups]
         rates = np.subtract(end.thresholds, start.thresholds)
         return Slope(at.slope - float(masses @ rates), at.curvature)
+
+
+class NuRisk(LinearRisk):
+    """The mean loss with rho, and an intercept if there is one, profiled out."""
+
+    _point = NuPoint
+
+    def __init__(self, nu_loss: NuLoss, engine: Engine, *, intercept: bool):
+        super().__init__(Perceptron(), engine, intercept=True)
+        self.nu_loss = nu_loss
+        self.y = np.concatenate([shard.y for shard in engine.shards])
+        self.share = engine.gather(engine.map(tasks.weights)) / self.weight
+        groups = nu_loss.groups(self.y, self.share, intercept)
+        # A row of weight 0 is not there: no threshold may be its margin.
+        self.groups = [Group(rows & (self.share > 0), mass) for rows, mass in groups]
+
+    @property
+    def nonnegative(self) -> bool:
+        """R(0) = 0, and R < 0 wherever the data lie on the right side."""
+        return False
+
+    @property
+    def has_duals(self) -> bool:
+        """The rows' alpha are bound together by their sums."""
+        return False
+
+    @property
+    def knows_kinks(self) -> bool:
+        """Not where margins change places at a threshold."""
+        return False
+
+    @property
+    def by_rows(self) -> bool:
+        """The thresholds depend on all scores."""
+        return False
+
+    def fingerprint(self) -> bytes:
+        """A digest of the loss, its groups and every shard."""
+        settings = f"{self.nu_loss!r} {len(self.groups)}".encode()
+        return hashlib.blake2b(settings + super().fingerprint(), digest_size=16).digest()
 
 
 def _tied(u: Array, t: Array | float) -> npt.NDArray[np.bool_]:

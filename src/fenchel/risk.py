@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ _LEAST = 1e-12  # of a column's mean square that its mean may leave
 
 class LinearRisk:
     """The mean loss of a linear model; `classes` belong to the K scores of a vector loss."""
+
+    _point: ClassVar[type[LinearPoint]] = LinearPoint
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class LinearRisk:
         if self.has_intercept:
             self.passes += 1
             guess = 0.0 if near is None else near.intercept
-            point = LinearPoint(self, w, self.engine.map(tasks.scores, w), guess)
+            point = self._point(self, w, self.engine.map(tasks.scores, w), guess)
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
