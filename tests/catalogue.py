@@ -14,12 +14,14 @@ from fenchel.solvers import (
     GD,
     LBFGS,
     OWLQN,
+    SDCA,
     BMRMWithoutQP,
     Hybrid,
     KTSplit,
     LineSearchBMRM,
     OWLQNStar,
     Pegasos,
+    Polish,
     SubBFGS,
     SubGD,
     SubLBFGS,
@@ -99,6 +101,9 @@ SOLVERS = [
     GD(),
     Pegasos(),
     Pegasos(batch=3),
+    SDCA(),
+    Polish(),
+    SDCA(seed=3, at_once=True),
 ]
 
 # What the papers compare with: these bound the minimum, but need not come close to it.

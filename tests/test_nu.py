@@ -287,6 +287,12 @@ def test_batches_of_rows_do_not_stand_for_all():
         fenchel.minimize(posed(NuHinge(0.3), True), Pegasos(batch=3))
 
 
+@pytest.mark.parametrize("solver", ["sdca", "polish", "sublbfgs"])
+def test_solvers_that_change_single_rows_or_know_kinks_are_refused(solver):
+    with pytest.raises(fenchel.Incompatible, match="solvers that can: bmrm, ls-bmrm"):
+        fenchel.minimize(posed(NuHinge(0.3), True), solver)
+
+
 def test_nu_must_exceed_the_least_mean_hinge_loss():
     X, y = data(NuHinge(), n=60)
     least = fenchel.minimize(fenchel.problem(X, y, intercept=True, strength=1e-9), gap=1e-6)

@@ -14,6 +14,17 @@ _Columns = npt.NDArray[np.signedinteger[Any]]
 class Loss:
     def __init__(self, name: str, parameter: float) -> None: ...
 
+class DualProblem:
+    def __init__(
+        self,
+        loss: Loss,
+        y: _Vector,
+        rate: _Vector,
+        kappa: _Vector,
+        threshold: _Vector | None,
+        scale: _Vector | None,
+    ) -> None: ...
+
 class SimplexQP:
     def append(self, cross: _Vector, diagonal: float, linear: float) -> None: ...
     def remove(self, indices: _Indices) -> None: ...
@@ -69,6 +80,75 @@ def vector_steepest(
     tolerance: float,
     A: _Vector,
 ) -> None: ...
+def augmented_slopes(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    a: _Vector,
+    kappa: float,
+    b: float,
+    u: _Vector,
+    bent: npt.NDArray[np.int32],
+) -> int: ...
+def augmented_slope_along(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    a: _Vector,
+    kappa: float,
+    b: float,
+    q: _Vector,
+    rate: float,
+    eta: float,
+) -> tuple[float, float]: ...
+def csr_gram(
+    row_start: _Indices,
+    column: _Columns,
+    value: _Numbers,
+    s: _Vector | None,
+    chosen: npt.NDArray[np.int32],
+    count: int,
+    G: _Vector,
+) -> None: ...
+def movable(
+    dual: DualProblem, z: _Vector, a: _Vector, margin: float, active: npt.NDArray[np.int32]
+) -> int: ...
+def csr_sweep(
+    row_start: _Indices,
+    column: _Columns,
+    value: _Numbers,
+    dual: DualProblem,
+    a: _Vector,
+    v: _Vector,
+    b: float,
+    offset_rate: float,
+    active: npt.NDArray[np.int32],
+    n_active: int,
+    margin: float,
+    seed: int,
+) -> tuple[float, int, int, float, float]: ...
+def dense_sweep(
+    X: _Numbers,
+    dual: DualProblem,
+    a: _Vector,
+    v: _Vector,
+    b: float,
+    offset_rate: float,
+    active: npt.NDArray[np.int32],
+    n_active: int,
+    margin: float,
+    seed: int,
+) -> tuple[float, int, int, float, float]: ...
+def csr_row_squares(
+    row_start: _Indices,
+    column: _Columns,
+    value: _Numbers,
+    n_columns: int,
+    scale: _Vector | None,
+    q: _Vector,
+) -> None: ...
+def dense_row_squares(X: _Numbers, scale: _Vector | None, q: _Vector) -> None: ...
 def csr_scores(
     row_start: _Indices, column: _Columns, value: _Numbers, w: _Vector, z: _Vector
 ) -> None: ...

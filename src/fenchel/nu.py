@@ -173,6 +173,11 @@ class NuRisk(LinearRisk):
         return False
 
     @property
+    def has_dual_steps(self) -> bool:
+        """No alpha can change alone."""
+        return False
+
+    @property
     def knows_kinks(self) -> bool:
         """Not where margins change places at a threshold."""
         return False

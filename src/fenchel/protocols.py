@@ -7,19 +7,33 @@ along it costs none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.bends import Slope
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
 
 ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
+
+
+# What a solver has learnt, as plain arrays; it may be lossy, but "w" is where to go on from.
+State = Mapping[str, npt.NDArray[Any]]
+
+
+class Cut(NamedTuple):
+    """R(v) >= <a, v> + b for all v, with the magnitudes behind a and b, and its evidence."""
+
+    a: Array
+    b: float
+    sizes: tuple[float, float]
+    witness: Callable[[], Witness]
 
 
 class Point(Protocol):
@@ -87,6 +101,97 @@ class Ray(Protocol):
         """Where it bends in (low, high], and by how much: rows (eta, jump, bend); no pass."""
 
 
+class Dual(Protocol):
+    """A dual point: a slope a_i of the loss for each row, and the w that goes with them.
+
+    Coordinate ascent moves it; see duals.py. With an intercept, b is the offset.
+    """
+
+    b: float
+
+    @property
+    def w(self) -> Array:
+        """The primal point."""
+
+    @property
+    def a(self) -> Array:
+        """The slopes of all rows."""
+
+    def assign(self, a: Array, b: float) -> None:
+        """Takes over slopes and an offset: a pass."""
+
+    def start(self, alpha: Array, b: float) -> None:
+        """Takes over dual variables, scaled for the largest dual objective: three passes."""
+
+    def release(self, point: Point, margin: float) -> None:
+        """Makes active all rows but those that rest, by the scores at a point.
+
+        A row rests if it lies more than `margin` inside a flat piece of its loss and has its slope.
+        """
+
+    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
+        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest.
+
+        Gives how far a score had to move, at most, and the rise of the dual up to a factor.
+        """
+
+    def balance(self) -> None:
+        """Moves the offset as far as the slopes are out of balance."""
+
+    def settle(self) -> None:
+        """Takes the round-off of many steps out of w: a pass."""
+
+    def point(self, near: Point | None = None) -> Point:
+        """The risk at w: a pass."""
+
+    def cut(self) -> Cut:
+        """The cut that the slopes make."""
+
+
+class AugmentedRisk(Protocol):
+    """The augmented Lagrangian M of a piecewise linear risk at (w, b); see multipliers.py."""
+
+    w: Array
+    b: float
+    kappa: float
+    gradient: Array  # of M in w: X'u, with slopes u of the loss that are dual feasible
+
+    @property
+    def distance(self) -> float:
+        """What M falls short of the risk by, as its scores are not where the slopes say."""
+
+    def point(self) -> Point:
+        """The risk itself at w."""
+
+    def cut(self) -> Cut:
+        """The cut that the slopes u make."""
+
+    def update(self, kappa: float) -> None:
+        """Takes the slopes u for multipliers: two passes."""
+
+    def newton(self, diagonal: Array, g: Array) -> tuple[Array, float]:
+        """(p, rate) with (diagonal + Hessian of M in w) p = -g, and the same for b."""
+
+    def towards(self, p: Array, rate: float) -> AugmentedRay:
+        """The ray (w + eta p, b + eta rate): a pass."""
+
+    def state(self) -> State:
+        """The multipliers, w, b and kappa."""
+
+    def restore(self, state: State) -> None:
+        """Takes over the multipliers, b and kappa: a pass."""
+
+
+class AugmentedRay(Protocol):
+    """eta -> M(w + eta p, b + eta rate)."""
+
+    def slope(self, eta: float) -> Slope:
+        """Its slope at eta; no pass."""
+
+    def move(self, eta: float) -> None:
+        """Takes the step: a pass."""
+
+
 class Risk(Protocol):
     """The data term R(w), convex in w."""
 
@@ -133,6 +238,23 @@ class Risk(Protocol):
     @property
     def by_rows(self) -> bool:
         """R is a mean over rows, so that some of them may stand for all: admits `sampled`."""
+
+    @property
+    def has_dual_steps(self) -> bool:
+        """The best step on one dual variable is known, so that there is a `dual`."""
+
+    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
+        """The dual point a = 0: a pass.
+
+        Sweeps go through one shard after another, or through all of them `at_once`.
+        """
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """It is, row by row, and built in, so that it can be `augmented`."""
+
+    def augmented(self, point: Point) -> AugmentedRisk:
+        """Its augmented Lagrangian at a point, with multipliers 0: two passes."""
 
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""

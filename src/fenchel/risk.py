@@ -17,12 +17,15 @@ import numpy.typing as npt
 
 from fenchel import tasks
 from fenchel.data.rows import WithOnes
+from fenchel.duals import Duals
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
 from fenchel.intercept import Offset
-from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
+from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
 from fenchel.protocols import Point
+from fenchel.regularizers import StronglyConvex
 from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
@@ -123,6 +126,28 @@ class LinearRisk:
         """It is, where no loss needs all scores at once."""
         return True
 
+    @property
+    def has_dual_steps(self) -> bool:
+        """The loss is a built-in one of one score a row."""
+        return twins.twin(self.loss) is not None
+
+    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Duals:
+        """The dual point a = 0."""
+        return Duals(self, regularizer, strength, at_once)
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """The loss is a built-in one whose slope jumps and does nothing else."""
+        if not self.has_dual_steps:
+            return False
+        assert isinstance(self.loss, ScalarLoss)
+        pieces = self.loss.pieces(np.ones(1))
+        return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
+
+    def augmented(self, point: Point) -> AugmentedRisk:
+        """Its augmented Lagrangian."""
+        return AugmentedRisk(self, point)
+
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.
 
@@ -153,6 +178,15 @@ class LinearRisk:
         point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = self.engine.total(gradients).ravel() / self.weight
         return point
+
+    def scored(self, w: Array, near: Point | None = None) -> LinearPoint:
+        """The risk at w, its subgradient to be computed on first use: a pass now, unless w is 0."""
+        if w.any():
+            self.passes += 1
+            z = self.engine.map(tasks.scores, w)
+        else:
+            z = self.engine.map(tasks.zeros)
+        return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)
 
     @functools.cached_property
     def squares(self) -> Array:

@@ -57,6 +57,11 @@ def scores(shard: Shard, w: Array) -> Array:
     return shard.rows.scores(w)
 
 
+def zeros(shard: Shard) -> Array:
+    """The scores at w = 0."""
+    return np.zeros(shard.rows.n_rows)
+
+
 def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
     """(sum_i s_i l(z_i, y_i), its gradient, z) at w."""
     native = twins.twin(loss)

@@ -46,6 +46,8 @@ Solver = Literal[
     "hybrid",
     "subgd",
     "gd",
+    "sdca",
+    "polish",
     "pegasos",
 ]
 

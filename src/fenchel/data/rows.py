@@ -51,6 +51,18 @@ class Rows(Protocol):
         """A copy of some rows."""
 
 
+class SweptRows(Rows, Protocol):
+    """Rows for dual coordinate ascent, which takes them one by one."""
+
+    def row_squares(self, scale: Array | None) -> Array:
+        """q_i = sum_j x_ij^2 scale_j."""
+
+    def sweep(
+        self, dual: _kernels.DualProblem, *state: Any
+    ) -> tuple[float, int, int, float, float]:
+        """Steps on some rows: see kernels/dual_ascent.hpp."""
+
+
 @dataclass(frozen=True)
 class SparseRows:
     """Rows in compressed sparse row storage; column and value are the whole matrix's arrays."""
@@ -94,6 +106,18 @@ class SparseRows:
         g = np.zeros(self.n_columns)
         _kernels.csr_squares(self.row_start, self.column, self.value, s, g)
         return g
+
+    def row_squares(self, scale: Array | None) -> Array:
+        """q_i = sum_j x_ij^2 scale_j."""
+        q = np.empty(self.n_rows)
+        _kernels.csr_row_squares(self.row_start, self.column, self.value, self.n_columns, scale, q)
+        return q
+
+    def sweep(
+        self, dual: _kernels.DualProblem, *state: Any
+    ) -> tuple[float, int, int, float, float]:
+        """Steps on some rows: see kernels/dual_ascent.hpp."""
+        return _kernels.csr_sweep(self.row_start, self.column, self.value, dual, *state)
 
     def matrix(self) -> sparse.csr_array:
         """The same rows as a SciPy matrix that shares their memory."""
@@ -159,6 +183,18 @@ class DenseRows:
         g = np.zeros(self.n_columns)
         _kernels.dense_squares(self.values, s, g)
         return g
+
+    def row_squares(self, scale: Array | None) -> Array:
+        """q_i = sum_j x_ij^2 scale_j."""
+        q = np.empty(self.n_rows)
+        _kernels.dense_row_squares(self.values, scale, q)
+        return q
+
+    def sweep(
+        self, dual: _kernels.DualProblem, *state: Any
+    ) -> tuple[float, int, int, float, float]:
+        """Steps on some rows: see kernels/dual_ascent.hpp."""
+        return _kernels.dense_sweep(self.values, dual, *state)
 
     def matrix(self) -> npt.NDArray[np.floating[Any]]:
         """The rows themselves."""

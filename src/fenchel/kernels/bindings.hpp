@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "losses.hpp"
 #include "matrix.hpp"
 
 namespace bindings {
@@ -46,6 +47,20 @@ fenchel::Csr<Value, std::int64_t, Column> csr_view(const Vector<std::int64_t>& r
     return {row_start.size() - 1, n_columns, row_start.data(), column.data(), value.data()};
 }
 
+template <class Value>
+fenchel::Dense<Value> dense_view(const Table<Value>& X) {
+    return {X.shape(0), X.shape(1), X.data(), X.stride(0), X.stride(1)};
+}
+
+/// A loss with its parameter, chosen once by name.
+struct Loss {
+    fenchel::ScalarLoss scalar;
+    Loss(const std::string& name, double parameter)
+        : scalar(fenchel::scalar_loss(name, parameter)) {
+        if (scalar.index() == 0) throw std::invalid_argument("no native loss is called " + name);
+    }
+};
+
 /// A vector's numbers as an array that owns them, in rows of `width`.
 template <class Element, class T>
 auto array_of(std::vector<T>&& numbers, std::size_t width) {
@@ -54,6 +69,7 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
     return nb::ndarray<nb::numpy, Element, nb::ndim<2>>(kept->data(), {kept->size(), width}, owner);
 }
 
+void bind_dual_ascent(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 void bind_vector_losses(nb::module_& m);

@@ -27,23 +27,9 @@ using namespace nb::literals;
 
 namespace {
 
-/// A loss with its parameter, chosen once by name.
-struct Loss {
-    fenchel::ScalarLoss scalar;
-    Loss(const std::string& name, double parameter)
-        : scalar(fenchel::scalar_loss(name, parameter)) {
-        if (scalar.index() == 0) throw std::invalid_argument("no native loss is called " + name);
-    }
-};
-
 fenchel::Rows rows_view(const double* z, const Vector<double>& y, const Weights& s) {
     if (s) require(s->size() == y.size(), "sample weights", s->size(), y.size());
     return {z, y.data(), s ? s->data() : nullptr};
-}
-
-template <class Value>
-fenchel::Dense<Value> dense_view(const Table<Value>& X) {
-    return {X.shape(0), X.shape(1), X.data(), X.stride(0), X.stride(1)};
 }
 
 template <class Matrix>
@@ -231,8 +217,6 @@ void bind_dense(nb::module_& m) {
         "X"_a.noconvert());
 }
 
-// ---- K scores a row --------------------------------------------------------------------------
-
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -244,6 +228,7 @@ NB_MODULE(_kernels, m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_dual_ascent(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);

@@ -103,6 +103,10 @@ class StronglyConvex(Regularizer):
         return float(np.linalg.norm(self.conjugate_argmax(u)))
 
     @abstractmethod
+    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
+        """(t, c) with `conjugate_argmax`(u) = c sign(u) max(0, |u| - t); None where it is u."""
+
+    @abstractmethod
     def conjugate_curvature(self, u: Array) -> Array:
         """The diagonal of a generalised Hessian of Omega* at u."""
 

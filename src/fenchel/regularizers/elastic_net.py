@@ -77,6 +77,11 @@ class ElasticNet(StronglyConvex):
         """Soft threshold of u at c rho, over c (1 - rho)."""
         return over(soft_threshold(u, self.c * self.l1_ratio), self.c) / (1 - self.l1_ratio)
 
+    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
+        """(c rho, 1 / (c (1 - rho)))."""
+        c = np.broadcast_to(np.asarray(self.c), n_features)
+        return c * self.l1_ratio, over(np.ones(n_features), c) / (1 - self.l1_ratio)
+
     def conjugate_curvature(self, u: Array) -> Array:
         """1 / (c (1 - rho)) where |u| > c rho, else 0."""
         moves = (np.abs(u) > self.c * self.l1_ratio).astype(np.float64)

@@ -46,6 +46,12 @@ class L2(StronglyConvex):
         """u / c."""
         return over(u, self.c)
 
+    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
+        """(0, 1 / c)."""
+        if self.weights is None:
+            return None
+        return np.zeros(n_features), over(np.ones(n_features), self.weights)
+
     def conjugate_curvature(self, u: Array) -> Array:
         """1 / c."""
         return over(np.ones_like(u), self.c)

@@ -16,6 +16,8 @@ from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.polish import Polish
+from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "GD",
     "LBFGS",
     "OWLQN",
+    "SDCA",
     "SOLVERS",
     "BMRMWithoutQP",
     "Hybrid",
@@ -31,6 +34,7 @@ __all__ = [
     "Needs",
     "OWLQNStar",
     "Pegasos",
+    "Polish",
     "Solver",
     "State",
     "Step",
@@ -57,6 +61,8 @@ SOLVERS: dict[str, type[Solver]] = {
         SubGD,
         GD,
         Pegasos,
+        SDCA,
+        Polish,
     )
 }
 

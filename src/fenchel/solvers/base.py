@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy.typing as npt
-
 from fenchel.protocols import Array, Point, Problem
+from fenchel.protocols import State as State  # what solvers and the driver call it
 from fenchel.regularizers import Regularizer
 from fenchel.witness import Witness
-
-# What a solver has learnt, as plain arrays; it may be lossy, but "w" is where to go on from.
-State = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,98 @@
+"""The dual polish: rows away from their kinks have their slope, the few at a kink are solved for.
+
+A dual point is a slope a_i of the loss for each row. Given a w, all slopes but those of the rows
+near a kink are known, and the others follow from w = -X'a / lambda. The method of multipliers makes
+this precise (Rockafellar 1976; for support vector machines with Newton steps, Yan and Li 2020):
+
+    (w, b) = argmin of lambda Omega(w) + M(w, b; a, kappa)
+    a      = the slopes u of M there
+    kappa  = kappa / growth
+
+The augmented Lagrangian M is smooth, and its Hessian is that of the rows that land on a kink: no
+free set has to be chosen, equal rows share a kink as they must, and a handful of Newton steps solve
+the first line. u is dual feasible at every step, and the gap of (w, u) goes to 0. A step takes two
+passes, X p and X'u.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.errors import InvalidData
+from fenchel.naming import real
+from fenchel.protocols import Array, AugmentedRay, Problem
+from fenchel.regularizers import L2
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+_INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers
+_TRIALS = 40
+_FLAT = 0.1  # of the slope at 0: a line search that reached it is good enough
+
+
+class Polish(Solver):
+    """The method of multipliers with Newton steps, for piecewise linear losses under L2.
+
+    kappa falls by the factor `growth` at every step of the multipliers.
+    """
+
+    name = "polish"
+    needs = Needs(regularizers=(L2,), strongly_convex=True)
+
+    def __init__(self, growth: float = 3.0):
+        self.growth = real("growth", growth)
+        if not self.growth > 1:
+            raise InvalidData(f"growth must be > 1; got {growth!r}")
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Newton steps, and steps of the multipliers between them."""
+        risk = problem.risk
+        diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
+        at, gap = risk.augmented(risk.at(w)), np.inf
+        if state is not None and "kappa" in state:
+            at.restore(state)
+        while True:
+            point, cut = at.point(), at.cut()
+            J, bound = problem.objective(point), problem.bound(cut.a, cut.b, cut.sizes)
+            yield Step(point, J, bound, cut.witness, at.state)
+            g = diagonal * at.w + at.gradient
+            left = float(np.dot(g / diagonal, g)) / 2  # of the gap, by the gradient
+            gap = min(gap, J - bound)
+            if left <= _INEXACT * max(at.distance, 1e-3 * gap):
+                at.update(at.kappa / self.growth)
+                g = diagonal * at.w + at.gradient
+            p, rate = at.newton(diagonal, g)
+            ray = at.towards(p, rate)
+            eta = _search(ray, float(diagonal * at.w @ p), float(diagonal * p @ p))
+            if eta == 0:
+                return
+            ray.move(eta)
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """The loss must be piecewise linear: M's Hessian is that of the rows on kinks alone."""
+        if not problem.risk.is_piecewise_linear:
+            return "it needs a built-in piecewise linear loss"
+        return super().obstacle(problem)
+
+
+def _search(ray: AugmentedRay, slope: float, curvature: float) -> float:
+    """A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
+
+    `slope` and `curvature` are those of lambda Omega.
+    """
+    start = slope + ray.slope(0.0).slope
+    if not start < 0:
+        return 0.0
+    low, high, eta = 0.0, math.inf, 1.0
+    for _ in range(_TRIALS):
+        at = ray.slope(eta)
+        total, rise = slope + eta * curvature + at.slope, curvature + at.curvature
+        if abs(total) <= -_FLAT * start:
+            return eta
+        low, high = (eta, high) if total < 0 else (low, eta)
+        eta -= total / rise
+        if not low < eta < high:
+            eta = 0.5 * (low + high) if high < math.inf else 4 * low
+    return low

@@ -1,0 +1,116 @@
+"""Dual coordinate ascent (Hsieh et al. 2008, liblinear's method; Shalev-Shwartz and Zhang 2013).
+
+    for each row i, in random order:
+        a_i = argmax over a_i of D(a), all others fixed
+        v, and with it w = grad Omega*(v), follow
+
+Rows that rest on a flat piece of their loss are left out until the next look at all scores, and
+those that moved are visited again before the rest: on kinked losses few rows decide. The gap
+J(w) - D(a) is exact, and costs two passes: X'a anew, without the round-off of many steps, and X w.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.naming import whole
+from fenchel.protocols import Array, Dual, Problem
+from fenchel.regularizers import L2, ElasticNet, StronglyConvex
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+_REVISITS = 30  # sweeps over the rows that moved, at most, after one over all that are active
+_FADED = 0.05  # the rise of such a sweep, relative to the first, at which they end
+_FALLEN = 0.4  # the rise of a round, relative to that at the last look, at which to look again
+_PATIENCE = 3  # rounds without a look; later a quarter of all so far
+
+
+class SDCA(Solver):
+    """Dual coordinate ascent for the built-in scalar losses.
+
+    `seed` sets the order of the rows. `at_once` works on all shards at the same time and adds up
+    what they did (CoCoA+), for shards on several machines; otherwise one shard comes after another,
+    which takes fewer passes.
+    """
+
+    name = "sdca"
+    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+
+    def __init__(self, seed: int = 0, at_once: bool = False):
+        self.seed = whole("seed", seed, least=0)
+        self.at_once = bool(at_once)
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Rounds of sweeps; after an iteration the dual rises less than half as fast as before."""
+        assert isinstance(problem.regularizer, StronglyConvex)
+        dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
+        ascent = _Ascent(dual, self.seed)
+        if state is not None and "a" in state:
+            ascent.restore(state)
+        elif w.any():
+            start = problem.risk.at(w)
+            yield Step(start, problem.objective(start))
+            dual.start(start.alpha, start.intercept)
+        point = dual.point()
+        while True:
+            cut, here = dual.cut(), functools.partial(ascent.state, point.w)
+            bound = problem.bound(cut.a, cut.b, cut.sizes)
+            yield Step(point, problem.objective(point), bound, cut.witness, here)
+            dual.release(point, ascent.margin)
+            ascent.rounds()
+            dual.settle()
+            point = dual.point(point)
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """It knows the steps of the built-in scalar losses only."""
+        if not problem.risk.has_dual_steps:
+            return "it knows the dual steps of the built-in losses of one score a row only"
+        return super().obstacle(problem)
+
+
+class _Ascent:
+    """Rounds of sweeps: when they end, and which rows they leave out."""
+
+    def __init__(self, dual: Dual, seed: int):
+        self.dual, self.seed = dual, seed
+        self.n_rounds = 0
+        self.margin = np.inf  # how far inside a flat piece of its loss a row rests
+        self.rise = np.inf  # of the last round
+
+    def rounds(self) -> None:
+        """Rounds until the dual's rise has fallen."""
+        before = self.rise
+        for n in itertools.count(1):
+            self._round()
+            if self.rise <= _FALLEN * before or n >= max(_PATIENCE, self.n_rounds // 4):
+                return
+
+    def _round(self) -> None:
+        """A sweep over the active rows, then some over those that moved."""
+        seeds = np.random.SeedSequence([self.seed, self.n_rounds]).generate_state(_REVISITS + 1)
+        self.margin, self.rise = self.dual.sweep(int(seeds[0]), self.margin)
+        for seed in seeds[1:]:
+            _, rise = self.dual.sweep(int(seed), moved=True)
+            if rise <= _FADED * self.rise:
+                break
+        self.dual.balance()
+        self.n_rounds += 1
+
+    def state(self, w: Array) -> State:
+        """All that the next round depends on."""
+        return {
+            "w": w,
+            "a": self.dual.a,
+            "b": np.array(self.dual.b),
+            "rounds": np.array(self.n_rounds),
+            "last": np.array([self.margin, self.rise]),
+        }
+
+    def restore(self, state: State) -> None:
+        """Takes over a state."""
+        self.dual.assign(state["a"], float(state["b"]))
+        self.n_rounds = int(state["rounds"])
+        self.margin, self.rise = state["last"].tolist()
