@@ -640,3 +640,10 @@ def test_a_run_without_any_bound_does_not_count_as_stalled():
     result = fenchel.minimize(problem, "lbfgs", max_iterations=120)
     values = [record.objective for record in result.history]
     assert len(values) < 52 or values[-52] > values[-1]
+
+
+def test_a_step_lost_to_underflow_is_no_proof_that_the_objective_falls_without_end():
+    problem = fenchel.problem([[1e-134]], loss="novelty", strength=1e28)
+    result = fenchel.minimize(problem)
+    assert result.status is not Status.UNBOUNDED
+    assert 0 <= result.lower_bound <= result.objective <= 1

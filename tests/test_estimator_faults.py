@@ -331,6 +331,7 @@ BAD = {
     "delta": [0, np.nan],
     "quantile": [0, 1, -1, "median"],
     "mu": [0, -1],
+    "nu": [0, -1, 1.1, np.nan, "some"],
     "cost": [-1, np.nan, "much", [[0, 1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
     "rescaling": ["both", None, 1],
     "rho": [0, -1, np.inf],
@@ -340,6 +341,7 @@ LOSSES = {
     "delta": "huber",
     "quantile": "quantile",
     "mu": "smoothed_hinge",
+    "nu": "nu_hinge",
     "cost": "multiclass_hinge",
     "rescaling": "multiclass_hinge",
 }

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel
-from fenchel.losses import LOSSES, Labels, MultivariateLoss, ScalarLoss
+from fenchel.losses import LOSSES, Labels, MultivariateLoss, NuLoss, ScalarLoss
 
 CANCER, MALIGNANT = load_breast_cancer(return_X_y=True)
 CANCER = scale(CANCER)
@@ -193,6 +193,8 @@ BY_LABELS = {
 )
 def test_weights_count_rows_to_the_certified_gap(loss, penalty):
     """What is certified of weighted rows holds for the rows repeated, and the other way round."""
+    if issubclass(LOSSES[loss], NuLoss) and penalty == "l1":
+        return  # which is refused
     estimator, y = BY_LABELS[LOSSES[loss].labels]
     X, times = CANCER[:80, :5], np.arange(80) % 4
     model = estimator(loss=loss, penalty=penalty, alpha=0.01)

@@ -135,6 +135,24 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
+NU = [
+    fenchel.Classifier(loss="nu_hinge", nu=0.2, solver="bmrm", max_iter=99),
+    fenchel.NoveltyDetector(nu=0.5),
+]
+NOT_NU = {
+    "check_class_weight_classifiers": "a class of weight 1e-4 leaves no room for nu",
+    "check_sample_weight_equivalence_on_dense_data": APART,
+    "check_sample_weight_equivalence_on_sparse_data": APART,
+}
+
+
+# Labels at random, which many checks have, leave nothing to find, and the fit says so.
+@pytest.mark.filterwarnings("ignore:.*found nothing:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(NU, expected_failed_checks=lambda _: NOT_NU, xfail_strict=False)
+def test_scikit_learn_with_nu(estimator, check):
+    check(estimator)
+
+
 ARRAY_API = """
 import fenchel
 from sklearn.utils.estimator_checks import estimator_checks_generator

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from inputs import COMPRESSED, COMPRESSED_OR_BLOCKS, X, Y, survives
 
 import fenchel
-from fenchel.losses import LOSSES, Labels, MultivariateLoss, ScalarLoss, VectorLoss
+from fenchel.losses import LOSSES, Labels, MultivariateLoss, NuLoss, ScalarLoss, VectorLoss
 from fenchel.regularizers import REGULARIZERS
 
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
@@ -120,6 +120,7 @@ def test_columns_of_any_size_are_refused_or_fitted(data, setting):
 SCALAR = [name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)]
 VECTOR = [name for name, kind in LOSSES.items() if issubclass(kind, VectorLoss)]
 JOINT = [name for name, kind in LOSSES.items() if issubclass(kind, MultivariateLoss)]
+NU = [name for name, kind in LOSSES.items() if issubclass(kind, NuLoss)]
 
 
 def draw_problem(rng, names):
@@ -142,7 +143,9 @@ def draw_problem(rng, names):
     return values, y, setting
 
 
-@pytest.mark.parametrize("names", [SCALAR, VECTOR, JOINT], ids=["scalar", "vector", "joint"])
+@pytest.mark.parametrize(
+    "names", [SCALAR, VECTOR, JOINT, NU], ids=["scalar", "vector", "joint", "nu"]
+)
 def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""
     rng, failures = np.random.default_rng(0), []

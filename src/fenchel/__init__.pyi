@@ -14,6 +14,8 @@ from .estimators import NoveltyDetector as NoveltyDetector
 from .estimators import PoissonRegressor as PoissonRegressor
 from .estimators import QuantileRegressor as QuantileRegressor
 from .estimators import Regressor as Regressor
+from .features import IncompleteCholesky as IncompleteCholesky
+from .features import Spectrum as Spectrum
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx

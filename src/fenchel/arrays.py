@@ -28,10 +28,11 @@ from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import Labels, Loss, MultivariateLoss, VectorLoss
+from fenchel.losses import Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
+from fenchel.nu import NuRisk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risk import LinearRisk
@@ -55,8 +56,8 @@ def problem(
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
 
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `delta=`,
-    `epsilon=`, `rho=`, `mu=` and `l1_ratio=` go to the one that takes them. For losses of two
-    classes y may hold any two values: the smaller stands for -1, the larger for +1. With
+    `epsilon=`, `rho=`, `mu=`, `nu=` and `l1_ratio=` go to the one that takes them. For losses of
+    two classes y may hold any two values: the smaller stands for -1, the larger for +1. With
     `intercept=True` an unregularised b is part of the model. X is used as it is, without a copy,
     where its layout allows.
 
@@ -119,6 +120,11 @@ def posed(
             f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
             "queries, such as ndcg and rank_hinge"
         )
+    if isinstance(loss, NuLoss):
+        _check_bounded(loss, regularizer, strength)
+        shards = cut(rows, loss.signs(targets.y), s)
+        nu_risk = NuRisk(loss, engine.place(shards), intercept=intercept)
+        return Problem(nu_risk, regularizer, strength)
     shards = cut(rows, targets.y, s)
     if not isinstance(loss, VectorLoss):
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
@@ -193,6 +199,16 @@ def _check_intercept(loss: Loss, intercept: object) -> None:
         raise Incompatible(
             f"{type(loss).__name__} has no use for an intercept: a large one explains every row; "
             "use intercept=False"
+        )
+
+
+def _check_bounded(loss: NuLoss, regularizer: Regularizer, strength: float) -> None:
+    """A risk that grows with the length of w needs a penalty that outgrows it."""
+    if strength == 0 or regularizer.strong_convexity == 0:
+        raise Incompatible(
+            f"{loss!r} falls in proportion to the length of w, so its objective has no minimum "
+            f"with {regularizer!r} and strength {strength:g}: use L2 or an elastic net, without "
+            "weights of 0, and strength > 0"
         )
 
 

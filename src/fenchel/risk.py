@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ _LEAST = 1e-12  # of a column's mean square that its mean may leave
 class LinearRisk:
     """The mean loss of a linear model; `classes` belong to the K scores of a vector loss."""
 
-    point = LinearPoint
+    point: ClassVar[type[LinearPoint]] = LinearPoint
     separable = True
 
     def __init__(

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
-from fenchel.losses import Conjugable, ConjugableVector, Loss, Sample
+from fenchel.losses import Conjugable, ConjugableVector, Loss, NuLoss, NuNovelty, Sample
 from fenchel.multivariate_risk import MultivariateRisk
+from fenchel.nu import NuRisk
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
@@ -44,7 +45,7 @@ def verify(result: Result, problem: Problem) -> Certificate:
     risk = problem.risk
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
-    data = _JointData(risk) if isinstance(risk, MultivariateRisk) else _Data(risk)
+    data = _data(risk)
     w, b = data.parameters(result)
     upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, b)
     if result.witness is None:
@@ -60,6 +61,12 @@ def verify(result: Result, problem: Problem) -> Certificate:
             f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
         )
     return Certificate(min(lower, upper), upper, "witness")
+
+
+def _data(risk: LinearRisk) -> _Data:
+    if isinstance(risk, MultivariateRisk):
+        return _JointData(risk)
+    return _NuData(risk) if isinstance(risk, NuRisk) else _Data(risk)
 
 
 class _Data:
@@ -218,6 +225,52 @@ def _rounded(z: Array) -> Array:
     mantissa, exponent = np.frexp(z)
     whole = np.floor(np.abs(mantissa) * 2.0**38 + 0.5)
     return np.asarray(np.ldexp(np.copysign(whole, z), exponent - 38))
+
+
+class _NuData(_Data):
+    """The same for a loss of all margins, u = y z: see losses/nu.py for R and its alpha."""
+
+    def __init__(self, risk: NuRisk):
+        super().__init__(risk)
+        self.loss, self.has_intercept = risk.nu_loss, False
+        self.groups = risk.groups
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """The mean of max(0, rho - u) - nu rho at this b; of novelty, which has no b, at rho = -b.
+
+        Rho need not be looked for between margins: the mean bends nowhere else.
+        """
+        loss, z = self.loss, self.scores(w)
+        assert isinstance(loss, NuLoss)
+        if isinstance(loss, NuNovelty):
+            u, rho = z, -b
+        else:
+            u = self.y * (z + b)
+            order = np.argsort(u)
+            reached = np.searchsorted(np.cumsum(self.share[order]), loss.nu)
+            rho = float(u[order[min(int(reached), len(u) - 1)]])
+        return float(np.sum(self.share * np.maximum(0.0, rho - u))) - loss.nu * rho
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """(-y alpha, 0), where alpha is a possible one: within its rows' shares, of the right sum.
+
+        Rows below their threshold have all of their share, others at most that.
+        """
+        u = self.y * self.scores(np.asarray(touch.w, dtype=np.float64))
+        tied = np.zeros(len(u), dtype=bool)
+        alpha = np.zeros_like(u)
+        if touch.ties is not None:
+            tied[touch.ties.rows] = True
+            alpha[touch.ties.rows] = -(self.y * self.share)[touch.ties.rows] * touch.ties.slopes
+        for rows, mass in self.groups:
+            order = np.flatnonzero(rows & ~tied)
+            order = order[np.argsort(u[order], kind="stable")]
+            share, left = self.share[order], mass - float(np.sum(alpha[rows]))
+            alpha[order] = np.clip(left - (np.cumsum(share) - share), 0.0, share)
+            missing = abs(mass - float(np.sum(alpha[rows])))
+            if missing > _ZERO or np.any(alpha < 0) or np.any(alpha > self.share * (1 + _ZERO)):
+                raise InvalidCertificate("the witness's slopes are none that its loss can have")
+        return -self.y * alpha, 0.0
 
 
 def _proved(data: _Data, problem: Problem, witness: Witness) -> float:

@@ -17,6 +17,7 @@ Loss = Literal[
     "exponential",
     "perceptron",
     "squared_perceptron",
+    "nu_hinge",
     "softmax",
     "multiclass_hinge",
     "squared_error",
@@ -27,6 +28,7 @@ Loss = Literal[
     "quantile",
     "poisson",
     "novelty",
+    "nu_novelty",
     "multilabel_hinge",
     "multivariate_squared",
     "hierarchical_hinge",
@@ -62,15 +64,18 @@ LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
     "delta": ("huber",),
     "mu": ("smoothed_hinge",),
+    "nu": ("nu_hinge", "nu_novelty"),
     "rho": ("novelty",),
 }
 
-CLASSIFICATION = LOSSES[:9]
+CLASSIFICATION = LOSSES[:10]
+NOVELTY = ("novelty", "nu_novelty")
 TOGETHER = ("softmax", "multiclass_hinge")  # all classes in one problem
 _ESTIMATORS = {
     "quantile": "QuantileRegressor",
     "poisson": "PoissonRegressor",
     "novelty": "NoveltyDetector",
+    "nu_novelty": "NoveltyDetector",
     "multilabel_hinge": "MultilabelClassifier",
     "hierarchical_hinge": "HierarchicalClassifier",
     "hierarchical_softmax": "HierarchicalClassifier",

@@ -8,6 +8,7 @@ import msgspec
 
 from fenchel import __version__
 from fenchel.cli import inputs, metrics, models
+from fenchel.cli.choices import NOVELTY
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import DataPath, IndexBase, Json, ModelPath, Quiet, Target, Verbose
 from fenchel.cli.terminal import Terminal, result
@@ -60,7 +61,7 @@ def _check_measurable(fitted: Any) -> None:
 
 
 def _needed(y: Any, loss: str) -> Any:
-    if y is None and loss != "novelty":
+    if y is None and loss not in NOVELTY:
         raise UsageError("DATA has no targets to compare with; name their column with --target")
     return y
 

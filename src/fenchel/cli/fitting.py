@@ -14,7 +14,7 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs, summary
-from fenchel.cli.choices import CLASSIFICATION, TOGETHER, estimator_for
+from fenchel.cli.choices import CLASSIFICATION, NOVELTY, TOGETHER, estimator_for
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
@@ -96,7 +96,7 @@ def _rehearse(job: Job) -> None:
         loss=settings.loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
-        intercept=settings.intercept is not False and settings.loss != "novelty",
+        intercept=settings.intercept is not False and settings.loss not in NOVELTY,
         **settings.loss_options(),
     )
     chosen(settings.solver, problem)
@@ -117,7 +117,7 @@ def _check_plot(path: str) -> None:
 def _introduce(job: Job, dataset: Dataset, terminal: Terminal) -> None:
     """Says what is fitted, and which class is which unless they are called -1 and 1."""
     settings = job.settings
-    if settings.loss == "novelty" and settings.target is None and inputs.is_table(job.data):
+    if settings.loss in NOVELTY and settings.target is None and inputs.is_table(job.data):
         terminal.warn(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
@@ -186,7 +186,9 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         parameters["l1_ratio"] = settings.l1_ratio
     if estimator_for(settings.loss) in ("Classifier", "Regressor"):
         parameters["loss"] = settings.loss
-    if settings.intercept is not None and settings.loss != "novelty":
+    if settings.loss == "nu_novelty" and settings.nu is None:
+        parameters["nu"] = 0.5  # which makes it one
+    if settings.intercept is not None and settings.loss not in NOVELTY:
         parameters["fit_intercept"] = settings.intercept
     if settings.balanced:
         parameters["class_weight"] = "balanced"

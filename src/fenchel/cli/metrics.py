@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fenchel.cli.choices import NOVELTY
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -15,7 +16,7 @@ def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metri
     """Every measure of that loss, by name."""
     if hasattr(model, "classes_"):
         return _classes(model, X, _comparable(y, model.classes_), terminal)
-    if loss == "novelty":
+    if loss in NOVELTY:
         return {"novel": float((model.predict(X) < 0).mean())}
     if y.dtype.kind not in "iuf":
         raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")

@@ -21,9 +21,8 @@ def load(path: Path) -> Any:
 
 def loss_name(model: Any) -> str:
     """The loss a model was trained with."""
-    names = {
-        "QuantileRegressor": "quantile",
-        "PoissonRegressor": "poisson",
-        "NoveltyDetector": "novelty",
-    }
-    return names.get(type(model).__name__) or str(model.loss)
+    kind = type(model).__name__
+    if kind == "NoveltyDetector":
+        return "novelty" if model.nu is None else "nu_novelty"
+    names = {"QuantileRegressor": "quantile", "PoissonRegressor": "poisson"}
+    return names.get(kind) or str(model.loss)

@@ -15,6 +15,7 @@ from fenchel.cli.choices import (
     BEYOND_FILES,
     CLASSIFICATION,
     LOSS_OPTIONS,
+    NOVELTY,
     Loss,
     Regularizer,
     Solver,
@@ -43,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
     delta: Positive | None = None
     mu: Positive | None = None
+    nu: Annotated[float, Meta(gt=0, le=1)] | None = None
     rho: Positive | None = None
     max_iterations: Whole = 10_000
     max_seconds: Positive | None = None
@@ -101,8 +103,10 @@ def _consistent(settings: Settings) -> Settings:
         raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
     if settings.balanced and settings.loss not in CLASSIFICATION:
         raise UsageError(f"--balanced weighs classes; --loss {settings.loss} has none")
-    if settings.intercept and settings.loss == "novelty":
-        raise UsageError("--loss novelty has no intercept: a large one would explain every row")
+    if settings.intercept and settings.loss in NOVELTY:
+        raise UsageError(
+            f"--loss {settings.loss} has no intercept: a large one would explain every row"
+        )
     return settings
 
 

@@ -81,6 +81,9 @@ def train(
     mu: Annotated[
         float | None, _loss(help="smoothed_hinge: the width of its bend. (default 1)")
     ] = None,
+    nu: Annotated[
+        float | None, _loss(help="nu_...: the share within the margin, or novel. (default 0.5)")
+    ] = None,
     rho: Annotated[
         float | None, _loss(help="novelty: the score that rows should reach. (default 1)")
     ] = None,

@@ -33,7 +33,7 @@ from fenchel.estimators.settings import (
     renamed,
     solver_of,
 )
-from fenchel.losses import Loss
+from fenchel.losses import Loss, NuLoss
 from fenchel.naming import positive, whole
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
@@ -151,6 +151,13 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _shortfall(self, results: list[Result]) -> str:
         worst, n_short = _worst(results), sum(not result.converged for result in results)
+        loss = self._loss()
+        if isinstance(loss, NuLoss) and not worst.w.any():
+            return (
+                f"{type(self).__name__} found nothing: with nu = {loss.nu:g} w = 0 is best, up to "
+                f"{-worst.lower_bound:.1g} in the objective, because {loss.without_direction}; "
+                "raise nu"
+            )
         which = f" for {n_short} of {len(results)} classes, the worst" if len(results) > 1 else ""
         return (
             f"{type(self).__name__} stopped short{which} after {worst.iterations} iterations: the "

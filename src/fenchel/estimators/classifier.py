@@ -19,7 +19,7 @@ from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import loss_of
-from fenchel.losses import Labels, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from fenchel.losses import Labels, Logistic, Loss, NuHinge, ScalarLoss, Softmax, VectorLoss
 from fenchel.losses.vector import Cost
 from fenchel.naming import real
 from fenchel.protocols import Array
@@ -52,14 +52,20 @@ class Classifier(ClassifierMixin, LinearEstimator):
     Parameters
     ----------
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic", "exponential", \
-            "perceptron", "squared_perceptron", "softmax", "multiclass_hinge"} \
-            or ScalarLoss or VectorLoss, default="hinge"
-        The loss. "hinge" is the support vector machine; "logistic" gives probabilities. "softmax"
-        is multinomial logistic regression, "multiclass_hinge" the support vector machine of
-        Crammer and Singer. An instance may be of your own class, with a value, a slope and
+            "perceptron", "squared_perceptron", "nu_hinge", "softmax", "multiclass_hinge"} \
+            or ScalarLoss or VectorLoss or NuHinge, default="hinge"
+        The loss. "hinge" is the support vector machine; "logistic" gives probabilities. "nu_hinge"
+        is the nu support vector machine, which needs a penalty with a share of L2. "softmax" is
+        multinomial logistic regression, "multiclass_hinge" the support vector machine of Crammer
+        and Singer. An instance may be of your own class, with a value, a slope and
         `labels = Labels.BINARY` or `Labels.CLASSES`.
     mu : float, default=1.0
         For "smoothed_hinge": the width of its quadratic part.
+    nu : float, default=0.5
+        For "nu_hinge", in (0, 1]: at most this share of the rows lies within the margin, and at
+        least this share on or within it. With an intercept it is at most twice the share of the
+        smaller class. alpha then only sets the scale of the scores, unless there is L1 in the
+        penalty.
     cost : float, array of shape (n_classes, n_classes) or callable, default=None
         For "multiclass_hinge": what it costs to take class z for class y, in row z and column y or
         as a function of z and y; a number, or None for 1, if all mistakes are alike.
@@ -145,8 +151,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
     def __init__(
         self,
         *,
-        loss: str | ScalarLoss | VectorLoss = "hinge",
+        loss: str | ScalarLoss | VectorLoss | NuHinge = "hinge",
         mu: float = 1.0,
+        nu: float = 0.5,
         cost: Cost = None,
         rescaling: str = "margin",
         penalty: str | Regularizer = "l2",
@@ -178,6 +185,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         )
         self.loss = loss
         self.mu = mu
+        self.nu = nu
         self.cost = cost
         self.rescaling = rescaling
         self.fit_intercept = fit_intercept
@@ -190,7 +198,12 @@ class Classifier(ClassifierMixin, LinearEstimator):
         return tags
 
     def _loss(self) -> Loss:
-        settings = {"mu": self.mu, "cost": self.cost, "rescaling": self.rescaling}
+        settings = {
+            "mu": self.mu,
+            "nu": self.nu,
+            "cost": self.cost,
+            "rescaling": self.rescaling,
+        }
         return loss_of(self.loss, (Labels.CLASSES, Labels.BINARY), settings)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -13,7 +13,7 @@ from sklearn.base import OutlierMixin
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.estimators.base import LinearEstimator
-from fenchel.losses import Loss, Novelty
+from fenchel.losses import Loss, Novelty, NuNovelty
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
@@ -29,13 +29,19 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     is no intercept, because a large one would explain every row.
 
     The larger alpha, the more of the training data are novel; rho sets the scale of the scores.
-    A linear one-class SVM of level nu that found the threshold rho is this with alpha = nu. Rows
-    on the hyperplane itself, as the support vectors are, may fall on either side of it.
+    Or give nu in place of rho: the one-class support vector machine, which chooses rho so that at
+    most a share nu of the training data is novel, and minimises alpha * penalty(w) + mean of
+    max(0, rho - <x, w>) - nu rho. Then alpha sets the scale: 1 / n_samples gives the scores of
+    `sklearn.svm.OneClassSVM(kernel="linear", nu=nu)`. Rows on the hyperplane itself, as the
+    support vectors are, may fall on either side of it.
 
     Parameters
     ----------
     rho : float, default=1.0
-        The score below which a row is novel.
+        The score below which a row is novel; without effect if nu is given.
+    nu : float, default=None
+        In (0, 1]: the share of the training data that may be novel. None keeps to rho. It needs a
+        penalty with a share of L2.
     penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
@@ -68,7 +74,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     intercept_ : ndarray of shape (1,)
         -rho.
     offset_ : float
-        rho: decision_function is score_samples less this.
+        rho, given or found: decision_function is score_samples less this.
     objective_, lower_bound_ : float
         Bounds of the least objective; objective_ is attained.
     gap_ : float
@@ -91,12 +97,19 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     >>> detector = NoveltyDetector(alpha=1e-3).fit(X)
     >>> detector.predict([[1.2, 1.2], [0.1, 0.2]])
     array([ 1, -1])
+
+    The threshold found for a share of the rows that may be novel:
+
+    >>> detector = NoveltyDetector(nu=0.5, alpha=1 / 4).fit(X)
+    >>> round(detector.offset_, 3), detector.coef_.round(3)
+    (4.0, array([[2., 2.]]))
     """
 
     def __init__(
         self,
         *,
         rho: float = 1.0,
+        nu: float | None = None,
         penalty: str | Regularizer = "l2",
         alpha: float = 1e-4,
         l1_ratio: float = 0.5,
@@ -123,9 +136,10 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
             checkpoint=checkpoint,
         )
         self.rho = rho
+        self.nu = nu
 
     def _loss(self) -> Loss:
-        return Novelty(self.rho)
+        return Novelty(self.rho) if self.nu is None else NuNovelty(self.nu)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their weights; y is ignored."""
@@ -135,7 +149,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         weights = checked_weights(sample_weight, rows.n_rows)
         starts = self._starts((1, rows.n_columns))
         (result,) = self._minimize(settings, rows, [Targets(labels)], weights, starts)
-        self.offset_ = float(self.rho)
+        self.offset_ = float(self.rho) if self.nu is None else -float(result.intercept)
         self.coef_, self.intercept_ = result.w[np.newaxis], np.array([-self.offset_])
         return self
 

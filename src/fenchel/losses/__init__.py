@@ -20,6 +20,7 @@ from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
+from fenchel.losses.nu import NuHinge, NuLoss, NuNovelty
 from fenchel.losses.ordinal import ROC, Ordinal
 from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
 from fenchel.losses.residual import (
@@ -61,6 +62,9 @@ __all__ = [
     "MultivariateLoss",
     "MultivariateSquared",
     "Novelty",
+    "NuHinge",
+    "NuLoss",
+    "NuNovelty",
     "Ordinal",
     "Perceptron",
     "Pieces",
@@ -101,6 +105,8 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson": Poisson,
     "multiclass_hinge": MulticlassHinge,
     "softmax": Softmax,
+    "nu_hinge": NuHinge,
+    "nu_novelty": NuNovelty,
     "multilabel_hinge": MultilabelHinge,
     "roc": ROC,
     "fbeta": FBeta,

@@ -63,7 +63,8 @@ class LineSearchBMRM(Solver):
             along = Along(problem, best, w - best.w)
             eta = _step(along, J)
             if math.isinf(eta):
-                yield Step(best, -math.inf)
+                if not problem.risk.nonnegative:  # else squares of p were lost to underflow
+                    yield Step(best, -math.inf)
                 return
             mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
