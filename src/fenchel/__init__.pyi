@@ -16,9 +16,11 @@ from .estimators import Regressor as Regressor
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx
+from .paths import path as path
 from .protocols import Problem as Problem
 from .report.plots import plot as plot
 from .result import Certificate as Certificate
+from .result import Path as Path
 from .result import Record as Record
 from .result import Result as Result
 from .result import Status as Status
