@@ -8,11 +8,13 @@ from .errors import InvalidCertificate as InvalidCertificate
 from .errors import InvalidData as InvalidData
 from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
+from .estimators import ClassifierCV as ClassifierCV
 from .estimators import MultilabelClassifier as MultilabelClassifier
 from .estimators import NoveltyDetector as NoveltyDetector
 from .estimators import PoissonRegressor as PoissonRegressor
 from .estimators import QuantileRegressor as QuantileRegressor
 from .estimators import Regressor as Regressor
+from .estimators import RegressorCV as RegressorCV
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx

@@ -152,7 +152,7 @@ class Path(Sequence[Result]):
         if not len(found):
             known = ", ".join(f"{each:.6g}" for each in self.strengths)
             raise InvalidData(f"the path has no strength {strength!r}; its strengths are {known}")
-        return self.results[found[0]]
+        return self.results[int(found[0])]
 
     @property
     def coefficients(self) -> Array:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
 
 __all__ = [
     "Classifier",
+    "ClassifierCV",
     "MultilabelClassifier",
     "NoveltyDetector",
     "PoissonRegressor",
     "QuantileRegressor",
     "Regressor",
+    "RegressorCV",
 ]
