@@ -76,7 +76,7 @@ def decreasing(name: str, strengths: Strengths, problems: Sequence[Problem]) -> 
     if isinstance(strengths, numbers.Number):
         return _spaced(whole(name, strengths, least=1), problems)
     try:
-        given = list(np.asarray(strengths).flat)
+        given = np.ravel(strengths).tolist()
     except (TypeError, ValueError) as error:
         raise InvalidData(f"{name} must be numbers >= 0, or how many: {error}") from error
     if not given:
