@@ -10,9 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Command, Outcome
 from hypothesis import settings
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
+
+from fenchel.cli import main
+from fenchel.cli.settings import Settings
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=2000)
@@ -49,3 +53,25 @@ def _path(name: str) -> Path:
         if path.is_file():
             return path
     pytest.skip(f"FENCHEL_DATA={root} holds no data set {name!r}")
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Command:
+    """`run("train", ...)` as typed in a fresh folder, without settings in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in Settings.__struct_fields__:
+        monkeypatch.delenv(f"FENCHEL_{name.upper()}", raising=False)
+    monkeypatch.delenv("FENCHEL_DEBUG", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("FENCHEL_NUM_THREADS", "2")
+
+    def call(*arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert isinstance(exit_.value.code, int)
+        return Outcome(exit_.value.code, out, err)
+
+    return call

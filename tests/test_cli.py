@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from commands import Command, rows, svmlight, table
 from sklearn import metrics
 from sklearn.datasets import dump_svmlight_file
 
 import fenchel
 from fenchel.checkpoint import Checkpoint
-from fenchel.cli import choices, main
+from fenchel.cli import choices
 from fenchel.cli.evaluate import Evaluated
 from fenchel.cli.exits import Code
 from fenchel.cli.inspect import Inspected
@@ -37,66 +36,6 @@ from fenchel.solvers import SOLVERS
 
 LOSSES = {n: kind for n, kind in ALL_LOSSES.items() if not issubclass(kind, MultivariateLoss)}
 ROOT = Path(__file__).parent.parent
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Command:
-    """`run("train", ...)` as typed in a fresh folder, without settings in the environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in Settings.__struct_fields__:
-        monkeypatch.delenv(f"FENCHEL_{name.upper()}", raising=False)
-    monkeypatch.delenv("FENCHEL_DEBUG", raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("FENCHEL_NUM_THREADS", "2")
-
-    def call(*arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as exit_:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert isinstance(exit_.value.code, int)
-        return Outcome(exit_.value.code, out, err)
-
-    return call
-
-
-def rows(n: int = 200, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with an intercept's worth of signal, and noisy real targets."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)).round(3)
-    return X, X @ np.linspace(-1, 1, d) + 0.5 + 0.3 * rng.standard_normal(n)
-
-
-def svmlight(name: str, y: Callable[[np.ndarray], Any] = np.sign, **options: Any) -> Path:
-    """A svmlight file of `rows` with targets made of the real ones."""
-    X, z = rows(**options)
-    path = Path(name)
-    dump_svmlight_file(X, y(z), str(path), zero_based=False)
-    return path
-
-
-def table(name: str, y: np.ndarray, columns: str = "abcdef") -> Path:
-    X, _ = rows(len(y), len(columns))
-    lines = [",".join([*columns, "y"])]
-    lines += [",".join([*map(str, x), str(label)]) for x, label in zip(X, y, strict=True)]
-    path = Path(name)
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def targets(loss: str) -> Callable[[np.ndarray], Any]:

@@ -12,7 +12,14 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
-from fenchel.estimators import classifier, hierarchical, multilabel, novelty, regressor
+from fenchel.estimators import (
+    classifier,
+    cross_validation,
+    hierarchical,
+    multilabel,
+    novelty,
+    regressor,
+)
 from fenchel.losses import Labels, ScalarLoss
 
 
@@ -73,6 +80,8 @@ ESTIMATORS = [
     fenchel.PoissonRegressor(penalty="l1"),
     fenchel.NoveltyDetector(),
     fenchel.NoveltyDetector(penalty="elasticnet"),
+    fenchel.ClassifierCV(loss="logistic", alphas=[1e-3, 1e-1], cv=3),
+    fenchel.RegressorCV(loss="huber", penalty="elasticnet", alphas=2, cv=3),
 ]
 
 ROUGH = (
@@ -87,6 +96,7 @@ ROUGH = (
     "PoissonRegressor(penalty='l1')",
     "NoveltyDetector()",
     "NoveltyDetector(penalty='elasticnet')",
+    "RegressorCV(alphas=2, cv=3, loss='huber', penalty='elasticnet')",
 )
 APART = (
     "the check asks for equal predictions to 1e-7, but two fits to the same certified gap of 1e-4 "
@@ -177,7 +187,9 @@ def test_array_api_dispatch_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    "module", [classifier, hierarchical, multilabel, novelty, regressor], ids=lambda m: m.__name__
+    "module",
+    [classifier, cross_validation, hierarchical, multilabel, novelty, regressor],
+    ids=lambda m: m.__name__,
 )
 def test_the_examples_in_the_docstrings_are_true(module):
     failed, tried = doctest.testmod(module)
@@ -192,6 +204,7 @@ def test_every_setting_and_attribute_is_documented(name):
     if name == "MultilabelClassifier":
         y = np.stack([y, 1 - y], axis=1)
     X = np.random.default_rng(0).normal(size=(6, 2))
-    fitted = kind(tol=0.5).fit(X, y)
+    folds = {"cv": 2} if name.endswith("CV") else {}
+    fitted = kind(tol=0.5, **folds).fit(X, y)
     names = [*kind().get_params(), *(key for key in vars(fitted) if key.endswith("_"))]
     assert [known for known in names if known not in kind.__doc__] == []

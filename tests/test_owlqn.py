@@ -1,5 +1,6 @@
 """OWL-QN, OWL-QN* and the split of Kazama and Tsujii: sparse, monotone, certified, right."""
 
+import dataclasses
 import itertools
 
 import cvxpy as cp
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import fenchel
 from fenchel import losses
 from fenchel.losses import ScalarLoss
+from fenchel.paths import vanishing
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.solvers import OWLQN, KTSplit, OWLQNStar
 from fenchel.solvers._scaled_dual import ScaledDual
@@ -272,3 +274,14 @@ def test_softmax_is_certified_too(solver, regularizer, weighted):
     assert result.converged and result.w.shape == (3, 4)
     assert result.lower_bound <= bundle.objective and bundle.lower_bound <= result.objective
     fenchel.verify(result, problem)
+
+
+@pytest.mark.parametrize("solver", ORTHANTWISE, ids=ids)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_run_that_is_over_in_a_few_steps_is_certified_where_it_ends(solver, seed):
+    """With few weights at work the minimum is met exactly, between two lower bounds."""
+    problem = problem_for(losses.SquaredError(), L1(), intercept=True, seed=seed)
+    largest = vanishing(problem)
+    for share in (0.95, 0.8, 0.5):
+        at = dataclasses.replace(problem, strength=share * largest)
+        assert fenchel.minimize(at, solver, gap=1e-9).converged

@@ -22,7 +22,7 @@ class Toy:
     def presented(self, w, intercept):
         return w, intercept
 
-    def flattened(self, w):
+    def flattened(self, w, intercept):
         return w
 
     def curvature(self):

@@ -16,7 +16,7 @@ from fenchel import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.naming import positive, whole
-from fenchel.protocols import ROUND_OFF, Array, Problem
+from fenchel.protocols import ROUND_OFF, Array, Problem, Risk
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
@@ -33,7 +33,7 @@ def minimize(
     gap: float = 1e-4,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
-    w0: npt.ArrayLike | None = None,
+    w0: npt.ArrayLike | Result | None = None,
     callback: Callable[[Record], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Result:
@@ -41,6 +41,9 @@ def minimize(
 
     `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
     it too. Either way, and at every limit, the best iterate is returned with its certificate.
+
+    `w0` is where to start, 0 unless given: a w, or the `Result` of the same problem at another
+    strength.
 
     `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
     end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
@@ -53,7 +56,7 @@ def minimize(
     gap = positive("gap", gap)
     max_iterations = whole("max_iterations", max_iterations, least=1)
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
-    w = problem.risk.flattened(_start(w0, problem.risk.shape))
+    w = _start(w0, problem.risk)
     method, reason = chosen(solver, problem)
     run = _Run(problem, gap, max_iterations, seconds, callback)
     file = opened(checkpoint, problem, method)
@@ -220,9 +223,16 @@ class _Run:
         )
 
 
-def _start(w0: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
+def _start(w0: npt.ArrayLike | Result | None, risk: Risk) -> Array:
+    """The parameters to start from; those of a result are all that is taken over from it."""
     if w0 is None:
-        return np.zeros(shape)
+        return np.zeros(risk.n_parameters)
+    if isinstance(w0, Result):
+        return risk.flattened(_checked_start(w0.w, risk.shape), w0.intercept)
+    return risk.flattened(_checked_start(w0, risk.shape), 0.0)
+
+
+def _checked_start(w0: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     wanted = " x ".join(map(str, shape))
     try:
         w = np.array(w0, dtype=None if np.iscomplexobj(w0) else np.float64)

@@ -213,8 +213,8 @@ class Risk(Protocol):
     def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
         """(w, intercept) as the user sees them."""
 
-    def flattened(self, w: Array) -> Array:
-        """The parameters for a w as the user sees it."""
+    def flattened(self, w: Array, intercept: float | Array) -> Array:
+        """The parameters for a w and an intercept as the user sees them."""
 
     @property
     def nonnegative(self) -> bool:

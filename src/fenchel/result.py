@@ -1,4 +1,4 @@
-"""What a minimisation returns: the best iterate, how good it is, and the evidence for that."""
+"""What a minimisation returns: the best iterate, how good it is, and the evidence; and paths."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import enum
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import NotConverged
+from fenchel.errors import InvalidData, NotConverged
 from fenchel.witness import Witness
 
 if TYPE_CHECKING:
@@ -120,6 +120,89 @@ class Result:
             f"Result({self.status.name.lower()} by {self.solver}: "
             f"{self.lower_bound:.8g} <= min J <= {self.objective:.8g}, gap {self.gap:.1e}, "
             f"{self.iterations} iterations, {self.passes} passes, {self.seconds:.2f} s)"
+        )
+
+
+@dataclass(frozen=True)
+class Path(Sequence[Result]):
+    """The results of one problem at several strengths, from the largest to the smallest.
+
+    A sequence: `path[0]` is the result at `path.strengths[0]`, and so on. The arrays have the
+    strengths along their last axis, as those of scikit-learn's `lasso_path` do.
+    """
+
+    strengths: Array
+    results: Sequence[Result]
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> Path: ...
+    def __getitem__(self, index: int | slice) -> Result | Path:
+        if isinstance(index, slice):
+            return Path(self.strengths[index], self.results[index])
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def at(self, strength: float) -> Result:
+        """The result at one of the strengths, which may be given to six digits."""
+        found = np.flatnonzero(np.isclose(self.strengths, strength, rtol=1e-6, atol=0.0))
+        if not len(found):
+            known = ", ".join(f"{each:.6g}" for each in self.strengths)
+            raise InvalidData(f"the path has no strength {strength!r}; its strengths are {known}")
+        return self.results[int(found[0])]
+
+    @property
+    def coefficients(self) -> Array:
+        """w at each strength, of shape (n_features, n_strengths); classes come first."""
+        return np.stack([result.w for result in self.results], axis=-1)
+
+    @property
+    def intercepts(self) -> Array:
+        """The intercept at each strength; classes come first."""
+        return np.stack([np.asarray(result.intercept) for result in self.results], axis=-1)
+
+    @property
+    def objectives(self) -> Array:
+        """J at each strength's best iterate."""
+        return np.array([result.objective for result in self.results])
+
+    @property
+    def lower_bounds(self) -> Array:
+        """The proved lower bound of min J at each strength."""
+        return np.array([result.lower_bound for result in self.results])
+
+    @property
+    def gaps(self) -> Array:
+        """(objective - lower_bound) / |objective| at each strength."""
+        return np.array([result.gap for result in self.results])
+
+    @property
+    def converged(self) -> bool:
+        """Whether the requested gap was certified at each strength."""
+        return all(result.converged for result in self.results)
+
+    def raise_for_status(self) -> Path:
+        """Raises NotConverged unless every gap was certified; returns the path itself."""
+        for result in self.results:
+            result.raise_for_status()
+        return self
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draws the coefficients and gaps; with a path, writes it too. See `fenchel.plot`."""
+        from fenchel.report.plots import plot  # which needs this module, and matplotlib
+
+        return plot(self, path)
+
+    def __repr__(self) -> str:
+        done = sum(result.converged for result in self.results)
+        return (
+            f"Path({len(self)} strengths from {self.strengths[0]:.3g} to {self.strengths[-1]:.3g}: "
+            f"{done} converged, largest gap {max(self.gaps):.1e}, "
+            f"{sum(result.passes for result in self.results)} passes, "
+            f"{sum(result.seconds for result in self.results):.2f} s)"
         )
 
 

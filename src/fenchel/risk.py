@@ -79,11 +79,12 @@ class LinearRisk:
         offsets = W[n_features] if self.n_offsets else np.zeros(self.n_outputs)
         return np.ascontiguousarray(W[:n_features].T), offsets.copy()
 
-    def flattened(self, w: Array) -> Array:
-        """The parameters for a w in `shape`, intercepts 0."""
+    def flattened(self, w: Array, intercept: float | Array) -> Array:
+        """The parameters for a w in `shape`; an intercept that is profiled out is none of them."""
         if self.classes is None:
             return w
-        return np.concatenate([w.T.ravel(), np.zeros(self.n_offsets * self.n_outputs)])
+        offsets = np.broadcast_to(intercept, self.n_outputs)
+        return np.concatenate([w.T.ravel(), np.tile(offsets, self.n_offsets)])
 
     def outputs(self, v: Array) -> Array:
         """A vector of parameters or duals as rows take it: K columns for a vector loss."""

@@ -1,4 +1,4 @@
-"""The command line: `fenchel train`, `predict`, `evaluate`, `inspect`, `convert`, `resume`."""
+"""The command line: `fenchel train`, `path`, `predict`, `evaluate`, `inspect` and so on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fenchel.cli.convert import convert
 from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
 from fenchel.cli.inspect import inspect
+from fenchel.cli.path import path
 from fenchel.cli.predict import predict
 from fenchel.cli.resume import resume
 from fenchel.cli.signals import Interrupts
@@ -27,7 +28,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
     "130 Ctrl-C, 143 SIGTERM.",
 )
-for command in (train, predict, evaluate, inspect, convert, resume):
+for command in (train, path, predict, evaluate, inspect, convert, resume):
     app.command()(command)
 
 

@@ -45,14 +45,19 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, data: Path, output: Path, settings: Settings, plot: Path | None) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
-        for path in filter(None, (output, plot)):
-            check_writable(path)
-            if data != inputs.STDIN and path.resolve() == data.resolve():
-                raise UsageError(f"{path} is the data: give the output another name")
-        inputs.check_readable(data)
+        check_files(data, output, plot)
         plot_path = None if plot is None else str(plot.absolute())
         known = data if data == inputs.STDIN else data.absolute()
         return cls(str(known), str(output.absolute()), settings, plot_path)
+
+
+def check_files(data: Path, *outputs: Path | None) -> None:
+    """Refuses data that are not there, and outputs that cannot be written or are the data."""
+    for path in filter(None, outputs):
+        check_writable(path)
+        if data != inputs.STDIN and path.resolve() == data.resolve():
+            raise UsageError(f"{path} is the data: give the output another name")
+    inputs.check_readable(data)
 
 
 def run(
@@ -62,16 +67,17 @@ def run(
     settings, state = job.settings, checkpoint or f"{job.output}.checkpoint"
     with terminal.warnings():
         with terminal.busy("starting"):
-            _rehearse(job)
+            rehearse(settings, job.plot)
         dataset, reading = inputs.read(
             Path(job.data), terminal, target=settings.target, index_base=settings.index_base
         )
-        _introduce(job, dataset, terminal)
+        how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
+        introduce(job.data, settings, how, dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
-        saving = _save(job, estimator, dataset, terminal)
+        saving = save(estimator, job.output, dataset, terminal)
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
@@ -83,11 +89,10 @@ def run(
     return code
 
 
-def _rehearse(job: Job) -> None:
+def rehearse(settings: Settings, plot: str | None) -> None:
     """Refuses what could not end well, on two rows, before the data are read."""
     from fenchel.solvers import chosen
 
-    settings = job.settings
     if settings.threads is not None:
         os.environ["FENCHEL_NUM_THREADS"] = str(settings.threads)  # holds for the reader too
     problem = fenchel.problem(
@@ -100,9 +105,9 @@ def _rehearse(job: Job) -> None:
         **settings.loss_options(),
     )
     chosen(settings.solver, problem)
-    _estimator(settings, n_rows=2)  # imports scikit-learn, which takes a second
-    if job.plot is not None:
-        _check_plot(job.plot)
+    estimator_of(settings, n_rows=2)  # imports scikit-learn, which takes a second
+    if plot is not None:
+        _check_plot(plot)
 
 
 def _check_plot(path: str) -> None:
@@ -114,10 +119,11 @@ def _check_plot(path: str) -> None:
         raise UsageError(str(error)) from error
 
 
-def _introduce(job: Job, dataset: Dataset, terminal: Terminal) -> None:
+def introduce(
+    data: str, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
+) -> None:
     """Says what is fitted, and which class is which unless they are called -1 and 1."""
-    settings = job.settings
-    if settings.loss in NOVELTY and settings.target is None and inputs.is_table(job.data):
+    if settings.loss in NOVELTY and settings.target is None and inputs.is_table(data):
         terminal.warn(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
@@ -130,9 +136,8 @@ def _introduce(job: Job, dataset: Dataset, terminal: Terminal) -> None:
             terminal.note(f"{len(labels)} classes, {how}: {', '.join(shown)}")
         elif len(labels) == 2 and labels != ["-1", "1"]:
             terminal.note(f"classes: {labels[0]} is -1, {labels[1]} is +1")
-    how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
     terminal.note(
-        f"fit {settings.loss} + {settings.regularizer}, {how}, to a gap of {settings.gap:.1e}"
+        f"fit {settings.loss} + {settings.regularizer}, {strength}, to a gap of {settings.gap:.1e}"
     )
 
 
@@ -149,15 +154,15 @@ def _fitted(
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
-    estimator = _estimator(job.settings, dataset.X.shape[0])
-    runs = _n_runs(job.settings.loss, dataset.y)
+    estimator = estimator_of(job.settings, dataset.X.shape[0])
+    runs = n_runs(job.settings.loss, dataset.y)
     with progress(terminal, interrupts, job.settings.gap, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
         estimator.fit(dataset.X, dataset.y)
     return estimator.set_params(callback=None, checkpoint=None)
 
 
-def _n_runs(loss: str, y: Any) -> int:
+def n_runs(loss: str, y: Any) -> int:
     """One, or one for each of three or more classes that are fitted one against the rest."""
     if loss not in CLASSIFICATION or loss in TOGETHER or y is None:
         return 1
@@ -165,7 +170,8 @@ def _n_runs(loss: str, y: Any) -> int:
     return n_classes if n_classes > 2 else 1
 
 
-def _estimator(settings: Settings, n_rows: int) -> Any:
+def estimator_of(settings: Settings, n_rows: int) -> Any:
+    """The estimator that the settings ask for, not fitted."""
     kind = getattr(fenchel, estimator_for(settings.loss))
     return kind(**_parameters(settings, n_rows))
 
@@ -204,15 +210,16 @@ def _checkpoint(job: Job, path: str) -> Any:
     return Checkpoint(path, msgspec.json.encode(job).decode())
 
 
-def _save(job: Job, estimator: Any, dataset: Dataset, terminal: Terminal) -> float:
-    with terminal.step(f"save {short(job.output)}") as step:
+def save(estimator: Any, path: str, dataset: Dataset, terminal: Terminal) -> float:
+    """Writes the model; the seconds that took."""
+    with terminal.step(f"save {short(path)}") as step:
         fenchel.save(
             estimator,
-            job.output,
+            path,
             feature_names=dataset.feature_names,
             index_base=cast(Literal[0, 1] | None, dataset.index_base),
         )
-        step.found = size(os.path.getsize(job.output))
+        step.found = size(os.path.getsize(path))
     return step.seconds
 
 

@@ -15,7 +15,7 @@ Metrics = dict[str, float | None]
 def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
     if hasattr(model, "classes_"):
-        return _classes(model, X, _comparable(y, model.classes_), terminal)
+        return _classes(model, X, comparable(y, model.classes_), terminal)
     if loss in NOVELTY:
         return {"novel": float((model.predict(X) < 0).mean())}
     if y.dtype.kind not in "iuf":
@@ -23,7 +23,7 @@ def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metri
     return _numbers(model, loss, X, y)
 
 
-def _comparable(y: Any, classes: Any) -> Any:
+def comparable(y: Any, classes: Any) -> Any:
     """The labels, which must be text where the model's are, and numbers where they are numbers."""
     if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
         raise InvalidData(

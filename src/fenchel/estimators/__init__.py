@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.hierarchical import HierarchicalClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
@@ -10,10 +11,12 @@ from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Re
 
 __all__ = [
     "Classifier",
+    "ClassifierCV",
     "HierarchicalClassifier",
     "MultilabelClassifier",
     "NoveltyDetector",
     "PoissonRegressor",
     "QuantileRegressor",
     "Regressor",
+    "RegressorCV",
 ]

@@ -6,8 +6,8 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fenchel.arrays import checked_strength
 from fenchel.data.checked import checked_matrix, unmasked
-from fenchel.data.classes import Targets
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.estimators.fitting import Fit
+from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.settings import (
     checkpoint_of,
     engine_of,
@@ -122,21 +121,30 @@ class LinearEstimator(BaseEstimator, ABC):
         target: npt.NDArray[Any] = column_or_1d(values, warn=True)
         return target
 
-    def _minimize(
-        self,
-        fit: Fit,
-        rows: SparseRows | DenseRows,
-        targets: Iterable[Targets],
-        s: Array | None,
-        starts: list[Array | None],
-    ) -> list[Result]:
-        """Runs the fit, keeps what it found out, and warns if that is less than was asked for."""
+    @abstractmethod
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+        """The problems of a fit, all that was given checked, and what to make of their results."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Keeps what the fit found out, and warns if that is less than was asked for."""
+        posed = self._posed(X, y, sample_weight)
         with in_these_words():
-            results = fit.run(rows, targets, s, starts)
-        self._keep(results)
+            results = posed.run()
+        self._take(posed, results)
         if self.status_ != "converged":
             warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
-        return results
+        return self
+
+    def _along(self, posed: Posed, alphas: Iterable[float]) -> Iterator[list[Result]]:
+        """Becomes the model of one alpha after the other; ends early if it is interrupted."""
+        with in_these_words():
+            for results in posed.along(alphas):
+                self._take(posed, results)
+                yield results
+
+    def _take(self, posed: Posed, results: list[Result]) -> None:
+        self._keep(results)
+        posed.adopt(results)
 
     def _keep(self, results: list[Result]) -> None:
         """What the results prove, as attributes."""

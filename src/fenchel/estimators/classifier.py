@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +18,14 @@ from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Logistic, Loss, NuHinge, ScalarLoss, Softmax, VectorLoss
 from fenchel.losses.vector import Cost
 from fenchel.naming import real
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, Result
 from fenchel.solvers import Solver
 
 Codes = npt.NDArray[np.intp]
@@ -208,22 +209,28 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their labels y and their weights."""
+        return self._fit(X, y, sample_weight)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
         rows = self._rows(X, reset=True)
         classes, codes = checked_classes(self._target(y), rows.n_rows)
         check_discrete(classes)
         weights = self._weights(checked_weights(sample_weight, rows.n_rows), classes, codes)
-        starts = self._class_starts(classes, rows.n_columns)
-        if isinstance(settings.loss, VectorLoss):
-            together = [Targets(codes.astype(np.int64), classes)]
-            (result,) = self._minimize(settings, rows, together, weights, [unfolded(starts)])
-            self.coef_, self.intercept_ = folded(result.w), folded(np.asarray(result.intercept))
-        else:
-            results = self._minimize(settings, rows, _signs(codes, classes), weights, starts)
-            self.coef_ = np.stack([result.w for result in results])
-            self.intercept_ = np.array([result.intercept for result in results])
-        self.classes_ = classes
-        return self
+        starts: list[Array | None] = self._class_starts(classes, rows.n_columns)
+        targets: Iterable[Targets] = _signs(codes, classes)
+        together = isinstance(settings.loss, VectorLoss)
+        if together:
+            targets, starts = [Targets(codes.astype(np.int64), classes)], [unfolded(starts)]
+
+        def adopt(results: list[Result]) -> None:
+            w: Array = results[0].w if together else np.stack([result.w for result in results])
+            b: Array = np.ravel([result.intercept for result in results])
+            self.coef_ = folded(w) if together else w
+            self.intercept_ = folded(b) if together else b
+            self.classes_ = classes
+
+        return Posed(settings, settings.problems(rows, targets, weights), starts, adopt)
 
     def _class_starts(self, classes: npt.NDArray[Any], n_columns: int) -> list[Array | None]:
         n = 1 if len(classes) == 2 else len(classes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.solvers import Solver
+
+Start = Array | Result | None
 
 _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for one iteration
 
@@ -40,46 +42,46 @@ class Fit:
     callback: Callable[[Record], Any] | None
     checkpoint: Checkpoint | None
 
+    def problems(
+        self, rows: SparseRows | DenseRows, targets: Iterable[Targets], s: Array | None
+    ) -> Iterator[Problem]:
+        """A problem for each of the targets, which share the rows and weights."""
+        for each in targets:
+            yield posed(
+                rows,
+                each,
+                s,
+                loss=self.loss,
+                regularizer=self.regularizer,
+                strength=self.strength,
+                intercept=self.intercept,
+                engine=self.engine,
+            )
+
     def run(
-        self,
-        rows: SparseRows | DenseRows,
-        targets: Iterable[Targets],
-        s: Array | None,
-        starts: Sequence[Array | None],
+        self, problems: Iterable[Problem], starts: Sequence[Start], *, interrupted: bool = False
     ) -> list[Result]:
-        """A result for each of the targets, which share the rows and weights.
+        """A result for each of the problems.
 
         An interrupt ends them all: those that come after it make a single step, the best that can
         be said without a solver (without a start w = 0, with the intercept that suits it).
         """
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
-        for k, (each, w0) in enumerate(zip(targets, starts, strict=True)):
-            problem = self._problem(rows, each, s)
-            if results and results[-1].status is Status.INTERRUPTED:
+        for k, (problem, w0) in enumerate(zip(problems, starts, strict=True)):
+            if interrupted:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
                 results.append(dataclasses.replace(first, status=Status.INTERRUPTED))
-            else:
-                file = self.checkpoint
-                if file is not None and len(starts) > 1:
-                    file = file.part(str(k))
-                results.append(self._minimized(problem, w0, end - time.perf_counter(), file))
+                continue
+            file = self.checkpoint
+            if file is not None and len(starts) > 1:
+                file = file.part(str(k))
+            results.append(self._minimized(problem, w0, end - time.perf_counter(), file))
+            interrupted = results[-1].status is Status.INTERRUPTED
         return results
 
-    def _problem(self, rows: SparseRows | DenseRows, targets: Targets, s: Array | None) -> Problem:
-        return posed(
-            rows,
-            targets,
-            s,
-            loss=self.loss,
-            regularizer=self.regularizer,
-            strength=self.strength,
-            intercept=self.intercept,
-            engine=self.engine,
-        )
-
     def _minimized(
-        self, problem: Problem, w0: Array | None, seconds: float, checkpoint: Checkpoint | None
+        self, problem: Problem, w0: Start, seconds: float, checkpoint: Checkpoint | None
     ) -> Result:
         return minimize(
             problem,
@@ -91,3 +93,41 @@ class Fit:
             callback=self.callback,
             checkpoint=checkpoint,
         )
+
+
+@dataclass(frozen=True)
+class Posed:
+    """Data in the form in which they are fitted, checked, at one alpha or at several."""
+
+    fit: Fit
+    problems: Iterable[Problem]  # one, or one for each class; they share the rows
+    starts: Sequence[Start]
+    adopt: Callable[[list[Result]], None]  # makes an estimator's model of the results
+
+    def run(self) -> list[Result]:
+        """The results at the strength of the fit."""
+        return self.fit.run(self.problems, self.starts)
+
+    def kept(self) -> Posed:
+        """The same with all problems at hand, which `run` needs one at a time."""
+        return dataclasses.replace(self, problems=tuple(self.problems))
+
+    def along(self, strengths: Iterable[float]) -> Iterator[list[Result]]:
+        """The results at one strength after the other, each started from the last.
+
+        An interrupt is the end of it.
+        """
+        starts = self.starts
+        for strength in strengths:
+            results = self.fit.run(self._at(strength), starts)
+            yield results
+            if any(result.status is Status.INTERRUPTED for result in results):
+                return
+            starts = results
+
+    def glimpsed(self, strength: float) -> list[Result]:
+        """What can be said at a strength after an interrupt."""
+        return self.fit.run(self._at(strength), self.starts, interrupted=True)
+
+    def _at(self, strength: float) -> Iterator[Problem]:
+        return (dataclasses.replace(problem, strength=strength) for problem in self.problems)

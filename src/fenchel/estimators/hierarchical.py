@@ -17,13 +17,14 @@ from fenchel.data.checked import checked_weights
 from fenchel.data.classes import checked_leaves
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import check_discrete, check_weighed
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import HierarchicalSoftmax, Labels, Taxonomy
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.vector import Cost
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, Result
 from fenchel.solvers import Solver
 
 
@@ -174,6 +175,9 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their leaves y and their weights."""
+        return self._fit(X, y, sample_weight)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
         rows, taxonomy = self._rows(X, reset=True), self._loss().taxonomy
         targets = checked_leaves(self._target(y), taxonomy, rows.n_rows)
@@ -181,11 +185,14 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
         check_discrete(classes)
         weights = checked_weights(sample_weight, rows.n_rows)
         check_weighed(weights, classes, targets.y)
-        start = self._start(targets.classes, rows.n_columns)
-        (result,) = self._minimize(settings, rows, [targets], weights, [start])
-        self._adopt(classes)
-        self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
-        return self
+        problems = settings.problems(rows, [targets], weights)
+
+        def adopt(results: list[Result]) -> None:
+            (result,) = results
+            self._adopt(classes)
+            self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
+
+        return Posed(settings, problems, [self._start(targets.classes, rows.n_columns)], adopt)
 
     def _adopt(self, classes: npt.NDArray[Any]) -> None:
         """The leaves, and the tree above them."""

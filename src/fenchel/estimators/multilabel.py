@@ -17,12 +17,13 @@ from fenchel.data.checked import checked_weights, unmasked
 from fenchel.data.classes import Targets, checked_sets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Loss, VectorLoss
 from fenchel.losses.vector import Cost
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, Result
 from fenchel.solvers import Solver
 
 Indicator = npt.NDArray[np.int64]
@@ -164,18 +165,23 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
         y is an indicator array of zeros and ones, dense or sparse, with a column for each label; or
         a list with a collection of labels for each row.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
         rows = self._rows(X, reset=True)
         targets = checked_sets(self._target(y), rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
-        start = self._start(targets, rows.n_columns)
-        (result,) = self._minimize(settings, rows, [targets], weights, [start])
-        self.classes_ = targets.classes
-        self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
-        self.threshold_ = best_threshold(
-            self._products_of(rows) + self.intercept_, targets.y, weights
-        )
-        return self
+
+        def adopt(results: list[Result]) -> None:
+            (result,) = results
+            self.classes_ = targets.classes
+            self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
+            scores = self._products_of(rows) + self.intercept_
+            self.threshold_ = best_threshold(scores, targets.y, weights)
+
+        problems = settings.problems(rows, [targets], weights)
+        return Posed(settings, problems, [self._start(targets, rows.n_columns)], adopt)
 
     def _target(self, y: Any) -> Any:
         if y is None:

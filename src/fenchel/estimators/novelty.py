@@ -13,10 +13,11 @@ from sklearn.base import OutlierMixin
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.fitting import Posed
 from fenchel.losses import Loss, Novelty, NuNovelty
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, Result
 from fenchel.solvers import Solver
 
 
@@ -143,15 +144,20 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their weights; y is ignored."""
+        return self._fit(X, y, sample_weight)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)
         rows = self._rows(X, reset=True)
         labels = checked_labels(None, settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
-        starts = self._starts((1, rows.n_columns))
-        (result,) = self._minimize(settings, rows, [Targets(labels)], weights, starts)
+        problems = settings.problems(rows, [Targets(labels)], weights)
+        return Posed(settings, problems, self._starts((1, rows.n_columns)), self._adopt)
+
+    def _adopt(self, results: list[Result]) -> None:
+        (result,) = results
         self.offset_ = float(self.rho) if self.nu is None else -float(result.intercept)
         self.coef_, self.intercept_ = result.w[np.newaxis], np.array([-self.offset_])
-        return self
 
     def score_samples(self, X: Any) -> Array:
         """<x, w> for each row of X: the lower, the more novel."""

@@ -14,11 +14,12 @@ from sklearn.utils import Tags
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, Result
 from fenchel.solvers import Solver
 
 
@@ -29,14 +30,19 @@ class _LinearRegressor(RegressorMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their targets y and their weights."""
+        return self._fit(X, y, sample_weight)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
         rows = self._rows(X, reset=True)
         labels = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
-        starts = self._starts((1, rows.n_columns))
-        (result,) = self._minimize(settings, rows, [Targets(labels)], weights, starts)
+        problems = settings.problems(rows, [Targets(labels)], weights)
+        return Posed(settings, problems, self._starts((1, rows.n_columns)), self._adopt)
+
+    def _adopt(self, results: list[Result]) -> None:
+        (result,) = results
         self.coef_, self.intercept_ = result.w, result.intercept
-        return self
 
     def predict(self, X: Any) -> Array:
         """The prediction for each row of X."""

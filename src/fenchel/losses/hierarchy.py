@@ -75,7 +75,8 @@ class Hierarchical(ConjugableVector):
     def value(self, Z: Array, y: Codes) -> Array:
         """f(P z, y)."""
         on = self._sized(Z)
-        return on.of_leaves.value(Z @ on.tree.paths.T, y)
+        each: Array = on.of_leaves.value(Z @ on.tree.paths.T, y)
+        return each
 
     def slope(self, Z: Array, y: Codes) -> Array:
         """P'b."""

@@ -20,8 +20,8 @@ _LOG_FROM = 20  # largest / smallest x from which an axis is logarithmic
 _UNEVEN = 5  # how much further one bound may start from the end than the other and be seen there
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; without yellow, pale on white.
-_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_GREY = "#B0B0B0"
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#B0B0B0"
 
 Limits = tuple[float, float]
 
@@ -53,7 +53,7 @@ class Curve:
     @property
     def crowd(self) -> bool:
         """Whether it is one of too many to be told apart."""
-        return self.colour == _GREY
+        return self.colour == GREY
 
 
 class Axis(NamedTuple):
@@ -111,10 +111,10 @@ def curves(results: Result | Mapping[str, Result]) -> list[Curve]:
 
 def _colours(results: Mapping[str, Result]) -> Sequence[str]:
     """One for each; of more runs than there are colours, only the slowest stands out."""
-    if len(results) <= len(_PALETTE):
-        return _PALETTE[: len(results)]
+    if len(results) <= len(PALETTE):
+        return PALETTE[: len(results)]
     slowest = max(results, key=lambda name: (not results[name].converged, results[name].seconds))
-    return [_PALETTE[0] if name == slowest else _GREY for name in results]
+    return [PALETTE[0] if name == slowest else GREY for name in results]
 
 
 def _check(name: object, result: object) -> None:

@@ -18,7 +18,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from fenchel.report.curves import Axis, Curve, across, bounds, gaps, kept, labelled
 
-_DRAWN_WITH: Any = {
+DRAWN_WITH: Any = {
     "font.size": 8,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
@@ -58,7 +58,7 @@ class Drawing(Figure):
 
 def draw(drawn: Sequence[Curve], title: str) -> Drawing:
     """The figure of all curves."""
-    with mpl.rc_context(_DRAWN_WITH):
+    with mpl.rc_context(DRAWN_WITH):
         figure = Drawing(figsize=(7.2, 4.7), layout="constrained")
         panels = figure.subplots(2, 2, sharex="col", sharey="row")
         columns, rows = across(drawn), [bounds(drawn), gaps(drawn)]
@@ -101,18 +101,18 @@ def _panel(panel: Axes, drawn: Sequence[Curve], x: Axis, y: Axis) -> None:
     panel.set(xlim=x.limits, ylim=y.limits)
     if x.log:
         panel.set_xscale("log")
-        _ticks(panel.xaxis, x)
+        ticks(panel.xaxis, x)
     elif x.fields == ("passes",):
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     if y.log:
         panel.set_yscale("log", nonpositive="clip")  # a gap of 0 falls out of the picture
-        _ticks(panel.yaxis, y)
+        ticks(panel.yaxis, y)
         panel.yaxis.set_minor_locator(NullLocator())
     for curve in drawn:
         _draw(panel, curve, x, y)
 
 
-def _ticks(side: MatplotlibAxis, axis: Axis) -> None:
+def ticks(side: MatplotlibAxis, axis: Axis) -> None:
     """Powers of ten, or 1, 2 and 5 of each where there are few."""
     few = axis.limits[1] < 50 * axis.limits[0]
     side.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=7))

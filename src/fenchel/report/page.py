@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import html
 import itertools
-import json
 import math
-import platform
-from collections.abc import Iterable, Mapping, Sequence
-from string import Template
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
-import vl_convert
 
-import fenchel
 from fenchel.report.curves import (
     Axis,
     Curve,
@@ -27,6 +19,7 @@ from fenchel.report.curves import (
     seconds,
     words,
 )
+from fenchel.report.shell import composed, section, settings_section, table
 from fenchel.result import Record
 
 _TOOLTIP = [
@@ -42,66 +35,17 @@ _CHOSEN = alt.selection_point(name="chosen", fields=["run"], bind="legend")
 _LAST = 5  # records of the end of each history that are listed
 
 _HINT = "<p>Click a name to see its run alone; shift-click to add another.</p>"
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>$title</title>
-<style>
-body { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 1000px; margin: 2em auto;
-       padding: 0 1em; }
-h1 { font-size: 1.4em; margin-bottom: 0.2em; }
-h2 { font-size: 1.05em; margin: 1.8em 0 0.4em; }
-p { margin: 0.2em 0; color: #555; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2em 1.1em 0.2em 0; text-align: right; white-space: nowrap; }
-th { font-weight: 600; border-bottom: 1px solid #999; }
-th:first-child, td:first-child { text-align: left; }
-.text td, .text th { text-align: left; white-space: normal; }
-</style>
-</head>
-<body>
-<h1>$title</h1>
-<p>The minimum of J lies between lower bound and objective;
-gap = (objective &minus; lower bound) / |objective|.</p>
-<h2>Certificates</h2>
-<div class="scroll">$certificates</div>
-<h2>Bounds and gap</h2>
-$hint
-<div id="chart"></div>
-$settings
-<h2>Last records</h2>
-<div class="scroll">$records</div>
-<p style="margin-top: 2em">$versions</p>
-<script>$library</script>
-<script>vegaEmbed("#chart", $chart, {actions: {export: true, source: false, compiled: false,
-editor: false}});</script>
-</body>
-</html>
-""")
 
 
 def compose(drawn: Sequence[Curve], title: str, settings: Mapping[str, object]) -> str:
-    """An HTML page that holds all it needs."""
-    chart = json.dumps(_chart(drawn), allow_nan=False)
-    return _PAGE.substitute(
-        title=html.escape(title or f"fenchel: {', '.join(curve.name for curve in drawn[:7])}"),
-        certificates=_certificates(drawn),
-        hint=_HINT if len(drawn) > 1 else "",
-        settings=_settings(settings),
-        records=_records(drawn),
-        versions=f"fenchel {fenchel.__version__}, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}",
-        library=_library(),
-        chart=chart.replace("<", "\\u003c"),  # a name must not end the script
+    """The page of all curves."""
+    return composed(
+        title or f"fenchel: {', '.join(curve.name for curve in drawn[:7])}",
+        section("Certificates", _certificates(drawn))
+        + section("Bounds and gap", _HINT if len(drawn) > 1 else ""),
+        _chart(drawn),
+        settings_section(settings) + section("Last records", _records(drawn)),
     )
-
-
-@functools.cache
-def _library() -> str:
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def _certificates(drawn: Sequence[Curve]) -> str:
@@ -120,13 +64,7 @@ def _certificates(drawn: Sequence[Curve]) -> str:
         )
         for curve in drawn
     ]
-    return _table(head, rows)
-
-
-def _settings(settings: Mapping[str, object]) -> str:
-    if not settings:
-        return ""
-    return "<h2>Settings</h2>" + _table(("setting", "value"), settings.items(), "text")
+    return table(head, rows)
 
 
 def _records(drawn: Sequence[Curve]) -> str:
@@ -143,15 +81,7 @@ def _records(drawn: Sequence[Curve]) -> str:
         for curve in drawn
         for record in curve.result.history[-_LAST:]
     ]
-    return _table(("run", *(field.replace("_", " ") for field in Record._fields)), rows)
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "") -> str:
-    def line(cells: Iterable[object], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(c))}</{tag}>" for c in cells) + "</tr>"
-
-    body = "\n".join(line(row, "td") for row in rows)
-    return f'<table class="{kind}">\n{line(head, "th")}\n{body}\n</table>'
+    return table(("run", *(field.replace("_", " ") for field in Record._fields)), rows)
 
 
 def _chart(drawn: Sequence[Curve]) -> dict[str, Any]:

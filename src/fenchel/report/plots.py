@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from fenchel.errors import InvalidData
 from fenchel.files import destination, replacing
-from fenchel.report.curves import Curve, curves
-from fenchel.result import Result
+from fenchel.report.curves import curves
+from fenchel.report.lines import Lines, lines
+from fenchel.result import Path, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ _NEEDS = {
 
 
 def plot(
-    results: Result | Mapping[str, Result],
+    results: Result | Path | Mapping[str, Result],
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "",
@@ -34,18 +35,40 @@ def plot(
 ) -> Figure:
     """Draws objective, lower bound and gap against seconds and passes over the data.
 
-    Takes one result, or several under their names. With a `path` it also writes a picture (.png,
-    .svg, .pdf) or a page that works without a network (.html), in which `settings` are listed.
+    Takes one result, or several under their names. Of a path it draws the largest coefficients and
+    the gap against strength. With a `path` it also writes a picture (.png, .svg, .pdf) or a page
+    that works without a network (.html), in which `settings` are listed.
     """
     check_path(path)
+    if isinstance(results, Path):
+        return plot_lines(lines(results), path, title=title, settings=settings)
     drawn = curves(results)
     from fenchel.report import figure
 
-    drawing = figure.draw(drawn, title)
-    if path is not None:
-        with replacing(path) as file:
-            _write(file, _kind(path), drawing, drawn, title, settings or {})
-    return drawing
+    def page() -> str:
+        from fenchel.report import page
+
+        return page.compose(drawn, title, settings or {})
+
+    return _written(figure.draw(drawn, title), path, page)
+
+
+def plot_lines(
+    drawn: Lines,
+    path: str | os.PathLike[str] | None,
+    *,
+    title: str,
+    settings: Mapping[str, object] | None,
+) -> Figure:
+    """The same for what is known of a path."""
+    from fenchel.report import path_figure
+
+    def page() -> str:
+        from fenchel.report import path_page
+
+        return path_page.compose(drawn, title, settings or {})
+
+    return _written(path_figure.draw(drawn, title), path, page)
 
 
 def check_path(path: str | os.PathLike[str] | None) -> None:
@@ -72,22 +95,18 @@ def _require(package: str) -> None:
 
 
 def _kind(path: str | os.PathLike[str] | None) -> str:
-    return "" if path is None else Path(path).suffix.lower()
+    return "" if path is None else PurePath(path).suffix.lower()
 
 
-def _write(
-    file: BinaryIO,
-    kind: str,
-    drawing: Figure,
-    drawn: list[Curve],
-    title: str,
-    settings: Mapping[str, object],
-) -> None:
-    if kind == ".html":
-        from fenchel.report import page
+def _written(
+    drawing: Figure, path: str | os.PathLike[str] | None, page: Callable[[], str]
+) -> Figure:
+    if path is not None:
+        with replacing(path) as file:
+            if _kind(path) == ".html":
+                file.write(page().encode())
+            else:
+                from fenchel.report import figure
 
-        file.write(page.compose(drawn, title, settings).encode())
-    else:
-        from fenchel.report import figure
-
-        figure.save(drawing, file, kind[1:])
+                figure.save(drawing, file, _kind(path)[1:])
+    return drawing

@@ -35,13 +35,21 @@ class ScaledDual:
         """What the gradient at this point proves, if that is worth computing."""
         problem, a = self.problem, point.subgradient
         if problem.regularizer.strong_convexity > 0:
-            return problem.tangent_bound(point), functools.partial(getattr, point, "witness")
+            return self.at(point)
         scale = problem.regularizer.dual_scale(-a / problem.strength)
         promised = point.constant + (1 - scale) * float(a @ point.w)
         self._rest -= 1
         if self._rest >= 0 or J - promised > _WORTH * (J - self.best):
             return -float("inf"), None
         self._rest = self.every - 1
+        return self.at(point)
+
+    def at(self, point: Point) -> Bound:
+        """What the gradient at this point proves."""
+        problem, a = self.problem, point.subgradient
+        if problem.regularizer.strong_convexity > 0:
+            return problem.tangent_bound(point), functools.partial(getattr, point, "witness")
+        scale = problem.regularizer.dual_scale(-a / problem.strength)
         bound = problem.bound(scale * a, point.shrunk(scale), point.sizes)
         self.best = max(self.best, bound)
         return bound, lambda: mixture([point.witness], [scale])

@@ -70,6 +70,7 @@ class OWLQN(Solver):
             if new is None and H.forget():
                 new = self._next(problem, point, J, H)
             if new is None:
+                yield Step(point, J, *bound.at(point), here)  # it may have rested at the last point
                 return
             s = new.w - point.w
             H.add(s, new.subgradient - point.subgradient + quadratic * s)  # y: l's gradient alone

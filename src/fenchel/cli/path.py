@@ -1,0 +1,121 @@
+"""`fenchel path`: the same model at one strength after the other, and which of them is best."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.fit_options import (
+    Balanced,
+    Config,
+    Delta,
+    Epsilon,
+    Gap,
+    Intercept,
+    L1Ratio,
+    Loss,
+    Mu,
+    Nu,
+    Quantile,
+    Regularizer,
+    Rho,
+    Solver,
+    Threads,
+    file,
+    what,
+    when,
+)
+from fenchel.cli.options import DataPath, IndexBase, Json, Quiet, Target, Verbose
+from fenchel.cli.path_fitting import Job, run
+from fenchel.cli.settings import LARGEST, Settings, combined
+from fenchel.cli.terminal import Terminal
+
+_MOST = 10_000  # strengths of a range
+_STRENGTHS_HELP = (
+    "1e-1:1e-6:30 (from, to, how many) or 0.1,0.01,0.001. (default: 30, from 1e-1 to 1e-6; "
+    "for l1 and elastic_net down from where all coefficients are 0)"
+)
+
+
+def path(
+    context: typer.Context,
+    data: DataPath,
+    strengths: Annotated[str | None, what(metavar="<range>", help=_STRENGTHS_HELP)] = None,
+    loss: Loss = None,
+    regularizer: Regularizer = None,
+    l1_ratio: L1Ratio = None,
+    intercept: Intercept = None,
+    balanced: Balanced = None,
+    cv: Annotated[
+        int | None, what(help="Score each strength on rows left out, in so many folds.")
+    ] = None,
+    validation: Annotated[
+        Path | None, what(metavar="<file>", help="Score each strength on these rows.")
+    ] = None,
+    quantile: Quantile = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    mu: Mu = None,
+    nu: Nu = None,
+    rho: Rho = None,
+    gap: Gap = None,
+    max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
+    max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
+    solver: Solver = None,
+    threads: Threads = None,
+    seed: Annotated[int | None, when(help="Of the folds. (default 0)")] = None,
+    target: Target = None,
+    index_base: IndexBase = None,
+    output: Annotated[
+        Path | None, file("--output", "-o", help="Save the model with the best score.")
+    ] = None,
+    config: Config = None,
+    plot: Annotated[Path | None, file(help="Draw the path: .png, .svg, .pdf or .html.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> Code:
+    """Fit DATA at many strengths, each from the last, every one to a proved accuracy.
+
+    With --cv or --validation each strength has a score (accuracy, R2, or what suits the loss), and
+    --output saves the model with the best. Ctrl-C keeps the strengths that are done.
+    """
+    given = {name: context.params.get(name) for name in Settings.__struct_fields__}
+    job = Job.of(
+        data,
+        combined(given, config),
+        strengths=30 if strengths is None else parsed(strengths),
+        cv=cv,
+        validation=validation,
+        output=output,
+        plot=plot,
+    )
+    return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)
+
+
+def parsed(text: str) -> list[float]:
+    """from:to:number, evenly spaced on a log scale; or numbers with commas between them."""
+    if ":" not in text:
+        return [_strength(part, least=0.0) for part in text.split(",")]
+    first, last, count, *rest = [*text.split(":"), "", ""]
+    if rest != ["", ""] or not (count.isascii() and count.isdigit() and 0 < int(count) <= _MOST):
+        raise UsageError(
+            f"--strengths: a range is from:to:number, as in 1e-1:1e-6:30, with a number of 1 to "
+            f"{_MOST:,}; got {text!r}"
+        )
+    start, end = (_strength(text, least=1e-100) for text in (first, last))
+    return [start * (end / start) ** (i / max(int(count) - 1, 1)) for i in range(int(count))]
+
+
+def _strength(text: str, least: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= LARGEST:
+        raise UsageError(f"--strengths: expected a number >= {least:g}; got {text!r}")
+    return value

@@ -1,0 +1,234 @@
+"""A path from start to end: reads, fits, scores, saves, draws and reports."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fenchel.cli import inputs, path_summary
+from fenchel.cli.choices import CLASSIFICATION
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.fitting import check_files, estimator_of, introduce, n_runs, rehearse, save
+from fenchel.cli.metrics import comparable
+from fenchel.cli.progress import progress
+from fenchel.cli.settings import Settings
+from fenchel.cli.signals import Interrupts
+from fenchel.cli.summary import label
+from fenchel.cli.terminal import Terminal, short, size
+from fenchel.errors import InvalidData
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
+    from fenchel.report.lines import Scores
+    from fenchel.result import Result
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is asked for."""
+
+    data: Path
+    settings: Settings
+    strengths: list[float] | int  # or how many
+    cv: int | None
+    validation: Path | None
+    output: Path | None
+    plot: Path | None
+
+    @classmethod
+    def of(cls, data: Path, settings: Settings, **rest: Any) -> Job:
+        """Refused if it could not end well."""
+        job = cls(data, settings, **rest)
+        check_files(data, job.output, job.plot)
+        if job.validation is not None:
+            check_files(job.validation, job.output, job.plot)
+        if job.cv is not None and job.cv < 2:
+            raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
+        if job.cv is not None and job.validation is not None:
+            raise UsageError("give --cv or --validation, not both: each is a score of its own")
+        if job.scored and settings.loss == "novelty":
+            raise UsageError("--loss novelty has no score: leave out --cv and --validation")
+        if job.output is not None and not job.scored:
+            raise UsageError(
+                "--output saves the model of the best strength: add --cv 5 or --validation FILE to "
+                "find it, or use fenchel train with a --strength of your choice"
+            )
+        return job
+
+    @property
+    def scored(self) -> bool:
+        """Whether each strength gets a score."""
+        return self.cv is not None or self.validation is not None
+
+    @property
+    def n_strengths(self) -> int:
+        """How many there are."""
+        return self.strengths if isinstance(self.strengths, int) else len(set(self.strengths))
+
+
+class Walked:
+    """What became of a path: the results at each strength, scores, and the model of the best."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+        self.strengths: list[float] = []
+        self.results: list[list[Result]] = []  # one, or one for each class
+        self.scores: Scores | None = None
+        self.best: int | None = None
+
+
+def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
+    """Reads, fits, saves and reports; an interrupt leaves the strengths that are done."""
+    settings = job.settings
+    with terminal.warnings():
+        with terminal.busy("starting"):
+            smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
+            plot = None if job.plot is None else str(job.plot)
+            rehearse(msgspec.structs.replace(settings, strength=smallest), plot)
+        dataset, reading = inputs.read(
+            job.data, terminal, target=settings.target, index_base=settings.index_base
+        )
+        unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
+        introduce(str(job.data), settings, _range(job), dataset, terminal)
+        started = time.perf_counter()
+        with interrupts.patient():
+            walked = _walked(job, dataset, unseen, terminal, interrupts)
+        seconds = {"read": reading, "fit": time.perf_counter() - started}
+        if job.output is not None and walked.best is not None:
+            seconds["save"] = save(walked.estimator, str(job.output), dataset, terminal)
+        elif job.output is not None:
+            terminal.warn("no strength has a score yet, so no model was saved")
+        if plot is not None:
+            _draw(job, plot, walked, dataset, terminal)
+    report = path_summary.walked(job, walked, dataset, seconds)
+    path_summary.show(report, terminal)
+    return interrupts.code or (Code.OK if report.converged else Code.NOT_CONVERGED)
+
+
+def _range(job: Job) -> str:
+    if isinstance(job.strengths, int):
+        return f"{job.strengths} strengths"
+    return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
+
+
+def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> tuple[Any, Any]:
+    """The rows to score on, in the columns of the data, and their targets."""
+    columns = SimpleNamespace(
+        index_base_=dataset.index_base,
+        feature_names_in_=dataset.feature_names,
+        n_features_in_=dataset.X.shape[1],
+    )
+    settings = job.settings
+    X, y = inputs.read_for(
+        columns, path, terminal, target=settings.target, index_base=settings.index_base
+    )
+    if y is None:
+        raise UsageError(f"{short(path)} has no targets to score with; name them with --target")
+    if settings.loss in CLASSIFICATION and dataset.y is not None:
+        y = comparable(y, dataset.y)
+    return X, y
+
+
+def _walked(
+    job: Job,
+    dataset: Dataset,
+    unseen: tuple[Any, Any] | None,
+    terminal: Terminal,
+    interrupts: Interrupts,
+) -> Walked:
+    import numpy as np
+
+    from fenchel.estimators.validation import validated
+    from fenchel.paths import decreasing
+    from fenchel.report.lines import Scores
+
+    walked = Walked(estimator_of(job.settings, dataset.X.shape[0]))
+    estimator, means = walked.estimator, []
+    name, scorer = _scoring(job.settings, estimator)
+    folds = [] if job.cv is None else _folds(job, job.cv, dataset)
+    runs = n_runs(job.settings.loss, dataset.y) * job.n_strengths * (1 + len(folds))
+    with progress(terminal, interrupts, job.settings.gap, runs) as callback:
+        estimator.set_params(callback=callback)
+        posed = estimator._posed(dataset.X, dataset.y, None).kept()
+        wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
+        for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
+            walked.strengths.append(strength)
+            walked.results.append(results)
+            if unseen is not None:
+                means.append(scorer(estimator, *unseen))
+        if unseen is not None:
+            walked.scores = Scores(name, np.array(means), np.zeros(len(means)))
+        if folds and interrupts.code is None:
+            found = validated(
+                estimator, dataset.X, dataset.y, None, alphas=wanted, cv=folds, scoring=scorer
+            )
+            walked.scores = Scores(name, found.means, np.std(found.scores, axis=1))
+            if found.interrupted:
+                terminal.warn("interrupted: the scores are means over the folds that were done")
+    _choose(walked, posed)
+    return walked
+
+
+def _choose(walked: Walked, posed: Any) -> None:
+    """Makes the estimator the one at the best strength; of equals, the largest."""
+    import numpy as np
+
+    scores = walked.scores
+    if scores is not None and np.isfinite(scores.means).any():
+        walked.best = int(np.nanargmax(scores.means))
+        walked.estimator._take(posed, walked.results[walked.best])
+        walked.estimator.set_params(alpha=walked.strengths[walked.best])
+    walked.estimator.set_params(callback=None)
+
+
+def _scoring(settings: Settings, estimator: Any) -> tuple[str, Any]:
+    """The score that suits the loss, larger is better, and its name."""
+    from sklearn.metrics import check_scoring, d2_pinball_score, make_scorer
+
+    if settings.loss == "quantile":
+        return "d2 pinball", make_scorer(d2_pinball_score, alpha=estimator.quantile)
+    if settings.loss == "novelty":
+        return "", None
+    name = "d2" if settings.loss == "poisson" else "r2"
+    return "accuracy" if settings.loss in CLASSIFICATION else name, check_scoring(estimator)
+
+
+def _folds(job: Job, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
+    """Drawn at random, because files may be sorted; of classes, each in proportion."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    kind = StratifiedKFold if job.settings.loss in CLASSIFICATION else KFold
+    splitter = kind(n, shuffle=True, random_state=job.settings.seed or 0)
+    try:
+        return list(splitter.split(dataset.X, dataset.y))
+    except ValueError as error:
+        raise InvalidData(f"--cv {n} is too much for {short(job.data)}: {error}") from error
+
+
+def _draw(job: Job, path: str, walked: Walked, dataset: Dataset, terminal: Terminal) -> None:
+    import numpy as np
+
+    from fenchel.report.lines import lines
+    from fenchel.report.plots import plot_lines
+    from fenchel.result import Path as ResultPath
+
+    strengths = np.array(walked.strengths)
+    each = [ResultPath(strengths, results) for results in zip(*walked.results, strict=True)]
+    classes = [label(c) for c in getattr(walked.estimator, "classes_", np.empty(0)).tolist()]
+    names = classes if len(each) > 1 else [""]
+    base, n_features = dataset.index_base or 0, dataset.X.shape[1]
+    features = dataset.feature_names or [str(j) for j in range(base, base + n_features)]
+    with terminal.step(f"draw {short(path)}") as step:
+        drawn = lines(
+            dict(zip(names, each, strict=True)),
+            features=features,
+            classes=classes,
+            scores=walked.scores,
+        )
+        settings = path_summary.settings_of(job)
+        plot_lines(drawn, path, title=os.path.basename(job.data), settings=settings)
+        step.found = size(os.path.getsize(path))

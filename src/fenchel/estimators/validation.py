@@ -1,0 +1,104 @@
+"""Scores of an estimator at several alphas, on folds of the data: a warm-started path on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import LinearEstimator
+from fenchel.protocols import Array
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The scores of each alpha on each fold, nan where an interrupt came first."""
+
+    scores: Array  # of shape (n_alphas, n_folds)
+    interrupted: bool
+    n_short: int  # fits that ended short of their gap
+
+    @property
+    def means(self) -> Array:
+        """The mean score of each alpha over the folds that have one, nan where none has."""
+        known = np.isfinite(self.scores)
+        n = known.sum(axis=1)
+        return np.where(n > 0, np.sum(self.scores, axis=1, where=known) / np.maximum(n, 1), np.nan)
+
+    @property
+    def best(self) -> int:
+        """Which alpha scores best; of equals the largest, which has the simplest model."""
+        if not self.interrupted and np.isnan(self.means).all():
+            raise InvalidData("every score is nan or inf; use fewer folds, or another scoring")
+        return int(np.argmax(np.nan_to_num(self.means, nan=-np.inf)))
+
+
+def validated(
+    model: LinearEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    alphas: Sequence[float],
+    cv: Any,
+    scoring: Any,
+) -> Validation:
+    """Scores the model at each alpha on rows that it was not fitted to, fold by fold."""
+    X, y, weights = indexable(X, _typed(model._target(y)), sample_weight)
+    folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y))
+    scores, n_short = np.full((len(alphas), len(folds)), np.nan), 0
+    for k, (inside, outside) in enumerate(folds):
+        each = type(model)(**model.get_params(deep=False))
+        score = _scored(each, X, y, weights, outside, scoring)
+        with _naming(k, len(folds)):
+            posed = each._posed(*_rows(inside, X, y, weights)).kept()
+            for i, results in enumerate(each._along(posed, alphas)):
+                scores[i, k] = score()
+                n_short += sum(not result.converged for result in results)
+        if each.status_ == "interrupted":
+            return Validation(scores, True, n_short)
+    return Validation(scores, False, n_short)
+
+
+def _typed(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Numbers or text in place of objects, which scikit-learn's scores refuse."""
+    return np.array(y.tolist()) if y.dtype == object else y
+
+
+def _scored(
+    model: LinearEstimator,
+    X: Any,
+    y: Any,
+    weights: Any,
+    rows: Rows,
+    scoring: Any,
+) -> Callable[[], float]:
+    scorer = check_scoring(model, scoring=scoring)
+    X, y, s = _rows(rows, X, y, weights)
+    weighted = {} if s is None else {"sample_weight": s}
+    return lambda: float(scorer(model, X, y, **weighted))
+
+
+def _rows(rows: Rows, *arrays: Any) -> Iterator[Any]:
+    return (None if array is None else _safe_indexing(array, rows) for array in arrays)
+
+
+@contextmanager
+def _naming(fold: int, n_folds: int) -> Iterator[None]:
+    """Errors say that the rows are those of a fold: the data as a whole may be all right."""
+    try:
+        yield
+    except InvalidData as error:
+        error.args = (f"in fold {fold + 1} of {n_folds}: {error}",)
+        raise

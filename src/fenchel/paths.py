@@ -1,0 +1,107 @@
+"""The same problem at one strength after the other, each fit started from the last."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.arrays import checked_strength
+from fenchel.driver import minimize
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.naming import whole
+from fenchel.protocols import Array, Problem
+from fenchel.result import Path, Record, Result, Status
+from fenchel.solvers import Solver
+
+Strengths = int | npt.ArrayLike
+
+_LARGEST, _SMALLEST = 1e-1, 1e-6
+_SPAN = 1e-3  # smallest over largest where the largest is known, as scikit-learn's `eps`
+
+
+def path(
+    problem: Problem,
+    strengths: Strengths = 30,
+    solver: str | Solver = "auto",
+    *,
+    gap: float = 1e-4,
+    max_iterations: int = 10_000,
+    max_seconds: float | None = None,
+    callback: Callable[[Record], Any] | None = None,
+) -> Path:
+    """Minimises the problem at each strength, from the largest down, each fit from the last result.
+
+    `strengths` are taken in place of the problem's own, in whatever order they come. A number asks
+    for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
+    if that is known, as under L1 and the elastic net, else from 1e-1 to 1e-6.
+
+    `gap` and the limits hold for each strength. One that falls short of its gap says so in its
+    status, and the path goes on. A callback that returns true, or Ctrl-C, ends the path: it then
+    holds the strengths so far.
+    """
+    if not isinstance(problem, Problem):
+        raise Incompatible(
+            f"path needs a Problem, made by fenchel.problem(X, y); got {type(problem).__name__}"
+        )
+    grid = decreasing("strengths", strengths, [problem])
+    results: list[Result] = []
+    for strength in grid:
+        try:
+            result = minimize(
+                dataclasses.replace(problem, strength=strength),
+                solver,
+                gap=gap,
+                max_iterations=max_iterations,
+                max_seconds=max_seconds,
+                w0=results[-1] if results else None,
+                callback=callback,
+            )
+        except KeyboardInterrupt:  # before the first iteration at this strength
+            if not results:
+                raise
+            break
+        results.append(result)
+        if result.status is Status.INTERRUPTED:
+            break
+    return Path(np.array(grid[: len(results)]), tuple(results))
+
+
+def decreasing(name: str, strengths: Strengths, problems: Sequence[Problem]) -> list[float]:
+    """The strengths that were asked for, the largest first; so many by default for the problems."""
+    if isinstance(strengths, numbers.Number):
+        return _spaced(whole(name, strengths, least=1), problems)
+    try:
+        given = np.ravel(strengths).tolist()
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"{name} must be numbers >= 0, or how many: {error}") from error
+    if not given:
+        raise InvalidData(f"{name} is empty; give at least one, or how many")
+    return sorted({checked_strength(f"each of {name}", each) for each in given}, reverse=True)
+
+
+def _spaced(n: int, problems: Sequence[Problem]) -> list[float]:
+    known = [strength for strength in map(vanishing, problems) if strength is not None]
+    if len(known) < len(problems):
+        return [float(each) for each in np.geomspace(_LARGEST, _SMALLEST, n)]
+    return [float(each) for each in np.geomspace(max(known), _SPAN * max(known), n)]
+
+
+def vanishing(problem: Problem) -> float | None:
+    """A strength from which on w = 0 is best, None if one subgradient of R at 0 shows none.
+
+    0 is best if -a / strength lies in dOmega(0), a box with the half-widths h, for some a in dR(0):
+    from max_j |a_j| / h_j on. No smaller strength will do where R has a gradient at 0.
+    """
+    zero = np.zeros(problem.risk.n_parameters)
+    h: Array = np.abs(problem.regularizer.support(zero, np.ones_like(zero)))
+    if not h.any():
+        return None
+    a = np.abs(problem.risk.at(zero).subgradient)
+    if not (a.any() and np.isfinite(a).all() and (h[a > 0] > 0).all()):
+        return None
+    return float(np.max(a[a > 0] / h[a > 0]))
