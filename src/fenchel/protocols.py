@@ -197,6 +197,7 @@ class Risk(Protocol):
 
     n_parameters: int
     n_rows: int
+    n_numbers: int  # stored in X
     passes: int  # products with X or X' so far
     has_intercept: bool  # R(w) is a minimum over an offset
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
@@ -214,6 +215,10 @@ class Risk(Protocol):
 
     def flattened(self, w: Array) -> Array:
         """The parameters for a w as the user sees it."""
+
+    @property
+    def length(self) -> float:
+        """The root of the rows' mean squared length: a pass, once."""
 
     @property
     def nonnegative(self) -> bool:
