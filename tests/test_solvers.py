@@ -23,7 +23,7 @@ from fenchel.data.rows import DenseRows
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.protocols import Point, Problem, Ray, Risk
 from fenchel.regularizers import L1, L2, ElasticNet
-from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP
+from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP, Polish
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 
@@ -395,16 +395,18 @@ class OnlyRay(Only):
 
 
 ACCEPTED = [
-    pytest.param(solver, regularizer, id=f"{ids(solver)}-{ids(regularizer)}")
+    pytest.param(solver, loss, regularizer, id=f"{ids(solver)}-{ids(loss)}-{ids(regularizer)}")
     for solver in SOLVERS
+    for loss in (losses.SquaredHinge(), losses.Hinge())
     for regularizer in REGULARIZERS
-    if solver.obstacle(problem_for(losses.SquaredHinge(), regularizer, intercept=True)) is None
+    if solver.obstacle(problem_for(loss, regularizer, intercept=True)) is None
+    and (loss.differentiable or isinstance(solver, Polish))
 ]
 
 
-@pytest.mark.parametrize(("solver", "regularizer"), ACCEPTED)
-def test_certifies_itself_using_only_the_protocol(solver, regularizer):
-    whole = problem_for(losses.SquaredHinge(), regularizer, intercept=True)
+@pytest.mark.parametrize(("solver", "loss", "regularizer"), ACCEPTED)
+def test_certifies_itself_using_only_the_protocol(solver, loss, regularizer):
+    whole = problem_for(loss, regularizer, intercept=True)
     risk = OnlyRisk(whole.risk)
     result = fenchel.minimize(
         Problem(risk, regularizer, 0.1), solver, gap=1e-2, max_seconds=PATIENCE
@@ -414,9 +416,12 @@ def test_certifies_itself_using_only_the_protocol(solver, regularizer):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
 def test_a_warm_start_at_the_minimiser_is_kept(solver):
-    problem = problem_for(losses.SquaredHinge(), intercept=True)
-    if solver.obstacle(problem) is not None:  # it is made for sparse models
-        problem = problem_for(losses.SquaredHinge(), "elastic_net", intercept=True)
+    problems = [
+        problem_for(losses.SquaredHinge(), intercept=True),
+        problem_for(losses.SquaredHinge(), "elastic_net", intercept=True),
+        problem_for(losses.Hinge(), intercept=True),
+    ]
+    problem = next(each for each in problems if solver.obstacle(each) is None)
     cold = fenchel.minimize(problem, gap=1e-12)
     warm = fenchel.minimize(problem, solver, gap=gap_for(solver), w0=cold.w, max_iterations=5000)
     assert warm.history[0].objective == pytest.approx(cold.objective, rel=1e-12)

@@ -197,6 +197,7 @@ class Risk(Protocol):
 
     n_parameters: int
     n_rows: int
+    n_numbers: int  # stored in X
     passes: int  # products with X or X' so far
     has_intercept: bool  # R(w) is a minimum over an offset
     separable: bool  # R(w) is a sum over rows, but for the offset
@@ -215,6 +216,10 @@ class Risk(Protocol):
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
         """The parameters for a w and an intercept as the user sees them."""
+
+    @property
+    def length(self) -> float:
+        """The root of the rows' mean squared length: a pass, once."""
 
     @property
     def nonnegative(self) -> bool:

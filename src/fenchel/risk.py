@@ -57,6 +57,7 @@ class LinearRisk:
         self.n_offsets = int(isinstance(rows, WithOnes))
         self.n_parameters = rows.n_columns * self.n_outputs
         self.n_rows = sum(shard.rows.n_rows for shard in engine.shards)
+        self.n_numbers = sum(shard.rows.n_numbers for shard in engine.shards)
         self.weight = float(engine.total(engine.map(tasks.weight)))  # S
         self.passes = 0
 

@@ -30,6 +30,9 @@ class Rows(Protocol):
     @property
     def n_columns(self) -> int: ...  # noqa: D102 - the name says it
 
+    @property
+    def n_numbers(self) -> int: ...  # noqa: D102 - of X that are stored
+
     def scores(self, w: Array) -> Array:
         """z = X w."""
 
@@ -76,6 +79,11 @@ class SparseRows:
     def n_rows(self) -> int:
         """The number of rows."""
         return len(self.row_start) - 1
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of stored entries."""
+        return int(self.row_start[-1] - self.row_start[0])
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
@@ -151,6 +159,11 @@ class DenseRows:
     def n_columns(self) -> int:
         """The number of columns."""
         return int(self.values.shape[1])
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of entries."""
+        return int(self.values.size)
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
@@ -234,6 +247,11 @@ class WithOnes:
     def n_columns(self) -> int:
         """The number of columns, the ones included."""
         return self.rows.n_columns + 1
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of stored entries: the ones are not."""
+        return self.rows.n_numbers
 
     def scores(self, w: Array) -> Array:
         """z = X w."""

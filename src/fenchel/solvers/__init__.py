@@ -7,6 +7,7 @@ from typing import Any
 from fenchel.errors import Incompatible
 from fenchel.naming import construct
 from fenchel.protocols import Problem
+from fenchel.solvers.auto import auto
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
@@ -77,7 +78,7 @@ def solver(name: str, **options: Any) -> Solver:
 def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
     """The solver to use and the reason; an error before any work if it cannot do the problem."""
     if wanted == "auto":
-        return _auto(problem)
+        return auto(problem)
     picked = wanted if isinstance(wanted, Solver) else solver(wanted)
     obstacle = picked.obstacle(problem)
     if obstacle is not None:
@@ -85,25 +86,3 @@ def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
         remedy = f"solvers that can: {', '.join(able)}" if able else "no solver here can"
         raise Incompatible(f"{picked.name} cannot minimise this problem: {obstacle}; {remedy}")
     return picked, "asked for"
-
-
-# What `auto` tries, in this order, and why.
-_PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
-    (LBFGS, "the loss is differentiable and the regulariser quadratic"),
-    (OWLQN, "the loss is differentiable and the regulariser sparse"),
-    (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
-    (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
-    (SubLBFGS, "at strength 0 no bundle works, and nothing can be certified"),
-)
-
-
-def _auto(problem: Problem) -> tuple[Solver, str]:
-    obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
-    for kind, reason in _PREFERENCES:
-        obstacle = kind().obstacle(problem)
-        if free and kind is LineSearchBMRM:
-            continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
-        if obstacle is None:
-            return kind(), reason
-        obstacles.append(f"for {kind.name}, {obstacle}")
-    raise Incompatible(f"no solver can minimise this problem: {'; '.join(obstacles)}")

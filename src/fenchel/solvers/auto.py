@@ -1,0 +1,103 @@
+"""`auto`: which solver for which problem.
+
+Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
+them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
+problem gets the fastest on the measured problem most like it. Elsewhere a fixed order decides.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from importlib import resources
+from typing import Any
+
+from fenchel.errors import Incompatible
+from fenchel.protocols import Problem
+from fenchel.regularizers import L2, ElasticNet
+from fenchel.solvers.base import Solver
+from fenchel.solvers.bmrm import BMRM
+from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.ls_bmrm import LineSearchBMRM
+from fenchel.solvers.owlqn import OWLQN
+from fenchel.solvers.polish import Polish
+from fenchel.solvers.sdca import SDCA
+from fenchel.solvers.sublbfgs import SubLBFGS
+
+# The solvers that are measured against each other, for each kind of problem.
+CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
+    "differentiable, l2": (LBFGS, SDCA),
+    "differentiable, elastic_net": (OWLQN, SDCA),
+    "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
+    "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
+}
+
+# What is tried for all other problems, in this order, and why.
+_PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
+    (LBFGS, "the loss is differentiable and the regulariser quadratic"),
+    (OWLQN, "the loss is differentiable and the regulariser sparse"),
+    (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
+    (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
+    (SubLBFGS, "at strength 0 no bundle works, and nothing can be certified"),
+)
+
+
+def auto(problem: Problem) -> tuple[Solver, str]:
+    """The solver for a problem, and why."""
+    able = [kind for kind in CANDIDATES.get(kind_of(problem), ()) if _can(kind, problem)]
+    if len(able) > 1:
+        return _measured(able, problem)
+    obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
+    for kind, reason in _PREFERENCES:
+        obstacle = kind().obstacle(problem)
+        if free and kind is LineSearchBMRM:
+            continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
+        if obstacle is None:
+            return kind(), reason
+        obstacles.append(f"for {kind.name}, {obstacle}")
+    raise Incompatible(f"no solver can minimise this problem: {'; '.join(obstacles)}")
+
+
+def kind_of(problem: Problem) -> str:
+    """The kind of a problem in the table; "other" for those that are not in it."""
+    risk = problem.risk
+    names = {L2: "l2", ElasticNet: "elastic_net"}
+    penalty = names.get(type(problem.regularizer), "other")
+    if risk.is_piecewise_linear:
+        return f"piecewise linear, {penalty}"
+    return f"differentiable, {penalty}" if risk.differentiable else "other"
+
+
+def shape_of(problem: Problem) -> tuple[float, ...]:
+    """What decides between solvers, as decimal logarithms.
+
+    Rows, columns, numbers in a row, and how far a step on one dual variable moves its row's score.
+    """
+    risk = problem.risk
+    response = risk.length**2 / (problem.strength * risk.n_rows)
+    per_row = risk.n_numbers / risk.n_rows
+    sizes = risk.n_rows, risk.n_parameters, per_row, response
+    return tuple(round(math.log10(max(size, 1e-30)), 3) for size in sizes)
+
+
+def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
+    kind, shape = kind_of(problem), shape_of(problem)
+    likest = min(
+        (case for case in _table() if case["kind"] == kind),
+        key=lambda case: math.dist(case["shape"], shape),
+    )
+    fastest = min(able, key=lambda each: likest["seconds"][each.name])
+    others = " and ".join(each.name for each in able if each is not fastest)
+    return fastest(), f"faster than {others} on the measured problem most like it: {likest['name']}"
+
+
+@functools.cache
+def _table() -> list[dict[str, Any]]:
+    text = resources.files("fenchel.solvers").joinpath("auto_table.json").read_text()
+    table: list[dict[str, Any]] = json.loads(text)
+    return table
+
+
+def _can(kind: type[Solver], problem: Problem) -> bool:
+    return kind().obstacle(problem) is None

@@ -1,0 +1,149 @@
+"""Dual coordinate ascent: its steps, its sweeps and its shards."""
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+import fenchel
+from fenchel import _kernels, losses
+from fenchel.losses import Conjugable, twins
+from fenchel.solvers import SDCA
+
+STEPPED = [loss for loss in LOSSES if isinstance(loss, Conjugable) and twins.twin(loss)]
+
+
+def step(loss, z, a, y, kappa):
+    """The slope after a step on a single row with score z, slope a, and that kappa."""
+    X, rate = sparse.csr_array([[1.0]]), 1.0
+    dual = _kernels.DualProblem(
+        twins.twin(loss), np.array([y]), np.array([rate]), np.array([kappa]), None, None
+    )
+    slope, v, active = np.array([a]), np.array([z]), np.zeros(1, dtype=np.int32)
+    start = X.indptr.astype(np.int64)
+    _kernels.csr_sweep(start, X.indices, X.data, dual, slope, v, 0.0, 0.0, active, 1, np.inf, 0)
+    return slope[0]
+
+
+@pytest.mark.parametrize("loss", STEPPED, ids=ids)
+@given(data=st.data())
+def test_a_step_is_the_best_of_its_row(loss, data):
+    """u minimises l*(u) - u z + kappa/2 (u - a)^2."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    y = labels_for(loss, rng, 3)[2]
+    z, kappa = 3 * rng.normal(), 10 ** rng.uniform(-3, 3)
+    a = loss.slope(np.array([rng.normal()]), np.array([y]))[0] * rng.choice([0.0, 0.5, 1.0])
+
+    def worth(u):
+        conjugate = loss.conjugate(np.array([u]), np.array([y]))[0]
+        return conjugate - u * z + kappa / 2 * (u - a) ** 2
+
+    u = float(loss.feasible(np.array([step(loss, z, a, y, kappa)]), np.array([y]))[0])
+    low, high = (float(end[0]) for end in loss.domain(np.array([y])))
+    reach = 10 + abs(u) + abs(z) / kappa
+    ends = max(low, u - reach), min(high, u + reach)
+    other = float(minimize_scalar(worth, bounds=ends, method="bounded", options={"xatol": 1e-12}).x)
+    for rival in (other, *ends, a):
+        assert worth(u) <= worth(rival) + 1e-7 * (1 + abs(worth(rival)))
+
+
+@pytest.mark.parametrize("loss", STEPPED, ids=ids)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sweeps_raise_the_dual(loss, intercept):
+    problem = problem_for(loss, intercept=intercept, weighted=True)
+    dual = problem.risk.dual(problem.regularizer, problem.strength, False)
+    last = -np.inf
+    for seed in range(5):
+        point = dual.point()
+        cut = dual.cut()
+        bound = problem.bound(cut.a, cut.b, cut.sizes)
+        assert bound <= problem.objective(point) * (1 + 1e-12)
+        if not intercept:  # with one, the slopes are not in balance until the end
+            assert bound >= last - 1e-12
+        last = bound
+        dual.release(point, np.inf)
+        dual.sweep(seed, np.inf)
+        dual.balance()
+        dual.settle()
+
+
+def text(n=3000, d=20_000, per_row=120, seed=0):
+    """Sparse rows of unit length, enough of them for several shards."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, d, size=(n, per_row))
+    X = sparse.csr_array(
+        (rng.uniform(size=n * per_row), columns.ravel(), np.arange(n + 1) * per_row), shape=(n, d)
+    )
+    X = sparse.csr_array(sparse.diags_array(1 / np.sqrt((X * X).sum(axis=1))) @ X)
+    y = np.sign(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n))
+    return X, y
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_shards_agree_whatever_runs_them(at_once, intercept):
+    X, y = text()
+    results = []
+    for engine in ("serial", "threads"):
+        problem = fenchel.problem(
+            X, y, loss="hinge", strength=1e-3, intercept=intercept, engine=engine
+        )
+        assert problem.risk.engine.n_shards > 1
+        results.append(fenchel.minimize(problem, SDCA(at_once=at_once), gap=1e-5))
+        assert results[-1].converged
+        fenchel.verify(results[-1], problem)
+    assert np.array_equal(results[0].w, results[1].w)
+
+
+def test_the_seed_sets_the_order():
+    X, y = text(n=400)
+    problem = fenchel.problem(X, y, loss="hinge", strength=1e-3)
+    runs = [fenchel.minimize(problem, SDCA(seed=seed), gap=1e-3) for seed in (1, 1, 2)]
+    assert np.array_equal(runs[0].w, runs[1].w)
+    assert not np.array_equal(runs[0].w, runs[2].w)
+
+
+def test_rows_of_weight_0_empty_rows_and_equal_rows_do_no_harm():
+    X, y = text(n=300, d=50, per_row=5)
+    X = sparse.vstack([X, X[:100], sparse.csr_array((50, 50))]).tocsr()
+    y = np.concatenate([y, -y[:100], np.ones(50)])
+    problem = fenchel.problem(
+        X, y, loss="hinge", strength=1e-4, sample_weight=sample_weights(len(y))
+    )
+    result = fenchel.minimize(problem, "sdca", gap=1e-5)
+    other = fenchel.minimize(problem, "polish", gap=1e-5)
+    assert result.converged and other.converged
+    fenchel.verify(result, problem)
+    fenchel.verify(other, problem)
+    assert result.objective == pytest.approx(other.objective, rel=1e-4)
+
+
+def test_a_warm_start_from_another_strength_saves_passes():
+    X, y = text(n=2000, d=200, per_row=20)
+    far, near = (
+        fenchel.problem(X, y, loss="squared_hinge", strength=strength) for strength in (2e-4, 1e-4)
+    )
+    first = fenchel.minimize(far, "sdca", gap=1e-6)
+    cold = fenchel.minimize(near, "sdca", gap=1e-6)
+    warm = fenchel.minimize(near, "sdca", gap=1e-6, w0=first.w)
+    assert warm.converged
+    assert warm.passes < cold.passes
+
+
+def test_losses_without_a_known_step_are_refused():
+    class Mine(losses.Hinge):
+        pass
+
+    problem = problem_for(Mine())
+    for name in ("sdca", "polish"):
+        with pytest.raises(fenchel.Incompatible, match="built-in"):
+            fenchel.minimize(problem, name)
+
+
+@pytest.mark.parametrize("growth", [1.0, 0.5, float("nan"), "fast"])
+def test_polish_must_grow(growth):
+    with pytest.raises(fenchel.InvalidData, match="growth"):
+        fenchel.solver("polish", growth=growth)
