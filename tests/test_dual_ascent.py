@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize_scalar
@@ -29,6 +29,7 @@ def step(loss, z, a, y, kappa):
 
 
 @pytest.mark.parametrize("loss", STEPPED, ids=ids)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_step_is_the_best_of_its_row(loss, data):
     """u minimises l*(u) - u z + kappa/2 (u - a)^2."""

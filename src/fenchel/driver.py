@@ -59,10 +59,11 @@ def minimize(
     w = _start(w0, problem.risk)
     method, reason = chosen(solver, problem)
     run = _Run(problem, gap, max_iterations, seconds, callback)
+    start = _duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
-            status = run.through(method, w) if file is None else run.saving(method, w, file)
+            status = run.through(method, w, start) if file is None else run.saving(method, w, file)
     except KeyboardInterrupt:
         if run.best is None:
             raise
@@ -107,9 +108,9 @@ class _Run:
 
     evidence: Callable[[], Witness] | None
 
-    def through(self, method: Solver, w: Array) -> Status:
+    def through(self, method: Solver, w: Array, start: State | None) -> Status:
         """Takes the solver's steps until one of them ends the run."""
-        steps = method.iterate(self.problem, w)
+        steps = method.iterate(self.problem, w, start)
         return next((end for end in map(self.take, steps) if end is not None), Status.STALLED)
 
     def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
@@ -224,12 +225,22 @@ class _Run:
 
 
 def _start(w0: npt.ArrayLike | Result | None, risk: Risk) -> Array:
-    """The parameters to start from; those of a result are all that is taken over from it."""
+    """The parameters to start from."""
     if w0 is None:
         return np.zeros(risk.n_parameters)
     if isinstance(w0, Result):
         return risk.flattened(_checked_start(w0.w, risk.shape), w0.intercept)
     return risk.flattened(_checked_start(w0, risk.shape), 0.0)
+
+
+def _duals(w0: npt.ArrayLike | Result | None, w: Array, risk: Risk) -> State | None:
+    """The dual variables of a result, where it has one for each score and nothing else."""
+    if not isinstance(w0, Result) or w0.witness is None or w0.witness.alpha is None:
+        return None
+    alpha, b = w0.witness.alpha, w0.intercept
+    if w0.witness.tangencies or alpha.shape != (risk.n_duals,) or np.ndim(b):
+        return None
+    return {"w": w, "alpha": alpha, "b": np.array(b)}
 
 
 def _checked_start(w0: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -93,9 +93,10 @@ class Duals:
 
         They may belong to the minimum at another strength, where w is 1/t times as long.
         """
-        self.assign(alpha, b)
-        self.engine.map(_unweight, self.rows, self.risk.weight, self.risk.loss)
-        self.settle()
+        slopes = self.engine.map(
+            unweighted, self.engine.scatter(alpha), self.risk.weight, self.risk.loss
+        )
+        self.assign(self.engine.gather(slopes), b)
         t = self._scale()
         self.assign(t * self.a, b)
 
@@ -253,11 +254,11 @@ def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
     rows.a[:] = a
 
 
-def _unweight(shard: Shard, rows: RowDuals, total: float, loss: Conjugable) -> None:
+def unweighted(shard: Shard, alpha: Array, total: float, loss: Conjugable) -> Array:
     """From s_i/S a_i to a_i."""
     s = tasks.weights(shard)
-    np.divide(total * rows.a, s, out=rows.a, where=s > 0)
-    rows.a = loss.feasible(rows.a, shard.y)
+    a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
+    return loss.feasible(a, shard.y)
 
 
 def _feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:

@@ -23,7 +23,7 @@ from fenchel import _kernels, tasks
 from fenchel.bends import Slope
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
-from fenchel.duals import cut_of
+from fenchel.duals import cut_of, unweighted
 from fenchel.engines import PerShard
 from fenchel.losses import ScalarLoss, twins
 from fenchel.points import LinearPoint
@@ -58,6 +58,13 @@ class AugmentedRisk:
         weighted = engine.map(_weighted, self.u)
         self.gradient: Array = engine.total(engine.map(tasks.adjoint, weighted)) / risk.weight
         self.offset_slope = float(engine.total(engine.map(_total, weighted))) / risk.weight
+
+    def start(self, alpha: Array, kappa: float) -> None:
+        """Takes over multipliers alpha_i = s_i/S a_i."""
+        slopes = self.risk.engine.scatter(alpha)
+        self.a = self.risk.engine.map(unweighted, slopes, self.risk.weight, self.risk.loss)
+        self.kappa = kappa
+        self.look()
 
     def state(self) -> State:
         """All that the next step depends on."""

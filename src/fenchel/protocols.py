@@ -166,6 +166,9 @@ class AugmentedRisk(Protocol):
     def cut(self) -> Cut:
         """The cut that the slopes u make."""
 
+    def start(self, alpha: Array, kappa: float) -> None:
+        """Takes over a nearby problem's dual variables for multipliers: a pass."""
+
     def update(self, kappa: float) -> None:
         """Takes the slopes u for multipliers: two passes."""
 

@@ -45,6 +45,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
+    takes_duals: ClassVar[bool] = False  # a state may be another problem's w, alpha and offset b
 
     @abstractmethod
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:

@@ -28,6 +28,7 @@ from fenchel.regularizers import L2
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers
+_AHEAD = 3  # steps of the multipliers that those of a nearby problem save
 _TRIALS = 40
 _FLAT = 0.1  # of the slope at 0: a line search that reached it is good enough
 
@@ -40,6 +41,7 @@ class Polish(Solver):
 
     name = "polish"
     needs = Needs(regularizers=(L2,), strongly_convex=True)
+    takes_duals = True
 
     def __init__(self, growth: float = 3.0):
         self.growth = real("growth", growth)
@@ -51,7 +53,9 @@ class Polish(Solver):
         risk = problem.risk
         diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
         at, gap = risk.augmented(risk.at(w)), np.inf
-        if state is not None and "kappa" in state:
+        if state is not None and "alpha" in state:
+            at.start(state["alpha"], at.kappa / self.growth**_AHEAD)
+        elif state is not None and "kappa" in state:
             at.restore(state)
         while True:
             point, cut = at.point(), at.cut()

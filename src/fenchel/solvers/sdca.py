@@ -38,6 +38,7 @@ class SDCA(Solver):
 
     name = "sdca"
     needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+    takes_duals = True
 
     def __init__(self, seed: int = 0, at_once: bool = False):
         self.seed = whole("seed", seed, least=0)
@@ -48,7 +49,9 @@ class SDCA(Solver):
         assert isinstance(problem.regularizer, StronglyConvex)
         dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
         ascent = _Ascent(dual, self.seed)
-        if state is not None and "a" in state:
+        if state is not None and "alpha" in state:
+            dual.start(state["alpha"], float(state["b"]))
+        elif state is not None and "a" in state:
             ascent.restore(state)
         elif w.any():
             start = problem.risk.at(w)
