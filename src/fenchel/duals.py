@@ -12,7 +12,7 @@ curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from scipy.optimize import minimize_scalar
 
 from fenchel import _kernels, tasks
 from fenchel.data.rows import SweptRows
-from fenchel.data.shards import Shard
-from fenchel.engines import PerShard
+from fenchel.data.shards import Shard, joined
+from fenchel.engines import PerShard, Serial
 from fenchel.losses import Conjugable, twins
 from fenchel.points import LinearPoint
 from fenchel.protocols import Array, Cut, Point
@@ -55,7 +55,10 @@ class Duals:
         self, risk: LinearRisk, regularizer: StronglyConvex, strength: float, at_once: bool
     ):
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
-        self.at_once, self.engine = at_once, risk.engine
+        # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
+        # passes. They are in one memory, so one shard of them all costs nothing.
+        whole = Serial().place([joined(risk.engine.shards)])
+        self.at_once, self.engine = at_once, risk.engine if at_once else whole
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
@@ -117,7 +120,8 @@ class Duals:
     def release(self, point: Point, margin: float) -> None:
         """Makes active the rows on which a step may do something, by the scores at a point."""
         assert isinstance(point, LinearPoint)  # its own: no pass for its scores
-        self.engine.map(_release, self.rows, point.z, self.b, margin)
+        z = self.engine.scatter(self.risk.engine.gather(point.z))
+        self.engine.map(_release, self.rows, z, self.b, margin)
 
     def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
         """Steps on the active rows, or on those only that the last sweep moved.
@@ -125,14 +129,11 @@ class Duals:
         Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
         left out from now on.
         """
-        settings = self.rows, self.offset_rate, seed, margin, moved
-        if self.at_once:
-            changes, done = self.engine.map(_change, self.v, self.b, *settings).split()
-            dv, db = PerShard(changes).split()
-            self.v += self.engine.total(dv)
-            self.b += self.engine.total(db)
-        else:
-            self.b, done = self.engine.chain(_sweep, self.b, self.v, *settings)
+        settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
+        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split()
+        dv, db = PerShard(changes).split()
+        self.v = self.v + self.engine.total(dv) if self.at_once else dv[0]
+        self.b += self.engine.total(db)
         violation, rise, visits = zip(*done, strict=True)
         self._pay(2 * sum(visits) / self.risk.n_rows)
         return max(violation), sum(rise)
@@ -144,7 +145,7 @@ class Duals:
 
     def cut(self) -> Cut:
         """The cut that the slopes make; with an intercept, of the slopes balanced, for a pass."""
-        return cut_of(self.risk, self.engine.map(_slopes, self.rows), -self.strength * self.v)
+        return cut_of(self.risk, self.risk.engine.scatter(self.a), -self.strength * self.v)
 
     def _scale(self) -> float:
         risk = self.risk
@@ -216,30 +217,23 @@ def _row_duals(
 
 def _sweep(
     shard: Shard,
-    b: float,
     v: Array,
+    b: float,
     rows: RowDuals,
     offset_rate: float,
     seed: int,
     margin: float,
     moved: bool,
-) -> tuple[float, tuple[float, float, int]]:
-    """Changes v where it is."""
-    n = rows.n_moved if moved else rows.n_active
-    b, left, rows.n_moved, violation, rise = cast(SweptRows, shard.rows).sweep(
-        rows.native, rows.a, v, b, offset_rate, rows.active, n, margin, seed
+    change: bool,
+) -> tuple[tuple[Array, float], tuple[float, float, int]]:
+    """(v, or its change, and the change of b), and what came of it."""
+    n, new = rows.n_moved if moved else rows.n_active, v.copy() if change else v
+    offset, left, rows.n_moved, violation, rise = cast(SweptRows, shard.rows).sweep(
+        rows.native, rows.a, new, b, offset_rate, rows.active, n, margin, seed
     )
     if not moved:
         rows.n_active = left
-    return b, (violation, rise, n)
-
-
-def _change(
-    shard: Shard, v: Array, b: float, *settings: Any
-) -> tuple[tuple[Array, float], tuple[float, float, int]]:
-    new = v.copy()
-    offset, done = _sweep(shard, b, new, *settings)
-    return (new - v, offset - b), done
+    return (new - v if change else new, offset - b), (violation, rise, n)
 
 
 def _release(shard: Shard, rows: RowDuals, z: Array, b: float, margin: float) -> None:

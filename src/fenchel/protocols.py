@@ -251,7 +251,7 @@ class Risk(Protocol):
     def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
         """The dual point a = 0: a pass.
 
-        Sweeps go through one shard after another, or through all of them `at_once`.
+        Sweeps mix the rows of all shards, or go through all shards `at_once`.
         """
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
 
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 
@@ -64,3 +66,25 @@ def _slice(rows: SparseRows | DenseRows, i: int, j: int) -> Rows:
     if isinstance(rows, SparseRows):
         return SparseRows(rows.row_start[i : j + 1], rows.column, rows.value, rows.n_columns)
     return DenseRows(rows.values[i:j])
+
+
+def joined(shards: Sequence[Shard]) -> Shard:
+    """The shards of `cut` as one; no row is copied."""
+    if len(shards) == 1:
+        return shards[0]
+    weights = [shard.s for shard in shards if shard.s is not None]
+    y, s = np.concatenate([shard.y for shard in shards]), np.concatenate(weights or [np.empty(0)])
+    return Shard(_joined_rows([shard.rows for shard in shards]), y, s if weights else None)
+
+
+def _joined_rows(parts: Sequence[Rows]) -> Rows:
+    first = parts[0]
+    if isinstance(first, SparseRows):
+        starts = [part.row_start[:-1] for part in parts if isinstance(part, SparseRows)]
+        last = cast(SparseRows, parts[-1]).row_start[-1:]
+        row_start = np.concatenate([*starts, last])
+        return SparseRows(row_start, first.column, first.value, first.n_columns)
+    # Slices of one array that follow each other: the first, made longer, is all of them.
+    values = cast(DenseRows, first).values
+    shape = sum(part.n_rows for part in parts), first.n_columns
+    return DenseRows(as_strided(values, shape, values.strides, writeable=False))

@@ -53,17 +53,6 @@ class Engine(ABC):
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
         """task(shard, *args) for every shard."""
 
-    def chain(self, task: Callable[..., Any], carried: Any, *args: Any) -> tuple[Any, PerShard]:
-        """task(shard, carried, *args) for one shard after another, each with what the last made.
-
-        A task gives (what it made of `carried`, its result).
-        """
-        results = []
-        for shard, *call in self._calls(args):
-            carried, result = task(shard, carried, *call)
-            results.append(result)
-        return carried, PerShard(results)
-
     def total(self, values: PerShard) -> Any:
         """The sum of a PerShard of numbers or arrays, in the order of the shards."""
         total = values[0].copy() if isinstance(values[0], np.ndarray) else values[0]

@@ -32,8 +32,8 @@ class SDCA(Solver):
     """Dual coordinate ascent for the built-in scalar losses.
 
     `seed` sets the order of the rows. `at_once` works on all shards at the same time and adds up
-    what they did (CoCoA+), for shards on several machines; otherwise one shard comes after another,
-    which takes fewer passes.
+    what they did (CoCoA+), for shards on several machines; otherwise one thread mixes the rows of
+    all shards, which takes fewer passes.
     """
 
     name = "sdca"
