@@ -9,10 +9,13 @@ from .errors import InvalidData as InvalidData
 from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
 from .estimators import HierarchicalClassifier as HierarchicalClassifier
+from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
 from .estimators import NoveltyDetector as NoveltyDetector
+from .estimators import OrdinalRegressor as OrdinalRegressor
 from .estimators import PoissonRegressor as PoissonRegressor
 from .estimators import QuantileRegressor as QuantileRegressor
+from .estimators import Ranker as Ranker
 from .estimators import Regressor as Regressor
 from .model.file import load as load
 from .model.file import save as save

@@ -23,7 +23,7 @@ from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.estimators.fitting import Fit
+from fenchel.estimators.fitting import Fit, Groups
 from fenchel.estimators.settings import (
     checkpoint_of,
     engine_of,
@@ -129,10 +129,11 @@ class LinearEstimator(BaseEstimator, ABC):
         targets: Iterable[Targets],
         s: Array | None,
         starts: list[Array | None],
+        groups: Groups | None = None,
     ) -> list[Result]:
         """Runs the fit, keeps what it found out, and warns if that is less than was asked for."""
         with in_these_words():
-            results = fit.run(rows, targets, s, starts)
+            results = fit.run(rows, targets, s, starts, groups)
         self._keep(results)
         if self.status_ != "converged":
             warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)

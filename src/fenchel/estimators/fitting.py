@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fenchel.arrays import posed
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.classes import Targets
@@ -20,6 +23,8 @@ from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.solvers import Solver
+
+Groups = npt.NDArray[np.int64]
 
 _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for one iteration
 
@@ -46,8 +51,9 @@ class Fit:
         targets: Iterable[Targets],
         s: Array | None,
         starts: Sequence[Array | None],
+        groups: Groups | None = None,
     ) -> list[Result]:
-        """A result for each of the targets, which share the rows and weights.
+        """A result for each of the targets, which share the rows, weights and groups.
 
         An interrupt ends them all: those that come after it make a single step, the best that can
         be said without a solver (without a start w = 0, with the intercept that suits it).
@@ -55,7 +61,7 @@ class Fit:
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
         for k, (each, w0) in enumerate(zip(targets, starts, strict=True)):
-            problem = self._problem(rows, each, s)
+            problem = self._problem(rows, each, s, groups)
             if results and results[-1].status is Status.INTERRUPTED:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
                 results.append(dataclasses.replace(first, status=Status.INTERRUPTED))
@@ -66,7 +72,9 @@ class Fit:
                 results.append(self._minimized(problem, w0, end - time.perf_counter(), file))
         return results
 
-    def _problem(self, rows: SparseRows | DenseRows, targets: Targets, s: Array | None) -> Problem:
+    def _problem(
+        self, rows: SparseRows | DenseRows, targets: Targets, s: Array | None, groups: Groups | None
+    ) -> Problem:
         return posed(
             rows,
             targets,
@@ -76,6 +84,7 @@ class Fit:
             strength=self.strength,
             intercept=self.intercept,
             engine=self.engine,
+            groups=groups,
         )
 
     def _minimized(
