@@ -159,6 +159,8 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        # Only k rows are taken for positive, however many there are.
+        tags.classifier_tags.poor_score = self.metric in ("precision_at_k", "recall_at_k")
         return tags
 
     def _loss(self) -> MultivariateLoss:
@@ -188,11 +190,13 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """The score of each row of X less `threshold_`: positive for the second class."""
-        return self._scores(X)[:, 0] - self.threshold_
+        scores = self._scores(X)[:, 0]
+        return scores - self.threshold_
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row of X."""
-        labels: npt.NDArray[Any] = self.classes_[(self._scores(X)[:, 0] > self.threshold_) * 1]
+        above = self._scores(X)[:, 0] > self.threshold_
+        labels: npt.NDArray[Any] = self.classes_[above.astype(np.intp)]
         return labels
 
     def score(self, X: Any, y: Any) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 
 from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
@@ -130,6 +131,11 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
         )
         self.cost = cost
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # for classes that have no order
+        return tags
+
     def _loss(self) -> Ordinal:
         return Ordinal(self.cost)
 
@@ -162,11 +168,13 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row of X."""
-        labels: npt.NDArray[Any] = self.classes_[self._levels(X)]
+        level = self._levels(X)
+        labels: npt.NDArray[Any] = self.classes_[level]
         return labels
 
     def _levels(self, X: Any) -> npt.NDArray[np.intp]:
-        return np.searchsorted(self.thresholds_, self.score_samples(X), side="left")
+        scores = self.score_samples(X)
+        return np.searchsorted(self.thresholds_, scores, side="left")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean cost of the predictions: without costs, minus the mean error in levels."""

@@ -1,7 +1,8 @@
 """Where to cut scores: between which two of them a decision changes, to serve a measure best.
 
 A row is above a threshold if its score is larger. Equal scores cannot be told apart, so there is
-room for a threshold between two different scores only, and at the ends.
+room for a threshold between two different scores only, and at the ends. Scores that differ by no
+more than round-off are equal: those of the same row in another place may do so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.protocols import Array
+
+_NOISE = 2.0**-38  # of the largest score
 
 # Of the rows that are taken: measure(right ones, all, right ones there are, rows there are).
 Measure = Callable[[Array, Array, float, float], Array]
@@ -41,7 +44,7 @@ def best_threshold(
     order = order[s[order] > 0]
     falling, taken = z[order], np.cumsum(s[order])
     hits = np.cumsum(s[order] * right[order])
-    room = np.append(falling[:-1] > falling[1:], True)
+    room = np.append(_apart(falling), True)
     value = measure(hits, taken, hits[-1], taken[-1])
     return _below(falling, int(np.argmax(np.where(room, value, -np.inf))))
 
@@ -49,7 +52,8 @@ def best_threshold(
 def top_threshold(z: Array, k: int) -> float:
     """The threshold below the k-th highest score and all that equal it."""
     falling = -np.sort(-z)
-    return _below(falling, int(np.searchsorted(-falling, -falling[k - 1], side="right")) - 1)
+    room = np.append(_apart(falling), True)
+    return _below(falling, k - 1 + int(np.argmax(room[k - 1 :])))
 
 
 def ordinal_thresholds(
@@ -65,7 +69,7 @@ def ordinal_thresholds(
     order = np.argsort(z, kind="stable")
     order = order[s[order] > 0]
     rising = z[order]
-    room = np.concatenate([[True], rising[1:] > rising[:-1], [True]])
+    room = np.concatenate([[True], _apart(rising), [True]])
     best, places = np.zeros(len(rising) + 1), []
     for m in range(len(cost) - 1):
         step = s[order] * (cost[:, m] - cost[:, m + 1])[level[order]]
@@ -80,21 +84,25 @@ def ordinal_thresholds(
     return np.array([_above(rising, c) for c in reversed(counts)])
 
 
+def _apart(z: Array) -> npt.NDArray[np.bool_]:
+    """Where a score differs from the next, of scores in order."""
+    return np.abs(np.diff(z)) > _noise(z)
+
+
+def _noise(z: Array) -> float:
+    """What round-off may do to scores in order."""
+    return float(_NOISE * max(abs(z[0]), abs(z[-1])))
+
+
 def _below(falling: Array, last: int) -> float:
     """Between the last score taken and the next, or just below the lowest."""
     if last + 1 == len(falling):
-        return float(np.nextafter(falling[last], -np.inf))
-    return _middle(falling[last + 1], falling[last])
+        return float(np.nextafter(falling[last] - _noise(falling), -np.inf))
+    return float(falling[last + 1] + (falling[last] - falling[last + 1]) / 2)
 
 
 def _above(rising: Array, count: int) -> float:
-    """Between the `count` lowest scores and the next."""
-    if count in (0, len(rising)):
-        return float(rising[-1] if count else np.nextafter(rising[0], -np.inf))
-    return _middle(rising[count - 1], rising[count])
-
-
-def _middle(low: float, high: float) -> float:
-    """A number >= low and < high, half way where numbers are that dense."""
-    middle = low + (high - low) / 2
-    return float(middle if middle < high else low)
+    """Between the `count` lowest scores and the next, or just above the highest."""
+    if count == len(rising):
+        return float(rising[-1] + _noise(rising))
+    return _below(rising[::-1], len(rising) - count - 1)

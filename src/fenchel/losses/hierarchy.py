@@ -75,7 +75,8 @@ class Hierarchical(ConjugableVector):
     def value(self, Z: Array, y: Codes) -> Array:
         """f(P z, y)."""
         on = self._sized(Z)
-        return on.of_leaves.value(Z @ on.tree.paths.T, y)
+        value: Array = on.of_leaves.value(Z @ on.tree.paths.T, y)
+        return value
 
     def slope(self, Z: Array, y: Codes) -> Array:
         """P'b."""
