@@ -113,8 +113,9 @@ def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
 
 def _problem(fitted: Any, loss: str) -> str:
     options = {name: getattr(fitted, name) for name, able in LOSS_OPTIONS.items() if loss in able}
-    said = "".join(f", {name} {value:g}" for name, value in options.items())
-    intercept = "with" if getattr(fitted, "fit_intercept", False) else "without"
+    given = {name: value for name, value in options.items() if value is not None}
+    said = "".join(f", {name} {value:g}" for name, value in given.items())
+    intercept = "with" if getattr(fitted, "fit_intercept", loss in ("f1", "fbeta")) else "without"
     return f"{loss}{said} + {fitted.penalty}, strength {fitted.alpha:g}, {intercept} intercept"
 
 

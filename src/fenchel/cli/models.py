@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fenchel
+from fenchel.cli.choices import METRICS
 from fenchel.cli.exits import UsageError
 
 
@@ -25,5 +26,8 @@ def loss_name(model: Any) -> str:
         "QuantileRegressor": "quantile",
         "PoissonRegressor": "poisson",
         "NoveltyDetector": "novelty",
+        "OrdinalRegressor": "ordinal",
     }
+    if type(model).__name__ == "MetricClassifier":
+        return next(loss for loss, metric in METRICS.items() if metric == model.metric)
     return names.get(type(model).__name__) or str(model.loss)

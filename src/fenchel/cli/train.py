@@ -38,7 +38,7 @@ _REGULARIZER_HELP = f"{', '.join(REGULARIZERS)}. (default l2)"
 _SOLVER_HELP = f"{', '.join(SOLVERS)}. (default auto)"
 _GAP_HELP = "Stop at this proved (objective - lower bound) / objective. (default 1e-4)"
 _SEED_HELP = "Recorded; for solvers that draw random numbers (none does so far)."
-_INTERCEPT_HELP = "An unregularised offset. (default: with, but for novelty)"
+_INTERCEPT_HELP = "An unregularised offset. (default: with; novelty and most measures have none)"
 _CONFIG_HELP = (
     "Settings in TOML, named as the flags. FENCHEL_STRENGTH and the like in the environment "
     "override it, flags override both."
@@ -84,6 +84,15 @@ def train(
     rho: Annotated[
         float | None, _loss(help="novelty: the score that rows should reach. (default 1)")
     ] = None,
+    beta: Annotated[
+        float | None, _loss(help="fbeta: what recall counts against precision. (default 1)")
+    ] = None,
+    k: Annotated[
+        int | None, _loss(help="precision_at_k, recall_at_k, ndcg: the first k. (default 10)")
+    ] = None,
+    half_life: Annotated[
+        float | None, _loss(help="eru: the place that is worth half. (default 5)")
+    ] = None,
     gap: Annotated[float | None, _stop(help=_GAP_HELP)] = None,
     max_iterations: Annotated[int | None, _stop(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, _stop(help="Of fitting. (default no limit)")] = None,
@@ -104,7 +113,8 @@ def train(
 ) -> Code:
     """Fit a linear model to DATA, to a proved accuracy, and save it.
 
-    The loss decides what is fitted: classes, a regression, a quantile, counts or novelty.
+    The loss decides what is fitted: classes, a regression, a quantile, counts, novelty; a measure
+    of two classes (roc, f1, ...), ordered levels, or the ranking of the documents of queries.
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}
