@@ -71,6 +71,8 @@ def _coefficients(fitted: Any, top: int) -> Coefficients:
         first = getattr(fitted, "index_base_", 0)
         names = range(first, first + fitted.n_features_in_)
     classes = getattr(fitted, "classes_", None)
+    if hasattr(fitted, "thresholds_"):  # one score for all levels
+        classes = None
     labels = None if classes is None else [label(value) for value in classes.tolist()]
     return coefficients(fitted.coef_, fitted.intercept_, names, labels, top)
 
