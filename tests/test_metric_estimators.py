@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,6 +136,14 @@ def test_scores_are_the_measures():
     model = MetricClassifier(metric="break_even", alpha=1e-3).fit(X, RARE)
     taken = model.predict(X) == "rare"
     assert precision_score(right, taken) == recall_score(right, taken) == model.score(X, RARE)
+
+
+def test_a_bound_that_is_least_at_zero_is_no_secret():
+    with pytest.warns(fenchel.FenchelWarning, match="nothing better than w = 0"):
+        model = MetricClassifier(metric="f1", alpha=100.0).fit(X, RARE)
+    assert not model.coef_.any()
+    with pytest.warns(fenchel.FenchelWarning, match="nothing better than w = 0"):
+        Ranker(loss="ndcg", alpha=100.0).fit(X, RELEVANCE, groups=QUERIES)
 
 
 def test_tied_scores_share_the_last_places():
@@ -295,3 +305,10 @@ def test_a_warm_start_begins_where_the_last_fit_ended(warm):
     first, end = model.result_.history[0].objective, model.objective_
     again = model.fit(X, RELEVANCE, groups=QUERIES).result_.history[0].objective
     assert again == pytest.approx(end) if warm else again == first
+
+
+def test_the_examples_of_the_page_are_true():
+    page = Path(__file__).parents[1] / "docs" / "metrics.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert tried > 20
+    assert failed == 0

@@ -48,6 +48,10 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     threshold that serves the measure best on the training scores, exactly: all cuts between two
     different scores are compared. Rows whose score exceeds it are of the positive class.
 
+    All bounds but that of "roc_auc" are loose. Scores must reach about n / k, or n over the number
+    of positives, to fall below the bound at w = 0, so alpha has to be small; and where classes
+    overlap much, w = 0 may be best whatever alpha is. The fit then says so in a warning.
+
     Parameters
     ----------
     metric : {"f1", "fbeta", "roc_auc", "precision_at_k", "recall_at_k", "break_even"}, default="f1"
@@ -182,6 +186,7 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         targets = [Targets(np.where(codes == 1, 1.0, -1.0))]
         starts = self._starts((1, rows.n_columns))
         (result,) = self._minimize(settings, rows, targets, None, starts)
+        self._warn_of_zero(result, self.metric)
         self.classes_ = classes
         self.coef_, self.intercept_ = result.w[np.newaxis], np.array([result.intercept])
         scores = self._products_of(rows)[:, 0] + self.intercept_[0]

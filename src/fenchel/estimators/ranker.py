@@ -160,6 +160,7 @@ class Ranker(LinearEstimator):
         relevance = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         queries, starts = self._groups(groups, rows.n_rows), self._starts((1, rows.n_columns))
         (result,) = self._minimize(settings, rows, [Targets(relevance)], None, starts, queries)
+        self._warn_of_zero(result, str(self.loss))
         self.coef_, self.intercept_ = result.w, 0.0
         return self
 
