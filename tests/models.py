@@ -12,6 +12,7 @@ _SCORES = X @ [1.0, -2.0, 0.5, 0.0, 1.5, 0.0]
 _TWO = _SCORES > np.median(_SCORES)
 _THREE = np.digitize(_SCORES, np.quantile(_SCORES, [0.3, 0.6]))
 _COUNTS = _RNG.poisson(np.exp(0.3 * _SCORES))
+_QUERIES = np.repeat(np.arange(8), 5)
 _COSTS = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
 _WEIGHTS = [1.0, 0.5, 2.0, 1.0, 3.0, 1.0]
 
@@ -64,6 +65,14 @@ UNFITTED = {
         fenchel.HierarchicalClassifier(loss="hierarchical_softmax", alpha=1e-2),
         _THREE + 5,
     ),
+    "metric": (
+        fenchel.MetricClassifier(metric="fbeta", beta=2.0, alpha=1e-2),
+        np.where(_TWO, "yes", "no"),
+    ),
+    "metric-top": (fenchel.MetricClassifier(metric="precision_at_k", k=7, alpha=1e-2), _TWO),
+    "ordinal": (fenchel.OrdinalRegressor(alpha=1e-2), np.array(["a", "b", "c"])[_THREE]),
+    "ordinal-costs": (fenchel.OrdinalRegressor(cost=_COSTS, alpha=1e-2), _THREE / 2),
+    "ranker": (fenchel.Ranker(loss="ndcg", k=None, alpha=1e-2), _THREE),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),
@@ -77,8 +86,14 @@ UNFITTED = {
 
 def fitted(name):
     """A new fit of the model of that name."""
-    estimator, y = UNFITTED[name]
-    return type(estimator)(**estimator.get_params(deep=False)).fit(X, y)
+    estimator, _ = UNFITTED[name]
+    return fit(type(estimator)(**estimator.get_params(deep=False)), name)
+
+
+def fit(estimator, name):
+    """The estimator, fitted to the targets of that name."""
+    groups = {"groups": _QUERIES} if isinstance(estimator, fenchel.Ranker) else {}
+    return estimator.fit(X, UNFITTED[name][1], **groups)
 
 
 def answers(model):

@@ -14,7 +14,7 @@ from forged import forge, taken_apart
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
-from models import UNFITTED, X, answers, fitted
+from models import UNFITTED, X, answers, fit, fitted
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -108,7 +108,7 @@ def test_everything_a_fit_found_out_comes_back(name, models, path):
 def test_parameters_come_back_and_fit_the_same_model_again(name, models, path):
     loaded = through(models[name], path)
     assert repr(loaded) == repr(models[name])
-    again = clone(loaded).fit(X, UNFITTED[name][1])
+    again = fit(clone(loaded), name)
     assert again.coef_.tobytes() == models[name].coef_.tobytes()
 
 

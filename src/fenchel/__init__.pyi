@@ -10,10 +10,13 @@ from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
 from .estimators import ClassifierCV as ClassifierCV
 from .estimators import HierarchicalClassifier as HierarchicalClassifier
+from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
 from .estimators import NoveltyDetector as NoveltyDetector
+from .estimators import OrdinalRegressor as OrdinalRegressor
 from .estimators import PoissonRegressor as PoissonRegressor
 from .estimators import QuantileRegressor as QuantileRegressor
+from .estimators import Ranker as Ranker
 from .estimators import Regressor as Regressor
 from .estimators import RegressorCV as RegressorCV
 from .features import IncompleteCholesky as IncompleteCholesky

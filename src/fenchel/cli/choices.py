@@ -29,6 +29,17 @@ Loss = Literal[
     "poisson",
     "novelty",
     "nu_novelty",
+    "roc",
+    "f1",
+    "fbeta",
+    "precision_at_k",
+    "recall_at_k",
+    "prbep",
+    "ordinal",
+    "rank_hinge",
+    "ndcg",
+    "mrr",
+    "eru",
     "multilabel_hinge",
     "multivariate_squared",
     "hierarchical_hinge",
@@ -66,16 +77,33 @@ LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "mu": ("smoothed_hinge",),
     "nu": ("nu_hinge", "nu_novelty"),
     "rho": ("novelty",),
+    "beta": ("fbeta",),
+    "k": ("precision_at_k", "recall_at_k", "ndcg"),
+    "half_life": ("eru",),
 }
 
 CLASSIFICATION = LOSSES[:10]
 NOVELTY = ("novelty", "nu_novelty")
 TOGETHER = ("softmax", "multiclass_hinge")  # all classes in one problem
+# What the estimator calls the measure that a loss is for.
+METRICS = {
+    "roc": "roc_auc",
+    "f1": "f1",
+    "fbeta": "fbeta",
+    "precision_at_k": "precision_at_k",
+    "recall_at_k": "recall_at_k",
+    "prbep": "break_even",
+}
+RANKING = ("rank_hinge", "ndcg", "mrr", "eru")
+OF_ALL_ROWS = (*METRICS, "ordinal", *RANKING)
 _ESTIMATORS = {
     "quantile": "QuantileRegressor",
     "poisson": "PoissonRegressor",
     "novelty": "NoveltyDetector",
     "nu_novelty": "NoveltyDetector",
+    **dict.fromkeys(METRICS, "MetricClassifier"),
+    "ordinal": "OrdinalRegressor",
+    **dict.fromkeys(RANKING, "Ranker"),
     "multilabel_hinge": "MultilabelClassifier",
     "hierarchical_hinge": "HierarchicalClassifier",
     "hierarchical_softmax": "HierarchicalClassifier",

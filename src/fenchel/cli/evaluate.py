@@ -8,7 +8,7 @@ import msgspec
 
 from fenchel import __version__
 from fenchel.cli import inputs, metrics, models
-from fenchel.cli.choices import NOVELTY
+from fenchel.cli.choices import NOVELTY, RANKING
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import DataPath, IndexBase, Json, ModelPath, Quiet, Target, Verbose
 from fenchel.cli.terminal import Terminal, result
@@ -38,15 +38,18 @@ def evaluate(
 
     Classes: accuracy, balanced accuracy, F1, area under the ROC curve, and for probabilities the
     log loss. Numbers: mean absolute error, root mean squared error, R2; the pinball loss of a
-    quantile, the Poisson deviance of counts. Novelty: the share of rows that are novel.
+    quantile, the Poisson deviance of counts. Novelty: the share of rows that are novel. Levels:
+    accuracy, the mean error in levels. Rankings: NDCG@10 and the mean reciprocal rank.
     """
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     with terminal.warnings():
         fitted = models.load(model)
         _check_measurable(fitted)
-        X, y = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
-        found = metrics.measured(fitted, loss, X, _needed(y, loss), terminal)
+        if loss in RANKING:
+            inputs.check_queries(qid, data)
+        found = metrics.measured(fitted, loss, X, _needed(y, loss), qid, terminal)
     report = Evaluated(__version__, str(model), str(data), X.shape[0], loss, found)
     _show(report, terminal)
     return Code.OK

@@ -33,7 +33,7 @@ _LOSS_HELP = f"{', '.join(LOSSES)}. (default hinge)"
 _REGULARIZER_HELP = f"{', '.join(REGULARIZERS)}. (default l2)"
 _SOLVER_HELP = f"{', '.join(SOLVERS)}. (default auto)"
 _GAP_HELP = "Stop at this proved (objective - lower bound) / objective. (default 1e-4)"
-_INTERCEPT_HELP = "An unregularised offset. (default: with, but for novelty)"
+_INTERCEPT_HELP = "An unregularised offset. (default: with; novelty and most measures have none)"
 _CONFIG_HELP = (
     "Settings in TOML, named as the flags. FENCHEL_STRENGTH and the like in the environment "
     "override it, flags override both."
@@ -58,6 +58,13 @@ Delta = Annotated[
     float | None, _of_loss(help="huber: the error from which it is linear. (default 1)")
 ]
 Mu = Annotated[float | None, _of_loss(help="smoothed_hinge: the width of its bend. (default 1)")]
+Beta = Annotated[
+    float | None, _of_loss(help="fbeta: what recall counts against precision. (default 1)")
+]
+K = Annotated[
+    int | None, _of_loss(help="precision_at_k, recall_at_k, ndcg: the first k. (default 10)")
+]
+HalfLife = Annotated[float | None, _of_loss(help="eru: the place that is worth half. (default 5)")]
 Nu = Annotated[
     float | None, _of_loss(help="nu_...: the share within the margin, or novel. (default 0.5)")
 ]

@@ -14,7 +14,15 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs, summary
-from fenchel.cli.choices import CLASSIFICATION, NOVELTY, TOGETHER, estimator_for
+from fenchel.cli.choices import (
+    CLASSIFICATION,
+    METRICS,
+    NOVELTY,
+    OF_ALL_ROWS,
+    RANKING,
+    TOGETHER,
+    estimator_for,
+)
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
@@ -71,6 +79,8 @@ def run(
         dataset, reading = inputs.read(
             Path(job.data), terminal, target=settings.target, index_base=settings.index_base
         )
+        if settings.loss in RANKING:
+            inputs.check_queries(dataset.qid, job.data)
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
         introduce(job.data, settings, how, dataset, terminal)
         started = time.perf_counter()
@@ -95,14 +105,18 @@ def rehearse(settings: Settings, plot: str | None) -> None:
 
     if settings.threads is not None:
         os.environ["FENCHEL_NUM_THREADS"] = str(settings.threads)  # holds for the reader too
+    options, loss = settings.loss_options(), settings.loss
+    if loss in ("precision_at_k", "recall_at_k"):
+        options["k"] = 1  # of two rows
     problem = fenchel.problem(
         [[0.0], [1.0]],
         [0.0, 1.0],
-        loss=settings.loss,
+        loss="fbeta" if loss == "f1" else loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
-        intercept=settings.intercept is not False and settings.loss not in NOVELTY,
-        **settings.loss_options(),
+        intercept=settings.intercept is not False and loss not in (*NOVELTY, *OF_ALL_ROWS),
+        groups=[0, 0] if loss in RANKING else None,
+        **options,
     )
     chosen(settings.solver, problem)
     estimator_of(settings, n_rows=2)  # imports scikit-learn, which takes a second
@@ -128,7 +142,7 @@ def introduce(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
         )
-    if settings.loss in CLASSIFICATION and dataset.y is not None:
+    if settings.loss in (*CLASSIFICATION, *METRICS) and dataset.y is not None:
         labels = [summary.label(value) for value in _classes(dataset.y)]
         if len(labels) > 2:
             how = "together" if settings.loss in TOGETHER else "each against the rest"
@@ -158,7 +172,8 @@ def _fitted(
     runs = n_runs(job.settings.loss, dataset.y)
     with progress(terminal, interrupts, job.settings.gap, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
-        estimator.fit(dataset.X, dataset.y)
+        groups = {"groups": dataset.qid} if job.settings.loss in RANKING else {}
+        estimator.fit(dataset.X, dataset.y, **groups)
     return estimator.set_params(callback=None, checkpoint=None)
 
 
@@ -190,10 +205,12 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     }
     if settings.l1_ratio is not None:
         parameters["l1_ratio"] = settings.l1_ratio
-    if estimator_for(settings.loss) in ("Classifier", "Regressor"):
+    if estimator_for(settings.loss) in ("Classifier", "Regressor", "Ranker"):
         parameters["loss"] = settings.loss
     if settings.loss == "nu_novelty" and settings.nu is None:
         parameters["nu"] = 0.5  # which makes it one
+    if settings.loss in METRICS:
+        parameters["metric"] = METRICS[settings.loss]
     if settings.intercept is not None and settings.loss not in NOVELTY:
         parameters["fit_intercept"] = settings.intercept
     if settings.balanced:

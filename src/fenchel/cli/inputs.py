@@ -51,8 +51,8 @@ def read(
 
 def read_for(
     model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
-) -> tuple[Any, Any]:
-    """A file's rows in the columns of a model, and its targets if it has any."""
+) -> tuple[Any, Any, Any]:
+    """A file's rows in the columns of a model, and its targets and queries if it has any."""
     trained = getattr(model, "index_base_", None)
     names = getattr(model, "feature_names_in_", None)
     dataset, _ = read(
@@ -71,7 +71,7 @@ def read_for(
             "at index 0 is left out. If this file counts from 0, give --index-base 0"
         )
         X = X[:, 1:]
-    return _as_wide(X, model.n_features_in_, path), dataset.y
+    return _as_wide(X, model.n_features_in_, path), dataset.y, dataset.qid
 
 
 def _as_wide(X: Any, n_features: int, path: Path) -> Any:
@@ -86,6 +86,18 @@ def _as_wide(X: Any, n_features: int, path: Path) -> Any:
     if X.shape[1] < n_features:
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return X
+
+
+def check_queries(qid: Any, path: Path | str) -> None:
+    """Raises InvalidData if a file that is to be ranked has no queries."""
+    if qid is not None:
+        return
+    if is_table(str(path)):
+        raise InvalidData(f"{_name(Path(path))}:1: no column is called qid, for the query of a row")
+    raise InvalidData(
+        f"{_name(Path(path))}:1: the line has no query, nor has any other; write it as qid:7 right "
+        "after the label, lines of a query one after the other"
+    )
 
 
 def check_readable(path: Path) -> None:

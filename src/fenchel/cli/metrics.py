@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.cli.choices import NOVELTY
+from fenchel.cli.choices import NOVELTY, RANKING
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -12,15 +12,18 @@ from fenchel.errors import InvalidData
 Metrics = dict[str, float | None]
 
 
-def measured(model: Any, loss: str, X: Any, y: Any, terminal: Terminal) -> Metrics:
+def measured(model: Any, loss: str, X: Any, y: Any, qid: Any, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
+    if loss == "ordinal":
+        return _levels(model, X, comparable(y, model.classes_), terminal)
     if hasattr(model, "classes_"):
-        return _classes(model, X, comparable(y, model.classes_), terminal)
+        found = _classes(model, X, comparable(y, model.classes_), terminal)
+        return {**found, **_own(model, loss, X, y)}
     if loss in NOVELTY:
         return {"novel": float((model.predict(X) < 0).mean())}
     if y.dtype.kind not in "iuf":
         raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")
-    return _numbers(model, loss, X, y)
+    return _ranking(model, X, y, qid) if loss in RANKING else _numbers(model, loss, X, y)
 
 
 def comparable(y: Any, classes: Any) -> Any:
@@ -37,13 +40,7 @@ def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
     import numpy as np
 
     predicted, classes = model.predict(X), model.classes_
-    known = np.isin(y, classes)
-    if not known.all():
-        strange = ", ".join(label(value) for value in np.unique(y[~known]).tolist()[:4])
-        terminal.warn(
-            f"{int((~known).sum()):,} rows are of classes that the model does not know "
-            f"({strange}); they count as wrong, and for what is computed from scores not at all"
-        )
+    known = _known(y, classes, terminal)
     hits = [float((predicted[y == c] == c).mean()) for c in np.unique(y)]
     return {
         "accuracy": float((predicted == y).mean()),
@@ -51,6 +48,63 @@ def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
         "f1": _f1(predicted, y, classes),
         "roc_area": _roc_area(model.decision_function(X[known]), y[known], classes),
         **_log_loss(model, X[known], y[known]),
+    }
+
+
+def _known(y: Any, classes: Any, terminal: Terminal) -> Any:
+    """Which labels the model knows; warns of others."""
+    import numpy as np
+
+    known = np.isin(y, classes)
+    if not known.all():
+        strange = ", ".join(label(value) for value in np.unique(y[~known]).tolist()[:4])
+        terminal.warn(
+            f"{int((~known).sum()):,} rows are of classes that the model does not know "
+            f"({strange}); they count as wrong, and for what is computed from scores not at all"
+        )
+    return known
+
+
+def _own(model: Any, loss: str, X: Any, y: Any) -> Metrics:
+    """The measure that the loss is for, if it is not among those of all classes."""
+    import numpy as np
+
+    names = {"fbeta": "f_beta", "prbep": "break_even"}
+    if loss in ("precision_at_k", "recall_at_k"):
+        names[loss] = f"{loss[:-1]}{model.k}"
+    if loss not in names:
+        return {}
+    known = np.isin(y, model.classes_)
+    try:
+        return {names[loss]: model.score(X[known], y[known])}
+    except InvalidData:  # one class, or less than k rows
+        return {names[loss]: None}
+
+
+def _levels(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
+    import numpy as np
+
+    predicted, classes = model.predict(X), model.classes_
+    known = _known(y, classes, terminal)
+    places = (np.searchsorted(classes, labels[known]) for labels in (y, predicted))
+    found: Metrics = {
+        "accuracy": float((predicted == y).mean()),
+        "mean_level_error": float(np.abs(np.subtract(*places)).mean()) if known.any() else None,
+    }
+    if model.cost is not None:
+        found["mean_cost"] = -model.score(X[known], y[known]) if known.any() else None
+    return found
+
+
+def _ranking(model: Any, X: Any, y: Any, qid: Any) -> Metrics:
+    """Means over the queries that have a relevant document."""
+    from fenchel.estimators.measures import ndcg, reciprocal_rank
+
+    z = model.predict(X)
+    usable = bool((y >= 0).all() and (y > 0).any())
+    return {
+        "ndcg_at_10": float(ndcg(z, y, qid, 10).mean()) if usable else None,
+        "mean_reciprocal_rank": float(reciprocal_rank(z, y, qid).mean()) if usable else None,
     }
 
 

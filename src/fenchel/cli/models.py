@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fenchel
+from fenchel.cli.choices import METRICS
 from fenchel.cli.exits import UsageError
 
 
@@ -24,5 +25,11 @@ def loss_name(model: Any) -> str:
     kind = type(model).__name__
     if kind == "NoveltyDetector":
         return "novelty" if model.nu is None else "nu_novelty"
-    names = {"QuantileRegressor": "quantile", "PoissonRegressor": "poisson"}
+    if kind == "MetricClassifier":
+        return next(loss for loss, metric in METRICS.items() if metric == model.metric)
+    names = {
+        "QuantileRegressor": "quantile",
+        "PoissonRegressor": "poisson",
+        "OrdinalRegressor": "ordinal",
+    }
     return names.get(kind) or str(model.loss)

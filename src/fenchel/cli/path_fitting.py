@@ -123,7 +123,7 @@ def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> tuple
         n_features_in_=dataset.X.shape[1],
     )
     settings = job.settings
-    X, y = inputs.read_for(
+    X, y, _ = inputs.read_for(
         columns, path, terminal, target=settings.target, index_base=settings.index_base
     )
     if y is None:

@@ -64,7 +64,7 @@ def predict(
     with terminal.warnings():
         fitted = models.load(model)
         method = _method(fitted, scores, probabilities)
-        X, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        X, _, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         predicted = getattr(fitted, method)(X)
     if predicted.ndim > 1:
         terminal.note(f"columns: {' '.join(map(label, fitted.classes_.tolist()))}")
@@ -76,6 +76,8 @@ def _method(fitted: Any, scores: bool, probabilities: bool) -> str:
     method = "decision_function" if scores else "predict_proba" if probabilities else "predict"
     if hasattr(fitted, method):
         return method
+    if scores and hasattr(fitted, "score_samples"):  # one score for all levels
+        return "score_samples"
     flag = "--scores" if scores else "--probabilities"
     remedy = "are the scores" if scores else "need a model of --loss logistic or softmax"
     raise UsageError(

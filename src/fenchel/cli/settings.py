@@ -15,7 +15,9 @@ from fenchel.cli.choices import (
     BEYOND_FILES,
     CLASSIFICATION,
     LOSS_OPTIONS,
+    METRICS,
     NOVELTY,
+    OF_ALL_ROWS,
     Loss,
     Regularizer,
     Solver,
@@ -46,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mu: Positive | None = None
     nu: Annotated[float, Meta(gt=0, le=1)] | None = None
     rho: Positive | None = None
+    beta: Positive | None = None
+    k: Whole | None = None
+    half_life: Annotated[float, Meta(gt=1, le=LARGEST)] | None = None
     max_iterations: Whole = 10_000
     max_seconds: Positive | None = None
     threads: Whole | None = None
@@ -98,14 +103,21 @@ def _consistent(settings: Settings) -> Settings:
     for name in settings.loss_options():
         if settings.loss not in LOSS_OPTIONS[name]:
             able = " and ".join(LOSS_OPTIONS[name])
-            raise UsageError(f"--{name} does not go with --loss {settings.loss}: it is for {able}")
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} does not go with --loss {settings.loss}: it is for {able}")
     if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
         raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
     if settings.balanced and settings.loss not in CLASSIFICATION:
-        raise UsageError(f"--balanced weighs classes; --loss {settings.loss} has none")
+        reason = "does not" if settings.loss in METRICS else "has none"
+        raise UsageError(f"--balanced weighs classes; --loss {settings.loss} {reason}")
     if settings.intercept and settings.loss in NOVELTY:
         raise UsageError(
             f"--loss {settings.loss} has no intercept: a large one would explain every row"
+        )
+    if settings.intercept is not None and settings.loss in OF_ALL_ROWS:
+        raise UsageError(
+            f"--loss {settings.loss} leaves no choice of an intercept: f1 and fbeta have one, the "
+            "other measures of all rows do not change when all scores are shifted"
         )
     return settings
 

@@ -10,11 +10,14 @@ import typer
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
     Balanced,
+    Beta,
     Config,
     Delta,
     Epsilon,
     Gap,
+    HalfLife,
     Intercept,
+    K,
     L1Ratio,
     Loss,
     Mu,
@@ -55,6 +58,9 @@ def train(
     mu: Mu = None,
     nu: Nu = None,
     rho: Rho = None,
+    beta: Beta = None,
+    k: K = None,
+    half_life: HalfLife = None,
     gap: Gap = None,
     max_iterations: Annotated[int | None, when(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="Of fitting. (default no limit)")] = None,
@@ -71,7 +77,8 @@ def train(
 ) -> Code:
     """Fit a linear model to DATA, to a proved accuracy, and save it.
 
-    The loss decides what is fitted: classes, a regression, a quantile, counts or novelty.
+    The loss decides what is fitted: classes, a regression, a quantile, counts, novelty; a measure
+    of two classes (roc, f1, ...), ordered levels, or the ranking of the documents of queries.
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}

@@ -5,18 +5,24 @@ from __future__ import annotations
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.hierarchical import HierarchicalClassifier
+from fenchel.estimators.metric import MetricClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
+from fenchel.estimators.ordinal import OrdinalRegressor
+from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
 
 __all__ = [
     "Classifier",
     "ClassifierCV",
     "HierarchicalClassifier",
+    "MetricClassifier",
     "MultilabelClassifier",
     "NoveltyDetector",
+    "OrdinalRegressor",
     "PoissonRegressor",
     "QuantileRegressor",
+    "Ranker",
     "Regressor",
     "RegressorCV",
 ]

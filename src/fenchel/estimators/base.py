@@ -21,7 +21,7 @@ from fenchel.data.checked import checked_matrix, unmasked
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.settings import (
     checkpoint_of,
@@ -145,6 +145,17 @@ class LinearEstimator(BaseEstimator, ABC):
     def _take(self, posed: Posed, results: list[Result]) -> None:
         self._keep(results)
         posed.adopt(results)
+
+    def _warn_of_zero(self, result: Result, measure: str) -> None:
+        """Convex bounds of measures are loose: where classes overlap, none may beat w = 0."""
+        if not result.w.any():
+            warnings.warn(
+                f"{type(self).__name__} found nothing better than w = 0, where all scores are the "
+                f"same: the bound of {measure} is too loose for these rows, or alpha too large. "
+                "Try a smaller alpha, or a loss of pairs, metric='roc_auc' or loss='rank_hinge'",
+                FenchelWarning,
+                stacklevel=3,
+            )
 
     def _keep(self, results: list[Result]) -> None:
         """What the results prove, as attributes."""

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fenchel.arrays import posed
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.classes import Targets
@@ -22,6 +25,7 @@ from fenchel.result import Record, Result, Status
 from fenchel.solvers import Solver
 
 Start = Array | Result | None
+Groups = npt.NDArray[np.int64]
 
 _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for one iteration
 
@@ -43,9 +47,13 @@ class Fit:
     checkpoint: Checkpoint | None
 
     def problems(
-        self, rows: SparseRows | DenseRows, targets: Iterable[Targets], s: Array | None
+        self,
+        rows: SparseRows | DenseRows,
+        targets: Iterable[Targets],
+        s: Array | None,
+        groups: Groups | None = None,
     ) -> Iterator[Problem]:
-        """A problem for each of the targets, which share the rows and weights."""
+        """A problem for each of the targets, which share the rows, weights and groups."""
         for each in targets:
             yield posed(
                 rows,
@@ -56,6 +64,7 @@ class Fit:
                 strength=self.strength,
                 intercept=self.intercept,
                 engine=self.engine,
+                groups=groups,
             )
 
     def run(

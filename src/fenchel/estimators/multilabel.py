@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from fenchel.data.checked import checked_weights, unmasked
 from fenchel.data.classes import Targets, checked_sets
 from fenchel.errors import InvalidData
+from fenchel.estimators import thresholds
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
@@ -224,20 +225,6 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
 
 
 def best_threshold(scores: Array, y: npt.NDArray[np.uint8], s: Array | None) -> float:
-    """The number whose excess by the scores gives the largest micro-averaged F1.
-
-    F1 = 2 hits / (taken + right), and from the highest score down, hits and taken are cumulative
-    sums. Only between two different scores is there room for a threshold; of equals, the highest
-    has it.
-    """
-    weights = np.repeat(np.ones(len(y)) if s is None else s, y.shape[1])
-    order = np.argsort(-scores, axis=None, kind="stable")
-    order = order[weights[order] > 0]
-    z, right, taken = scores.ravel()[order], y.ravel()[order], np.cumsum(weights[order])
-    hits = np.cumsum(weights[order] * right)
-    f1 = 2 * hits / (taken + hits[-1])
-    room = np.append(z[:-1] > z[1:], True)
-    last = int(np.argmax(np.where(room, f1, -1.0)))
-    below = z[last + 1] if last + 1 < len(z) else np.nextafter(z[last], -np.inf)
-    middle = below + (z[last] - below) / 2
-    return float(middle if middle < z[last] else below)
+    """The number whose excess by the scores gives the largest micro-averaged F1."""
+    weights = None if s is None else np.repeat(s, y.shape[1])
+    return thresholds.best_threshold(scores.ravel(), y.ravel(), thresholds.f_measure(1.0), weights)

@@ -6,7 +6,7 @@ import inspect
 import numbers
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,7 +55,7 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
     if kind is not None and issubclass(kind, MultivariateLoss):
         raise Incompatible(
             f"{_ESTIMATORS[labels[0]]} needs a loss of each row, but {loss!r} is one of all rows "
-            "at once: use fenchel.problem and fenchel.minimize"
+            f"at once: use {_of_all_rows(kind)}, or fenchel.problem and fenchel.minimize"
         )
     if kind is not None and kind.labels not in labels:
         raise Incompatible(
@@ -71,6 +71,22 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
     }
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct("loss", loss, able, {name: settings[name] for name in takes})
+
+
+def _of_all_rows(kind: type[MultivariateLoss]) -> str:
+    """The estimator of such a loss."""
+    if kind.grouped:
+        return "Ranker"
+    return "MetricClassifier" if kind.labels is Labels.BINARY else "OrdinalRegressor"
+
+
+def multivariate_loss_of(
+    what: str, name: object, able: Mapping[str, type[MultivariateLoss]], settings: dict[str, Any]
+) -> MultivariateLoss:
+    """The loss of all rows by that name, with those of the settings that it takes."""
+    kind = able.get(name) if isinstance(name, str) else None
+    takes = inspect.signature(kind).parameters if kind is not None else ()
+    return construct(what, name, able, {key: settings[key] for key in takes if key in settings})
 
 
 def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:

@@ -7,7 +7,8 @@ parameter that a file lacks, because it is new, has its default.
 
     coef, or coef.mask and coef.values    see coefficients.py
     intercept                             one number for each line of coef
-    threshold                             of a MultilabelClassifier
+    threshold                             of a MultilabelClassifier or a MetricClassifier
+    thresholds                            of an OrdinalRegressor
     history                               seven columns, the lines of all runs one after the other
     classes, feature_names                where there are any, see labels.py
     penalty.weights, cost, loss.cost      where a penalty or a loss has them
@@ -42,12 +43,21 @@ Estimator = Literal[
     "Classifier",
     "MultilabelClassifier",
     "HierarchicalClassifier",
+    "MetricClassifier",
+    "OrdinalRegressor",
+    "Ranker",
     "Regressor",
     "QuantileRegressor",
     "PoissonRegressor",
     "NoveltyDetector",
 ]
-_OF_CLASSES = ("Classifier", "MultilabelClassifier", "HierarchicalClassifier")
+_OF_CLASSES = (
+    "Classifier",
+    "MultilabelClassifier",
+    "HierarchicalClassifier",
+    "MetricClassifier",
+    "OrdinalRegressor",
+)
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -155,6 +165,8 @@ def _fitted_arrays(estimator: Any) -> Arrays:
     arrays = {**coefficients.stored(coef), "intercept": intercept, "history": history}
     if hasattr(estimator, "threshold_"):
         arrays["threshold"] = np.array([estimator.threshold_], dtype=np.float64)
+    if hasattr(estimator, "thresholds_"):
+        arrays["thresholds"] = np.array(estimator.thresholds_, dtype=np.float64)
     return arrays
 
 
@@ -277,6 +289,8 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     classes = _classes(header, arrays)
     together = _together(estimator)
     n = 1 if classes is None or (len(classes) == 2 and not together) else len(classes)
+    if header.estimator == "OrdinalRegressor":
+        n = 1  # one score, whatever the number of levels
     if header.estimator == "HierarchicalClassifier":
         assert classes is not None
         estimator._adopt(classes)
@@ -291,14 +305,17 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
         from fenchel.estimators.classifier import folded
 
         coef, intercept = folded(coef), folded(intercept)
-    if header.estimator.endswith("Regressor"):
+    if header.estimator.endswith("Regressor") or header.estimator == "Ranker":
         estimator.coef_, estimator.intercept_ = coef[0], float(intercept[0])
     else:
         estimator.coef_, estimator.intercept_ = coef, intercept
     if header.estimator == "NoveltyDetector":
         estimator.offset_ = -float(intercept[0])
-    if header.estimator == "MultilabelClassifier":
+    if header.estimator in ("MultilabelClassifier", "MetricClassifier"):
         estimator.threshold_ = float(_finite(arrays, "threshold", 1)[0])
+    if header.estimator == "OrdinalRegressor":
+        assert classes is not None
+        estimator.thresholds_ = _rising(arrays, len(classes) - 1)
     if classes is not None:
         estimator.classes_ = classes
 
@@ -308,6 +325,13 @@ def _finite(arrays: Arrays, name: str, length: int) -> Array:
     if not np.isfinite(numbers).all():
         raise InvalidData(f"its {name} is nan or inf")
     return numbers
+
+
+def _rising(arrays: Arrays, length: int) -> Array:
+    thresholds = _finite(arrays, "thresholds", length)
+    if (np.diff(thresholds) < 0).any():
+        raise InvalidData("its thresholds do not rise")
+    return thresholds
 
 
 def _restored_results(

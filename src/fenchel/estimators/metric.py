@@ -1,0 +1,254 @@
+"""Classification of two classes by what is measured in the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import fbeta_score, roc_auc_score
+from sklearn.utils import Tags
+
+from fenchel.data.checked import checked_classes
+from fenchel.data.classes import Targets
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.classifier import check_discrete
+from fenchel.estimators.fitting import Posed
+from fenchel.estimators.settings import multivariate_loss_of
+from fenchel.estimators.thresholds import (
+    balanced_accuracy,
+    best_threshold,
+    f_measure,
+    top_threshold,
+)
+from fenchel.losses import PRBEP, ROC, FBeta, MultivariateLoss, PrecisionAtK, RecallAtK
+from fenchel.losses.labeling import TopK
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record, Result
+from fenchel.solvers import Solver
+
+METRICS: dict[str, type[MultivariateLoss]] = {
+    "roc_auc": ROC,
+    "f1": FBeta,
+    "fbeta": FBeta,
+    "precision_at_k": PrecisionAtK,
+    "recall_at_k": RecallAtK,
+    "break_even": PRBEP,
+}
+
+
+class MetricClassifier(ClassifierMixin, LinearEstimator):
+    """Linear classification of two classes by a measure of all rows at once, to a certified gap.
+
+    Minimises alpha * penalty(w) + L(Xw), L a convex bound of 1 less the measure, and then sets the
+    threshold that serves the measure best on the training scores, exactly: all cuts between two
+    different scores are compared. Rows whose score exceeds it are of the positive class.
+
+    All bounds but that of "roc_auc" are loose. Scores must reach about n / k, or n over the number
+    of positives, to fall below the bound at w = 0, so alpha has to be small; and where classes
+    overlap much, w = 0 may be best whatever alpha is. The fit then says so in a warning.
+
+    Parameters
+    ----------
+    metric : {"f1", "fbeta", "roc_auc", "precision_at_k", "recall_at_k", "break_even"}, default="f1"
+        The measure. "roc_auc" does not depend on a threshold: it is the one with the best balanced
+        accuracy. That of "precision_at_k" and "recall_at_k" lies below the k-th highest score, so
+        that k training rows are above it, and those that equal the k-th; "break_even", where
+        precision equals recall, is the same with as many rows as there are positives.
+    beta : float, default=1.0
+        For "fbeta": how much recall counts against precision.
+    k : int, default=10
+        For "precision_at_k" and "recall_at_k": how many rows are taken, of those that fit sees and
+        of those that score sees.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against a loss that is a mean.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses "ls-bmrm", and "bmrm", "bmrm-noqp" and "pegasos" can too.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many columns.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels in order; the second is the positive one.
+    coef_ : ndarray of shape (1, n_features)
+        The weights w.
+    intercept_ : ndarray of shape (1,)
+        The offset b of the scores <x, w> + b: fitted for "f1" and "fbeta", and 0 for the others,
+        whose losses do not change when all scores are shifted.
+    threshold_ : float
+        What a score must exceed to be positive.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; objective_ is attained.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    status_ : str
+        How the fit ended: "converged", or why not.
+    n_iter_ : int
+        Iterations.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; `fenchel.verify` checks its proof.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+
+    Examples
+    --------
+    >>> from fenchel import MetricClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], ["ham", "ham", "ham", "spam", "spam"]
+    >>> model = MetricClassifier(metric="f1", alpha=1e-3).fit(X, y)
+    >>> model.predict([[0.5], [3.5]])
+    array(['ham', 'spam'], dtype='<U4')
+    >>> model.score(X, y), model.result_.converged
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        metric: str = "f1",
+        beta: float = 1.0,
+        k: int = 10,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.metric = metric
+        self.beta = beta
+        self.k = k
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # Only k rows are taken for positive, however many there are.
+        tags.classifier_tags.poor_score = self.metric in ("precision_at_k", "recall_at_k")
+        return tags
+
+    def _loss(self) -> MultivariateLoss:
+        settings = {"k": self.k} if self.metric == "f1" else {"k": self.k, "beta": self.beta}
+        return multivariate_loss_of("metric", self.metric, METRICS, settings)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Minimises the objective over the rows of X and their labels y, and sets the threshold."""
+        return self._fit(X, y, None)
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+        loss = self._loss()
+        settings = self._settings(fit_intercept=loss.intercept)
+        rows = self._rows(X, reset=True)
+        classes, codes = checked_classes(self._target(y), rows.n_rows)
+        check_discrete(classes)
+        if len(classes) > 2:
+            raise InvalidData(
+                "Only binary classification is supported. The type of the target is multiclass: y "
+                f"holds {len(classes)} classes; use fenchel.Classifier"
+            )
+        targets = [Targets(np.where(codes == 1, 1.0, -1.0))]
+
+        def adopt(results: list[Result]) -> None:
+            (result,) = results
+            self._warn_of_zero(result, self.metric)
+            self.classes_ = classes
+            self.coef_, self.intercept_ = result.w[np.newaxis], np.array([result.intercept])
+            scores = self._products_of(rows)[:, 0] + self.intercept_[0]
+            self.threshold_ = _threshold(loss, scores, codes == 1)
+
+        problems = settings.problems(rows, targets, None)
+        return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
+
+    def decision_function(self, X: Any) -> Array:
+        """The score of each row of X less `threshold_`: positive for the second class."""
+        scores = self._scores(X)[:, 0]
+        return scores - self.threshold_
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row of X."""
+        above = self._scores(X)[:, 0] > self.threshold_
+        labels: npt.NDArray[Any] = self.classes_[above.astype(np.intp)]
+        return labels
+
+    def score(self, X: Any, y: Any) -> float:
+        """The measure on the rows of X: of the predictions, of the scores, or of the k highest."""
+        loss, scores = self._loss(), self._scores(X)[:, 0]
+        right = self._positive(y, len(scores))
+        if isinstance(loss, FBeta):
+            taken = scores > self.threshold_
+            return float(fbeta_score(right, taken, beta=loss.beta, zero_division=0.0))
+        if right.all() or not right.any():
+            raise InvalidData(f"y holds one class only, for which there is no {self.metric}")
+        if isinstance(loss, TopK):
+            return 1.0 - _missed(loss, scores, right)
+        return float(roc_auc_score(right, scores))
+
+    def _positive(self, y: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+        """Which rows are positive; all labels must be known."""
+        y = self._target(y)
+        if len(y) != n_rows:
+            raise InvalidData(f"X has {n_rows} rows but y has {len(y)} entries")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            i = int(np.argmax(unknown))
+            raise InvalidData(f"y[{i}] is {y.tolist()[i]!r}, which fit has not seen")
+        return np.asarray(y == self.classes_[1])
+
+
+def _threshold(loss: MultivariateLoss, scores: Array, right: npt.NDArray[np.bool_]) -> float:
+    if isinstance(loss, TopK):
+        return top_threshold(scores, loss.taken(int(right.sum()))[0])
+    measure = f_measure(loss.beta) if isinstance(loss, FBeta) else balanced_accuracy
+    return best_threshold(scores, right, measure)
+
+
+def _missed(loss: TopK, scores: Array, right: npt.NDArray[np.bool_]) -> float:
+    """1 - hits / whole for the k highest scores, of equal ones the mean over their orders."""
+    k, whole = loss.taken(int(right.sum()))
+    if k > len(scores):
+        raise InvalidData(f"k is {k}, but there are {len(scores)} rows only")
+    last = -np.sort(-scores)[k - 1]
+    above, tied = scores > last, scores == last
+    share = (k - int(above.sum())) / int(tied.sum())
+    return 1.0 - float(right[above].sum() + share * right[tied].sum()) / whole
