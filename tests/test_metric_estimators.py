@@ -313,3 +313,11 @@ def test_the_examples_of_the_page_are_true():
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried > 20
     assert failed == 0
+
+
+def test_thresholds_in_a_file_must_rise(tmp_path):
+    model = OrdinalRegressor(alpha=1e-2).fit(X, LEVELS)
+    model.thresholds_ = model.thresholds_[::-1]
+    fenchel.save(model, tmp_path / "model")
+    with pytest.raises(InvalidData, match="its thresholds do not rise"):
+        fenchel.load(tmp_path / "model")
