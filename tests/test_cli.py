@@ -176,7 +176,11 @@ def test_json_is_one_object_of_the_documented_schema(run: Command) -> None:
     assert report.seconds.keys() == {"read", "fit", "save"}
 
 
-@pytest.mark.parametrize("name", sorted(set(LOSSES) - set(choices.BEYOND_FILES)))
+# A share nu of data around the origin has no direction: see below.
+NOT_THESE = {*choices.BEYOND_FILES, "nu_novelty"}
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - NOT_THESE))
 def test_every_loss_trains_predicts_and_is_measured(run: Command, name: str) -> None:
     data = svmlight("data.svm", targets(name))
     assert run("train", data, "-o", "m", "--loss", name, "--strength", 0.01).code == 0
@@ -381,8 +385,7 @@ def test_novelty_says_that_it_leaves_a_column_out(run: Command) -> None:
 
 def test_verbose_says_why_the_solver_was_chosen(run: Command) -> None:
     done = run("train", svmlight("data.svm"), "-o", "m", "-v")
-    reason = "a bundle with a line search is the fastest certified method for the rest"
-    assert f"why ls-bmrm: {reason}" in done.err
+    assert "why polish: faster than sdca and ls-bmrm on the measured problem" in done.err
 
 
 def test_without_a_regulariser_nothing_is_proved_but_a_model_is_saved(run: Command) -> None:

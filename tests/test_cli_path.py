@@ -133,6 +133,7 @@ def test_the_report_has_the_fields_that_are_documented(run: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--loss", "roc"], "path takes losses of single rows"),
         (["-o", "m"], "add --cv 5 or --validation FILE"),
         (["--cv", "1"], "--cv: expected a whole number >= 2; got 1"),
         (["--cv", "3", "--validation", "data.svm"], "give --cv or --validation, not both"),

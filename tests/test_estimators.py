@@ -109,6 +109,9 @@ ESTIMATORS = [
 ]
 
 ROUGH = (
+    "Classifier()",
+    "ClassifierCV(alphas=[0.001, 0.1], cv=3, loss='logistic')",
+    "QuantileRegressor()",
     "Classifier(loss=Cauchy())",
     "Classifier(loss='logistic', penalty='elasticnet')",
     "Classifier(loss='softmax')",

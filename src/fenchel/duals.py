@@ -67,7 +67,7 @@ class Duals:
         self.offset_rate = 0.0
         if risk.has_intercept:
             total = self.engine.total(self.engine.map(_sum, squares))
-            self.offset_rate = _OFFSET * total / risk.n_rows**2
+            self.offset_rate = _OFFSET * (total or risk.n_rows) / risk.n_rows**2
         # Steps that are taken at once must be shorter by their number (CoCoA+, Ma et al. 2015).
         crowd = self.engine.n_shards if at_once else 1
         unit = 1 / (strength * risk.weight)

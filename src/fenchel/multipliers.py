@@ -39,13 +39,13 @@ class AugmentedRisk:
     """M at (w, b), with its multipliers a and kappa."""
 
     def __init__(self, risk: LinearRisk, point: Point):
-        """Multipliers 0, and a kappa for which most rows are bent at a point."""
+        """Multipliers 0, and a kappa for which most rows are bent at w = 0."""
         self.risk, self.w, self.b = risk, point.w, point.intercept
         engine, loss = risk.engine, risk.loss
         self.z = engine.map(tasks.scores, self.w)
         risk.passes += 1
         self.a = engine.map(tasks.zeros)
-        squares = engine.total(engine.map(_squared_distances, loss, self.z, self.b))
+        squares = engine.total(engine.map(_squared_distances, loss, self.b))
         self.kappa = 2 * float(np.sqrt(squares / risk.weight)) or 1.0
         self.look()
 
@@ -189,9 +189,9 @@ def _native(loss: ScalarLoss) -> _kernels.Loss:
     return native
 
 
-def _squared_distances(shard: Shard, loss: ScalarLoss, z: Array, b: float) -> float:
-    """sum_i s_i (z_i - its nearest kink)^2."""
-    nearest = np.min(np.abs(loss.kinks(shard.y) - (z + b)), axis=0)
+def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:
+    """sum_i s_i (b - its nearest kink)^2."""
+    nearest = np.min(np.abs(loss.kinks(shard.y) - b), axis=0)
     return float(tasks.weights(shard) @ nearest**2)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli import inputs, path_summary
-from fenchel.cli.choices import CLASSIFICATION
+from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import check_files, estimator_of, introduce, n_runs, rehearse, save
 from fenchel.cli.metrics import comparable
@@ -84,6 +84,11 @@ class Walked:
 def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
     """Reads, fits, saves and reports; an interrupt leaves the strengths that are done."""
     settings = job.settings
+    if settings.loss in OF_ALL_ROWS:
+        raise UsageError(
+            f"path takes losses of single rows; --loss {settings.loss} is one of all rows at once: "
+            "train it at the strengths of your choice"
+        )
     with terminal.warnings():
         with terminal.busy("starting"):
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)

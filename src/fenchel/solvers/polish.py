@@ -70,9 +70,10 @@ class Polish(Solver):
             p, rate = at.newton(diagonal, g)
             ray = at.towards(p, rate)
             eta = _search(ray, float(diagonal * at.w @ p), float(diagonal * p @ p))
-            if eta == 0:
-                return
-            ray.move(eta)
+            if eta > 0:
+                ray.move(eta)
+            else:  # already at the minimum of M
+                at.update(at.kappa / self.growth)
 
     def obstacle(self, problem: Problem) -> str | None:
         """The loss must be piecewise linear: M's Hessian is that of the rows on kinks alone."""
