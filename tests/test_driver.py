@@ -113,7 +113,8 @@ def test_other_errors_of_a_callback_are_the_callers():
 
 
 def test_a_run_that_converges_as_the_callback_stops_it_has_converged():
-    result = fenchel.minimize(problem_for(losses.Logistic()), gap=0.9, callback=lambda _: True)
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(problem, "lbfgs", gap=0.9, callback=lambda _: True)
     assert result.status is Status.CONVERGED
 
 
@@ -230,7 +231,7 @@ def test_the_same_input_gives_the_same_bits():
 
 def test_repr_is_one_line_that_tells_the_outcome():
     result = fenchel.minimize(problem_for(losses.Hinge()))
-    assert repr(result).startswith("Result(converged by ls-bmrm: ")
+    assert repr(result).startswith(f"Result(converged by {result.solver}: ")
     assert "<= min J <=" in repr(result) and "\n" not in repr(result)
     assert f"{result.iterations} iterations" in repr(result)
 
