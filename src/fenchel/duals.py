@@ -103,6 +103,18 @@ class Duals:
         t = self._scale()
         self.assign(t * self.a, b)
 
+    def focus(self, point: Point, share: float) -> None:
+        """Takes over the slopes at a point, and makes active the rows near a kink of their loss.
+
+        Near is what is less than that share of the scores' root mean square away.
+        """
+        assert isinstance(point, LinearPoint)  # its slopes as they are, none rounded off its kink
+        z, a = self.risk.engine.gather(point.z), self.risk.engine.gather(point.slopes)
+        self.engine.map(_divide, self.rows, self.engine.scatter(a))
+        self.b = point.intercept
+        self.settle()
+        self.release(point, share * float(np.sqrt(np.mean(z**2))))
+
     def settle(self) -> None:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
@@ -262,6 +274,12 @@ def _feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
 
 def _adjoint(shard: Shard, a: Array) -> Array:
     return shard.rows.adjoint(_weighted(shard, a))
+
+
+def _divide(shard: Shard, rows: RowDuals, a: Array) -> None:
+    """From s_i a_i to a_i."""
+    s = tasks.weights(shard)
+    np.divide(a, s, out=rows.a, where=s > 0)
 
 
 def _weighted(shard: Shard, a: Array) -> Array:
