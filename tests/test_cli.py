@@ -385,7 +385,8 @@ def test_novelty_says_that_it_leaves_a_column_out(run: Command) -> None:
 
 def test_verbose_says_why_the_solver_was_chosen(run: Command) -> None:
     done = run("train", svmlight("data.svm"), "-o", "m", "-v")
-    assert "why polish: faster than sdca and ls-bmrm on the measured problem" in done.err
+    reason = "a bundle with a line search is the fastest certified method for the rest"
+    assert f"why ls-bmrm: {reason}" in done.err
 
 
 def test_without_a_regulariser_nothing_is_proved_but_a_model_is_saved(run: Command) -> None:
