@@ -84,7 +84,7 @@ class ClassifierCV(CrossValidated, Classifier):
     scoring : str or callable, default=None
         What to maximise, as scikit-learn knows it; None for the method `score`. It is given
         sample_weight if fit is.
-    loss, mu, cost, penalty, l1_ratio, fit_intercept, solver, tol, max_iter, \
+    loss, mu, nu, cost, rescaling, penalty, l1_ratio, fit_intercept, solver, tol, max_iter, \
             max_seconds, class_weight, n_jobs, callback
         As in `Classifier`; the limits hold for each fit, at one alpha on one fold.
 
@@ -127,7 +127,9 @@ class ClassifierCV(CrossValidated, Classifier):
         *,
         loss: str | ScalarLoss | VectorLoss = "hinge",
         mu: float = 1.0,
+        nu: float = 0.5,
         cost: Cost = None,
+        rescaling: str = "margin",
         penalty: str | Regularizer = "l2",
         alphas: Strengths = 30,
         l1_ratio: float = 0.5,
@@ -145,7 +147,9 @@ class ClassifierCV(CrossValidated, Classifier):
         super().__init__(
             loss=loss,
             mu=mu,
+            nu=nu,
             cost=cost,
+            rescaling=rescaling,
             penalty=penalty,
             l1_ratio=l1_ratio,
             fit_intercept=fit_intercept,
