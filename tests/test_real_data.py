@@ -451,7 +451,7 @@ def test_line_searches_find_the_certified_minimum_of_bmrm(real, solver, loss):
     result = fenchel.minimize(problem, solver, gap=1e-4)
     assert result.converged
     assert result.lower_bound <= bmrm.objective and bmrm.lower_bound <= result.objective
-    assert result.passes <= 2 * result.iterations + 2
+    assert result.passes <= 4 * result.iterations + 2  # with a dual polish at every fifth point
     fenchel.verify(result, problem)
 
 
