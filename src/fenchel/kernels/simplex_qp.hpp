@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "triangular_factor.hpp"
+
 namespace fenchel {
 
 // min f(α) = ½ α'Qα − b'α  over  α ≥ 0, Σα = 1,  with Q positive semidefinite: a primal active set.
@@ -35,7 +37,7 @@ class SimplexQp {
 
     // Adds a variable of weight 0 (1 if it is the first) with Q_{n,i} = cross[i], Q_nn = diagonal.
     void append(const double* cross, double diagonal, double linear) {
-        widen(Q_, ld_, n_, n_ + 1);
+        detail::widen(Q_, ld_, n_, n_ + 1);
         double* row = &Q_[n_ * ld_];
         for (std::size_t i = 0; i < n_; ++i) row[i] = Q_[i * ld_ + n_] = cross[i];
         row[n_] = diagonal;
@@ -43,7 +45,7 @@ class SimplexQp {
         alpha_.push_back(n_ == 0 ? 1.0 : 0.0);
         radius_.push_back(std::sqrt(std::max(diagonal, 0.0)));
         position_.push_back(none);
-        g_.push_back(dot(row, alpha_.data(), n_ + 1) - linear);
+        g_.push_back(detail::dot(row, alpha_.data(), n_ + 1) - linear);
         if (n_++ == 0) adopt();
     }
 
@@ -83,7 +85,7 @@ class SimplexQp {
 
     // Replaces the problem; starts at alpha, clipped and normalised, or (null) at the best vertex.
     void assign(std::size_t n, const double* Q, const double* b, const double* alpha) {
-        widen(Q_, ld_, 0, n);
+        detail::widen(Q_, ld_, 0, n);
         n_ = n;
         b_.assign(b, b + n);
         alpha_.assign(n, 0.0);
@@ -153,39 +155,6 @@ class SimplexQp {
         double goal(double tolerance) const { return std::max(tolerance * std::abs(f), floor); }
     };
 
-    // Partial sums give the compiler vector registers without leave to reorder sums.
-    static double dot(const double* x, const double* y, std::size_t n) {
-        double s[8] = {};
-        std::size_t i = 0;
-        for (; i + 8 <= n; i += 8)
-            for (std::size_t k = 0; k < 8; ++k) s[k] += x[i + k] * y[i + k];
-        for (; i < n; ++i) s[0] += x[i] * y[i];
-        return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-    }
-
-    static void axpy(double a, const double* __restrict x, double* __restrict y, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
-    }
-
-    static void rotate(double c, double s, double* __restrict x, double* __restrict y,
-                       std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) {
-            const double a = x[i], b = y[i];
-            x[i] = c * a + s * b;
-            y[i] = c * b - s * a;
-        }
-    }
-
-    // Room for n rows; the leading dimension avoids powers of two, whose rows share cache sets.
-    static void widen(std::vector<double>& A, std::size_t& ld, std::size_t used, std::size_t n) {
-        if (n <= ld) return;
-        const std::size_t to = std::max(2 * ld, n + 7) / 8 * 8 + 8;
-        std::vector<double> wider(to * to);
-        for (std::size_t i = 0; i < used; ++i) std::copy_n(&A[i * ld], used, &wider[i * to]);
-        A.swap(wider);
-        ld = to;
-    }
-
     // Puts α on the simplex by clipping and scaling; at the vertex of least f if nothing is left.
     void start() {
         if (n_ == 0 || normalise()) return;
@@ -213,6 +182,7 @@ class SimplexQp {
         for (std::size_t i = 0; i < n_; ++i)
             if (alpha_[i] > 0.0) support_.push_back(i);
         std::fill(position_.begin(), position_.end(), none);
+        U_.clear();
         fresh_ = factored_ = false;
         raised_ = none;
     }
@@ -230,7 +200,7 @@ class SimplexQp {
             for (std::size_t j = 0; j < n_; ++j)
                 g[j] += (a0 * q0[j] + a1 * q1[j]) + (a2 * q2[j] + a3 * q3[j]);
         }
-        for (; k < support_.size(); ++k) axpy(alpha_[support_[k]], q(support_[k]), g, n_);
+        for (; k < support_.size(); ++k) detail::axpy(alpha_[support_[k]], q(support_[k]), g, n_);
         fresh_ = true;
     }
 
@@ -272,27 +242,26 @@ class SimplexQp {
         updates_ = 0;
     }
 
-    bool enter(std::size_t j) { return position_[j] != none || include(j, true); }
+    bool enter(std::size_t j) { return factored_ && (position_[j] != none || include(j, true)); }
 
     // Appends variable j to the support: U gains the column (y, pivot) with U'y = M_Sj. A pivot is
     // raised only if it is the only one: noise over raised pivots would grow column by column.
     bool include(std::size_t j, bool raise) {
         const std::size_t m = support_.size();
-        widen(U_, ldu_, m, m + 1);
         y_.resize(m);
         for (std::size_t k = 0; k < m; ++k) y_[k] = q(j)[support_[k]] + sigma_;
-        substitute(y_);
+        U_.substitute(y_);
         const double least = pivot_floor * (q(j)[j] + sigma_);
-        double pivot2 = q(j)[j] + sigma_ - dot(y_.data(), y_.data(), m);
+        double pivot2 = q(j)[j] + sigma_ - detail::dot(y_.data(), y_.data(), m);
         if (!(pivot2 > least) && m > 0) {
             if (!raise || raised_ != none) return false;
             pivot2 = least;
             raised_ = j;
         }
-        for (std::size_t c = 0; c < m; ++c) U_[c * ldu_ + m] = y_[c];
-        const double pivot = U_[m * ldu_ + m] = std::sqrt(pivot2);
+        const double pivot = std::sqrt(pivot2);
+        U_.append(y_, pivot);
         z_.resize(m);
-        z_.push_back((1.0 - dot(y_.data(), z_.data(), m)) / pivot);
+        z_.push_back((1.0 - detail::dot(y_.data(), z_.data(), m)) / pivot);
         position_[j] = m;
         support_.push_back(j);
         ++updates_;
@@ -306,34 +275,20 @@ class SimplexQp {
         position_[support_[p]] = none;
         support_.erase(support_.begin() + static_cast<std::ptrdiff_t>(p));
         for (std::size_t k = p; k + 1 < m; ++k) position_[support_[k]] = k;
-        for (std::size_t c = 0; c + 1 < m; ++c) {
-            double* u = &U_[c * ldu_];
-            if (c >= p) {
-                double* below = u + ldu_;
-                const double r = std::hypot(u[c + 1], below[c + 1]);
-                const double cosine = u[c + 1] / r, sine = below[c + 1] / r;
-                rotate(cosine, sine, u + c + 1, below + c + 1, m - c - 1);
-                rotate(cosine, sine, &w_[c], &w_[c + 1], 1);
-                rotate(cosine, sine, &z_[c], &z_[c + 1], 1);
-            }
-            const std::size_t from = std::max(c, p);
-            std::copy(u + from + 1, u + m, u + from);
-        }
-        w_.pop_back();
-        z_.pop_back();
+        U_.remove(p, {&w_, &z_});
         ++updates_;
         if (raised_ == none) return;
         // Without the variable it depended on, the raised pivot is a proper one.
         const std::size_t r = position_[raised_];
         const double least = pivot_floor * (q(raised_)[raised_] + sigma_);
-        if (r == none || U_[r * ldu_ + r] * U_[r * ldu_ + r] > 2.0 * least) raised_ = none;
+        if (r == none || U_.pivot(r) * U_.pivot(r) > 2.0 * least) raised_ = none;
     }
 
     // Variable j depends on the support, y being U⁻ᵀM_Sj: Qd = 0 for d = (−U⁻¹y, 1). Moves along
     // ±d, downhill, which leaves g as it is, until a weight vanishes; its variable is out.
     void slide(std::size_t j) {
         const std::size_t m = support_.size();
-        substitute_back(y_);
+        U_.substitute_back(y_);
         double slope = 0.0;
         for (std::size_t k = 0; k < m; ++k) slope += y_[k] * (g_[j] - g_[support_[k]]);
         const double sign = slope > 0.0 ? -1.0 : 1.0;
@@ -359,33 +314,6 @@ class SimplexQp {
         return block;
     }
 
-    // x ← U⁻ᵀ x, two rows of U at a time: half the passes over x.
-    void substitute(std::vector<double>& x) const {
-        const std::size_t m = support_.size();
-        std::size_t c = 0;
-        for (; c + 2 <= m; c += 2) {
-            const double* __restrict u = &U_[c * ldu_], * __restrict v = u + ldu_;
-            double* __restrict y = x.data();
-            const double s = y[c] /= u[c];
-            const double t = y[c + 1] = (y[c + 1] - s * u[c + 1]) / v[c + 1];
-            for (std::size_t i = c + 2; i < m; ++i) y[i] -= s * u[i] + t * v[i];
-        }
-        if (c < m) x[c] /= U_[c * ldu_ + c];
-    }
-
-    // x ← U⁻¹ x, two rows of U at a time: half the chain of dependent sums.
-    void substitute_back(std::vector<double>& x) const {
-        const std::size_t m = support_.size();
-        std::size_t c = m;
-        for (; c >= 2; c -= 2) {
-            const double *u = &U_[(c - 2) * ldu_], *v = u + ldu_, *y = x.data() + c;
-            const double s = dot(u + c, y, m - c), t = dot(v + c, y, m - c);
-            x[c - 1] = (x[c - 1] - t) / v[c - 1];
-            x[c - 2] = (x[c - 2] - s - u[c - 1] * x[c - 1]) / u[c - 2];
-        }
-        if (c == 1) x[0] = (x[0] - dot(&U_[1], x.data() + 1, m - 1)) / U_[0];
-    }
-
     // Minimises over the support, dropping whatever blocks; returns the number of steps. Notes
     // whether a step descended by more than the rounding of g can feign.
     std::size_t newton(double rho, std::size_t max_steps) {
@@ -395,14 +323,16 @@ class SimplexQp {
         // A constant in g only moves ν: taking it off first keeps the digits that differ.
         const double shift = g_[support_[0]];
         for (std::size_t k = 0; k < w_.size(); ++k) w_[k] = g_[support_[k]] - shift;
-        substitute(w_);
+        U_.substitute(w_);
         while (block != none && steps++ < max_steps) {
             const std::size_t m = support_.size();
-            const double nu = dot(z_.data(), w_.data(), m) / dot(z_.data(), z_.data(), m);
+            const double nu =
+                detail::dot(z_.data(), w_.data(), m) / detail::dot(z_.data(), z_.data(), m);
             d_.resize(m);
             for (std::size_t k = 0; k < m; ++k) d_[k] = nu * z_[k] - w_[k];
-            const double slope = dot(d_.data(), d_.data(), m);  // −g'd, as U'(w − νz) = g_S − ν1
-            substitute_back(d_);
+            const double slope =
+                detail::dot(d_.data(), d_.data(), m);  // −g'd, as U'(w − νz) = g_S − ν1
+            U_.substitute_back(d_);
             double radius = 0.0, error = 0.0, sum = 0.0, size = 0.0;
             for (std::size_t k = 0; k < m; ++k) {
                 radius += std::abs(d_[k]) * radius_[support_[k]];
@@ -455,19 +385,20 @@ class SimplexQp {
             const double t = slope < curvature * alpha_[i] ? slope / curvature : alpha_[i];
             alpha_[i] -= t;
             alpha_[j] += t;
-            axpy(t, q(j), g_.data(), n_);
-            axpy(-t, q(i), g_.data(), n_);
+            detail::axpy(t, q(j), g_.data(), n_);
+            detail::axpy(-t, q(i), g_.data(), n_);
         }
         normalise();
         adopt();
     }
 
-    std::size_t n_ = 0, ld_ = 0, ldu_ = 0, updates_ = 0;
+    std::size_t n_ = 0, ld_ = 0, updates_ = 0;
     double sigma_ = 1.0;
     bool fresh_ = false, factored_ = false;  // is g the gradient at α? is U the factor of S?
     bool descended_ = false;
     std::size_t raised_ = none;  // the variable whose pivot was raised
-    std::vector<double> Q_, b_, alpha_, g_, radius_, U_;
+    std::vector<double> Q_, b_, alpha_, g_, radius_;
+    TriangularFactor U_;
     std::vector<std::size_t> support_, position_;  // S in the order of U's columns, and its inverse
     std::vector<double> w_, z_, d_, y_, best_alpha_;
 };

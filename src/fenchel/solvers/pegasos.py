@@ -58,7 +58,9 @@ class Pegasos(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """Some rows say nothing of a loss of all of them."""
         if self.batch is not None and not problem.risk.separable:
-            return "the loss is one of all scores at once, which a batch of rows does not estimate"
+            return (
+                "a batch of rows does not estimate a loss of all scores at once: leave out batch="
+            )
         return super().obstacle(problem)
 
     def _epoch(self, problem: Problem, point: Point, t: int, radius: float) -> tuple[Array, int]:
