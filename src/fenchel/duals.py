@@ -57,8 +57,9 @@ class Duals:
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
         # passes. They are in one memory, so one shard of them all costs nothing.
-        whole = Serial().place([joined(risk.engine.shards)])
-        self.at_once, self.engine = at_once, risk.engine if at_once else whole
+        engine = risk.engine
+        self.engine = engine if at_once else Serial().place([joined(engine.shards)])
+        self.at_once = at_once
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
@@ -66,7 +67,7 @@ class Duals:
         squares = self.engine.map(_row_squares, shrinkage)
         self.offset_rate = 0.0
         if risk.has_intercept:
-            total = self.engine.total(self.engine.map(_sum, squares))
+            total = self.engine.total(self.engine.map(tasks.total, squares))
             self.offset_rate = _OFFSET * (total or risk.n_rows) / risk.n_rows**2
         # Steps that are taken at once must be shorter by their number (CoCoA+, Ma et al. 2015).
         crowd = self.engine.n_shards if at_once else 1
@@ -91,15 +92,17 @@ class Duals:
         self.b = b
         self.settle()
 
+    def _assign_weighted(self, alpha: Array, total: float, b: float) -> None:
+        """Takes over alpha_i = s_i/total a_i."""
+        slopes = self.engine.map(unweighted, self.engine.scatter(alpha), total, self.risk.loss)
+        self.assign(self.engine.gather(slopes), b)
+
     def start(self, alpha: Array, b: float) -> None:
         """Takes over alpha_i = s_i/S a_i, all scaled by the t in [0, 1] with the largest D(t a).
 
         They may belong to the minimum at another strength, where w is 1/t times as long.
         """
-        slopes = self.engine.map(
-            unweighted, self.engine.scatter(alpha), self.risk.weight, self.risk.loss
-        )
-        self.assign(self.engine.gather(slopes), b)
+        self._assign_weighted(alpha, self.risk.weight, b)
         t = self._scale()
         self.assign(t * self.a, b)
 
@@ -110,9 +113,7 @@ class Duals:
         """
         assert isinstance(point, LinearPoint)  # its slopes as they are, none rounded off its kink
         z, a = self.risk.engine.gather(point.z), self.risk.engine.gather(point.slopes)
-        self.engine.map(_divide, self.rows, self.engine.scatter(a))
-        self.b = point.intercept
-        self.settle()
+        self._assign_weighted(a, 1.0, point.intercept)
         self.release(point, share * float(np.sqrt(np.mean(z**2))))
 
     def settle(self) -> None:
@@ -181,7 +182,7 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
         a = _balanced(risk, a)
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
     conjugates = engine.total(engine.map(_conjugates, loss, a))
-    alpha = engine.gather(engine.map(_weighted, a)) / risk.weight
+    alpha = engine.gather(engine.map(tasks.weighted, a)) / risk.weight
     constant = -float(conjugates) / risk.weight
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
     sizes = risk.length * slopes, abs(constant)
@@ -202,10 +203,6 @@ def _row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
     return cast(SweptRows, shard.rows).row_squares(None if shrinkage is None else shrinkage[1])
 
 
-def _sum(shard: Shard, values: Array) -> float:
-    return float(np.sum(values))
-
-
 def _row_duals(
     shard: Shard,
     loss: Conjugable,
@@ -221,9 +218,9 @@ def _row_duals(
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    native = twins.twin(loss)
-    assert native is not None
-    dual = _kernels.DualProblem(native, shard.y, rate, kappa, *(shrinkage or (None, None)))
+    dual = _kernels.DualProblem(
+        twins.built_in(loss), shard.y, rate, kappa, *(shrinkage or (None, None))
+    )
     return RowDuals(dual, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
@@ -261,7 +258,7 @@ def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
 
 
 def unweighted(shard: Shard, alpha: Array, total: float, loss: Conjugable) -> Array:
-    """From s_i/S a_i to a_i."""
+    """From s_i/total a_i to a_i."""
     s = tasks.weights(shard)
     a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
     return loss.feasible(a, shard.y)
@@ -273,17 +270,7 @@ def _feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:
-    return shard.rows.adjoint(_weighted(shard, a))
-
-
-def _divide(shard: Shard, rows: RowDuals, a: Array) -> None:
-    """From s_i a_i to a_i."""
-    s = tasks.weights(shard)
-    np.divide(a, s, out=rows.a, where=s > 0)
-
-
-def _weighted(shard: Shard, a: Array) -> Array:
-    return a * tasks.weights(shard)
+    return shard.rows.adjoint(tasks.weighted(shard, a))
 
 
 def _conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) -> float:
@@ -293,7 +280,7 @@ def _conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) ->
 
 
 def _signed_sums(shard: Shard, a: Array) -> tuple[float, float]:
-    weighted = _weighted(shard, a)
+    weighted = tasks.weighted(shard, a)
     return float(np.sum(np.maximum(weighted, 0))), float(np.sum(np.maximum(-weighted, 0)))
 
 

@@ -27,7 +27,7 @@ from fenchel.duals import cut_of, unweighted
 from fenchel.engines import PerShard
 from fenchel.losses import ScalarLoss, twins
 from fenchel.points import LinearPoint
-from fenchel.protocols import Array, Cut, Point, State
+from fenchel.protocols import Array, Cut, State
 
 if TYPE_CHECKING:
     from fenchel.risk import LinearRisk
@@ -38,16 +38,13 @@ _DENSE = 3000  # unknowns of a Newton system that is factored; larger ones are s
 class AugmentedRisk:
     """M at (w, b), with its multipliers a and kappa."""
 
-    def __init__(self, risk: LinearRisk, point: Point):
+    def __init__(self, risk: LinearRisk, point: LinearPoint):
         """Multipliers 0, and a kappa for which most rows are bent at w = 0."""
-        self.risk, self.w, self.b = risk, point.w, point.intercept
+        self.risk, self.w, self.b, self.z = risk, point.w, point.intercept, point.z
         engine, loss = risk.engine, risk.loss
-        self.z = engine.map(tasks.scores, self.w)
-        risk.passes += 1
         self.a = engine.map(tasks.zeros)
         squares = engine.total(engine.map(_squared_distances, loss, self.b))
         self.kappa = 2 * float(np.sqrt(squares / risk.weight)) or 1.0
-        self.look()
 
     def look(self) -> None:
         """The slopes u and the bent rows at (w, b), and the gradient: a pass."""
@@ -55,16 +52,15 @@ class AugmentedRisk:
         settings = risk.loss, self.z, self.a, self.kappa, self.b
         self.u, self.bent = engine.map(_augmented_slopes, *settings).split()
         risk.passes += 1
-        weighted = engine.map(_weighted, self.u)
+        weighted = engine.map(tasks.weighted, self.u)
         self.gradient: Array = engine.total(engine.map(tasks.adjoint, weighted)) / risk.weight
-        self.offset_slope = float(engine.total(engine.map(_total, weighted))) / risk.weight
+        self.offset_slope = float(engine.total(engine.map(tasks.total, weighted))) / risk.weight
 
     def start(self, alpha: Array, kappa: float) -> None:
         """Takes over multipliers alpha_i = s_i/S a_i."""
         slopes = self.risk.engine.scatter(alpha)
         self.a = self.risk.engine.map(unweighted, slopes, self.risk.weight, self.risk.loss)
         self.kappa = kappa
-        self.look()
 
     def state(self) -> State:
         """All that the next step depends on."""
@@ -75,7 +71,6 @@ class AugmentedRisk:
         """Takes over multipliers, b and kappa."""
         self.a = self.risk.engine.scatter(state["a"])
         self.b, self.kappa = float(state["b"]), float(state["kappa"])
-        self.look()
 
     @property
     def distance(self) -> float:
@@ -183,12 +178,6 @@ def _solved(H: Array, g: Array) -> Array:
     return x
 
 
-def _native(loss: ScalarLoss) -> _kernels.Loss:
-    native = twins.twin(loss)
-    assert native is not None
-    return native
-
-
 def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:
     """sum_i s_i (b - its nearest kink)^2."""
     nearest = np.min(np.abs(loss.kinks(shard.y) - b), axis=0)
@@ -199,7 +188,7 @@ def _augmented_slopes(
     shard: Shard, loss: ScalarLoss, z: Array, a: Array, kappa: float, b: float
 ) -> tuple[Array, npt.NDArray[np.int32]]:
     u, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
-    n = _kernels.augmented_slopes(_native(loss), z, shard.y, a, kappa, b, u, bent)
+    n = _kernels.augmented_slopes(twins.built_in(loss), z, shard.y, a, kappa, b, u, bent)
     return u, bent[:n]
 
 
@@ -215,16 +204,8 @@ def _augmented_slope_along(
     eta: float,
 ) -> tuple[float, float]:
     return _kernels.augmented_slope_along(
-        _native(loss), z, shard.y, shard.s, a, kappa, b, q, rate, eta
+        twins.built_in(loss), z, shard.y, shard.s, a, kappa, b, q, rate, eta
     )
-
-
-def _weighted(shard: Shard, u: Array) -> Array:
-    return u if shard.s is None else shard.s * u
-
-
-def _total(shard: Shard, values: Array) -> float:
-    return float(np.sum(values))
 
 
 def _squared_change(shard: Shard, a: Array, u: Array) -> float:

@@ -162,6 +162,9 @@ class AugmentedRisk(Protocol):
     kappa: float
     gradient: Array  # of M in w: X'u, with slopes u of the loss that are dual feasible
 
+    def look(self) -> None:
+        """Finds u and the gradient, after new multipliers were taken over: a pass."""
+
     @property
     def distance(self) -> float:
         """What M falls short of the risk by, as its scores are not where the slopes say."""
@@ -173,7 +176,7 @@ class AugmentedRisk(Protocol):
         """The cut that the slopes u make."""
 
     def start(self, alpha: Array, kappa: float) -> None:
-        """Takes over a nearby problem's dual variables for multipliers: a pass."""
+        """Takes over a nearby problem's dual variables for multipliers."""
 
     def update(self, kappa: float) -> None:
         """Takes the slopes u for multipliers: two passes."""
@@ -188,7 +191,7 @@ class AugmentedRisk(Protocol):
         """The multipliers, w, b and kappa."""
 
     def restore(self, state: State) -> None:
-        """Takes over the multipliers, b and kappa: a pass."""
+        """Takes over the multipliers, b and kappa."""
 
 
 class AugmentedRay(Protocol):
@@ -264,8 +267,8 @@ class Risk(Protocol):
     def is_piecewise_linear(self) -> bool:
         """It is, row by row, and built in, so that it can be `augmented`."""
 
-    def augmented(self, point: Point) -> AugmentedRisk:
-        """Its augmented Lagrangian at a point, with multipliers 0: two passes."""
+    def augmented(self, w: Array) -> AugmentedRisk:
+        """Its augmented Lagrangian at w, with multipliers 0: a pass."""
 
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""

@@ -142,9 +142,9 @@ class LinearRisk:
         pieces = self.loss.pieces(np.ones(1))
         return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
 
-    def augmented(self, point: Point) -> AugmentedRisk:
+    def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian."""
-        return AugmentedRisk(self, point)
+        return AugmentedRisk(self, self.scored(w))
 
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.

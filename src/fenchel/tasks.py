@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel import ties
 from fenchel.data.shards import Shard
 from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
 from fenchel.losses import multivariate_twins as whole
-from fenchel.ties import weighted
 from fenchel.witness import Bracket
 
 Array = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float:
         return float(np.sum(loss.conjugate(scale * a, shard.y)))
     counted = shard.s > 0
     s, y = shard.s[counted], shard.y[counted]
-    return float(s @ loss.conjugate(weighted(scale / s, a[counted]), y))
+    return float(s @ loss.conjugate(ties.weighted(scale / s, a[counted]), y))
 
 
 def adjoint(shard: Shard, a: Array) -> Array:
@@ -141,6 +141,11 @@ def shifted(shard: Shard, z: Array, b: float) -> Array:
 def inner(shard: Shard, a: Array, q: Array) -> float:
     """<a, q>."""
     return float(np.vdot(a, q))
+
+
+def weighted(shard: Shard, a: Array) -> Array:
+    """s_i a_i."""
+    return ties.weighted(shard.s, a)
 
 
 def total(shard: Shard, a: Array) -> float:

@@ -31,6 +31,13 @@ def twin(loss: Loss) -> _kernels.Loss | None:
     return _kernels.Loss(name, 0.0 if parameter is None else getattr(loss, parameter))
 
 
+def built_in(loss: Loss) -> _kernels.Loss:
+    """The native loss of one that is known to be built in."""
+    found = twin(loss)
+    assert found is not None
+    return found
+
+
 def slopes(loss: Loss, z: Array, y: Array, s: Array | None, b: float = 0.0) -> tuple[float, Array]:
     """(sum_i s_i l(z_i + b, y_i), the array of s_i l'(z_i + b, y_i))."""
     if isinstance(loss, VectorLoss):

@@ -31,7 +31,7 @@ def stored(classes: npt.NDArray[Any]) -> tuple[Kind, npt.NDArray[Any]]:
             f"cannot save classes of type {classes.dtype}, such as {classes[0]!r}: a model file "
             "holds numbers and text. Fit on y.astype(str)"
         )
-    return classes.dtype.name, values  # type: ignore[return-value]
+    return classes.dtype.name, values  # type: ignore[return-value]  # one of Kind
 
 
 def restored(kind: Kind, arrays: Arrays) -> npt.NDArray[Any]:

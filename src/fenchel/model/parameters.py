@@ -84,7 +84,7 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
         return _stored_tree(taxonomy_of(value))
     if isinstance(value, Mapping):
         pairs = [(_plain(name, key), real(f"{name}[{key!r}]", w)) for key, w in value.items()]
-        return ClassWeights(pairs)  # type: ignore[arg-type]
+        return ClassWeights(pairs)  # type: ignore[arg-type]  # no label is None
     if isinstance(value, np.ndarray | list | tuple):
         return _stored_matrix(name, value, arrays)
     return _plain(name, value)
@@ -118,12 +118,12 @@ def _stored_instance(
         key: _stored_setting(f"{kind}.{key}", setting, arrays)
         for key, setting in value.settings().items()
     }
-    return Instance(kind, names[0], settings)  # type: ignore[arg-type]
+    return Instance(kind, names[0], settings)  # type: ignore[arg-type]  # one of the three
 
 
 def _stored_tree(tree: Taxonomy) -> Tree:
     nodes = [_plain("taxonomy", name) for name in tree.nodes]
-    return Tree(nodes, list(tree.parents))  # type: ignore[arg-type]
+    return Tree(nodes, list(tree.parents))  # type: ignore[arg-type]  # no node is None
 
 
 def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
@@ -165,7 +165,7 @@ def _plain(name: str, value: Any) -> Plain:
     finite = not isinstance(value, float) or math.isfinite(value)
     exact = not isinstance(value, int) or -(1 << 63) <= value < 1 << 63
     if type(value) in (bool, int, float, str, type(None)) and finite and exact:
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # its type was just tested
     raise InvalidData(
         f"cannot save a model whose {name} is {value!r}, of type {type(value).__name__}: a model "
         "file holds numbers, text, names and matrices. "

@@ -101,7 +101,7 @@ def records(lines: npt.NDArray[Any]) -> list[Record]:
 
 
 def _real(number: float) -> Real:
-    return float(number) if math.isfinite(number) else repr(float(number))  # type: ignore[return-value]
+    return float(number) if math.isfinite(number) else repr(float(number))  # type: ignore[return-value]  # repr of inf
 
 
 def _status(name: str) -> Status:

@@ -50,13 +50,13 @@ class Polish(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
-        risk = problem.risk
         diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
-        at, gap = risk.augmented(risk.at(w)), np.inf
+        at, gap = problem.risk.augmented(w), np.inf
         if state is not None and "alpha" in state:
             at.start(state["alpha"], at.kappa / self.growth**_AHEAD)
         elif state is not None and "kappa" in state:
             at.restore(state)
+        at.look()
         while True:
             point, cut = at.point(), at.cut()
             J, bound = problem.objective(point), problem.bound(cut.a, cut.b, cut.sizes)
