@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
+from fenchel.chain_risk import ChainRisk
 from fenchel.data.checked import (
     checked_groups,
     checked_labels,
@@ -25,10 +26,19 @@ from fenchel.data.classes import (
     checked_vectors,
 )
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
+from fenchel.data.sequences import (
+    MOST_LABELS,
+    Pairs,
+    all_pairs,
+    compressed,
+    cut_sequences,
+    observed_pairs,
+)
 from fenchel.data.shards import cut
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
@@ -115,6 +125,8 @@ def posed(
         shards = cut(rows, targets.y, s, starts if loss.grouped else None)
         whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
         return Problem(whole, regularizer, strength)
+    if isinstance(loss, ChainLoss):
+        return _chains(rows, targets, s, loss, regularizer, strength, engine, groups)
     if groups is not None:
         raise Incompatible(
             f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
@@ -137,6 +149,45 @@ def posed(
     return Problem(risk, penalty, strength)
 
 
+def _chains(
+    rows: SparseRows | DenseRows,
+    targets: Targets,
+    s: Array | None,
+    loss: ChainLoss,
+    regularizer: Regularizer,
+    strength: float,
+    engine: Engine,
+    groups: npt.NDArray[np.int64] | None,
+) -> Problem:
+    """Rows are tokens, and groups their sequences; all rows are one sequence without groups."""
+    if s is not None:
+        raise Incompatible(f"{type(loss).__name__} has no meaning for sample_weight yet")
+    K = len(targets.classes)
+    if K > MOST_LABELS:
+        raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
+    if isinstance(loss, CostedChainLoss):
+        loss.costs(K)  # refuses a matrix of the wrong size
+    inner = np.empty(0) if groups is None else np.flatnonzero(np.diff(groups)) + 1
+    starts = np.concatenate([[0], inner, [rows.n_rows]]).astype(np.int64)
+    tokens = compressed(rows)
+    pairs = (
+        all_pairs(rows.n_columns, K)
+        if loss.pairs == "all"
+        else observed_pairs(tokens, targets.y, starts, K)
+    )
+    shards = cut_sequences(tokens, targets.y, starts, pairs)
+    risk = ChainRisk(loss, engine.place(shards), targets.classes)
+    return Problem(risk, _for_pairs(regularizer, pairs), strength)
+
+
+def _for_pairs(penalty: Regularizer, pairs: Pairs) -> Regularizer:
+    """A feature's weight for each of its pairs; 1 for transitions."""
+    if penalty.weights is None:
+        return penalty
+    each = np.append(np.broadcast_to(penalty.c, pairs.n_features), np.ones(pairs.n_labels))
+    return _reweighted(penalty, each[pairs.feature])
+
+
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
     if loss.labels is Labels.CLASSES:
         return checked_codes(y, n_rows)
@@ -154,11 +205,14 @@ def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) 
     if penalty.weights is None and not intercept:
         return penalty
     each = np.broadcast_to(penalty.c, n_columns)
-    weights = np.repeat(np.append(each, 0.0) if intercept else each, K)
+    return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
+
+
+def _reweighted(penalty: Regularizer, weights: Array) -> Regularizer:
     weights.setflags(write=False)
-    repeated = copy.copy(penalty)
-    repeated.weights = weights
-    return repeated
+    changed = copy.copy(penalty)
+    changed.weights = weights
+    return changed
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.chains import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
 from fenchel.losses.margin import (
@@ -38,13 +39,16 @@ from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
 __all__ = [
+    "CRF",
     "ERU",
     "LOSSES",
+    "M3N",
     "MRR",
     "NDCG",
     "PRBEP",
     "ROC",
     "AbsoluteError",
+    "ChainLoss",
     "Conjugable",
     "ConjugableVector",
     "EpsilonInsensitive",
@@ -76,6 +80,7 @@ __all__ = [
     "Sample",
     "ScalarLoss",
     "SmoothedHinge",
+    "SoftM3N",
     "Softmax",
     "SquaredEpsilonInsensitive",
     "SquaredError",
@@ -121,6 +126,9 @@ LOSSES: dict[str, type[Loss]] = {
     "multivariate_squared": MultivariateSquared,
     "hierarchical_hinge": HierarchicalHinge,
     "hierarchical_softmax": HierarchicalSoftmax,
+    "crf": CRF,
+    "m3n": M3N,
+    "soft_m3n": SoftM3N,
 }
 
 
