@@ -298,10 +298,11 @@ class Chains64:
         self,
         start: _Indices,
         row_start: _Indices,
-        column: npt.NDArray[np.int32],
+        place: npt.NDArray[np.int32],
         value: _Numbers,
         pair_start: _Indices,
-        label: npt.NDArray[np.uint16],
+        run: npt.NDArray[np.uint16],
+        dense: npt.NDArray[np.int32],
         n_labels: int,
     ) -> None: ...
     def log_loss(

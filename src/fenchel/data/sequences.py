@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,8 @@ from fenchel.errors import InvalidData
 
 Indices = npt.NDArray[np.int64]
 
-MOST_LABELS = 1 << 16
+MOST_LABELS = 1 << 15
+_WORTH_A_ROW = 4  # a quarter of all labels: adding four numbers at once costs as one
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,25 @@ class Pairs:
     def feature(self) -> Indices:
         """The feature of each pair."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    @functools.cached_property
+    def dense(self) -> npt.NDArray[np.int32]:
+        """The features that are worth a row for all labels (see chains.hpp)."""
+        counts = np.diff(self.start[: self.n_features + 1])
+        return np.flatnonzero(counts * _WORTH_A_ROW >= self.n_labels).astype(np.int32)
+
+    @functools.cached_property
+    def run(self) -> npt.NDArray[np.uint16]:
+        """The labels, the last of each feature marked."""
+        run = self.label.copy()
+        run[self.start[1:][np.diff(self.start) > 0] - 1] |= np.uint16(MOST_LABELS)
+        return run
+
+    def places(self, column: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Where the numbers of features are: dense row r as r, pairs from k on as ~k."""
+        place = ~self.start[:-1].astype(np.int32)
+        place[self.dense] = np.arange(len(self.dense))
+        return place[column]
 
     def states(self, w: npt.NDArray[np.float64]) -> sparse.csr_array:
         """Numbers of pairs, such as weights, as a matrix of features and labels."""
@@ -77,6 +99,7 @@ class Sequences(Shard):
 
     starts: Indices
     pairs: Pairs
+    place: npt.NDArray[np.int32]  # of all columns of all shards
 
     @property
     def n_sequences(self) -> int:
@@ -89,8 +112,8 @@ class Sequences(Shard):
         rows, pairs = self.rows, self.pairs
         assert isinstance(rows, SparseRows)
         kind: Any = _kernels.Chains32 if rows.value.dtype == np.float32 else _kernels.Chains64
-        arrays = (self.starts, rows.row_start, rows.column, rows.value)
-        return kind(*arrays, pairs.start, pairs.label, pairs.n_labels)  # type: ignore[no-any-return]
+        arrays = (self.starts, rows.row_start, self.place, rows.value)
+        return kind(*arrays, pairs.start, pairs.run, pairs.dense, pairs.n_labels)  # type: ignore[no-any-return]
 
 
 def all_pairs(n_features: int, n_labels: int) -> Pairs:
@@ -140,12 +163,15 @@ def cut_sequences(
     n_shards = min(len(starts) - 1, 2 * max(1, round(int(work[-1]) / size / 2)))
     inner = np.searchsorted(work, work[-1] * np.arange(1, n_shards) / n_shards)
     edges = np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))
-    return tuple(
-        _slice(rows, y, starts[i : j + 1], pairs) for i, j in itertools.pairwise(edges.tolist())
-    )
+    whole = Sequences(rows, y, None, starts, pairs, pairs.places(rows.column))
+    return tuple(_slice(whole, i, j) for i, j in itertools.pairwise(edges.tolist()))
 
 
-def _slice(rows: SparseRows, y: Indices, starts: Indices, pairs: Pairs) -> Sequences:
+def _slice(whole: Sequences, i: int, j: int) -> Sequences:
+    """Sequences i .. j - 1."""
+    starts, rows = whole.starts[i : j + 1], whole.rows
+    assert isinstance(rows, SparseRows)
     first, last = int(starts[0]), int(starts[-1])
     part = SparseRows(rows.row_start[first : last + 1], rows.column, rows.value, rows.n_columns)
-    return Sequences(part, y[first:last], None, starts - first, pairs)
+    y = whole.y[first:last]
+    return dataclasses.replace(whole, rows=part, y=y, starts=starts - first)

@@ -22,23 +22,29 @@ using OutputIndices = nb::ndarray<std::int64_t, nb::c_contig, nb::device::cpu>;
 template <class Value>
 struct ChainArrays {
     Indices start, row_start;
-    Vector<std::int32_t> column;
+    Vector<std::int32_t> place;
     Vector<Value> value;
     Indices pair_start;
-    Vector<std::uint16_t> label;
+    Vector<std::uint16_t> run;
+    Vector<std::int32_t> dense;
     std::size_t n_labels;
 
     fenchel::Chains<Value> view() const {
         require(pair_start.size() > n_labels, "pair_start", pair_start.size(), n_labels + 1);
         const std::size_t n_features = pair_start.size() - 1 - n_labels;
         require(start.size() > 0, "start", 0, 1);
-        const auto X = csr_view(row_start, column, value, n_features);
         const auto n_tokens = static_cast<std::size_t>(start(start.size() - 1));
-        require(n_tokens == X.n_rows, "row_start", X.n_rows, n_tokens);
+        require(row_start.size() == n_tokens + 1, "row_start", row_start.size(), n_tokens + 1);
+        const auto end = static_cast<std::size_t>(row_start(n_tokens));
+        require(end <= place.size(), "place", place.size(), end);
+        require(end <= value.size(), "value", value.size(), end);
         return {start.size() - 1,
+                n_tokens,
                 start.data(),
-                X,
-                {n_features, n_labels, pair_start.data(), label.data()}};
+                row_start.data(),
+                place.data(),
+                value.data(),
+                {n_features, n_labels, pair_start.data(), run.data(), dense.size(), dense.data()}};
     }
 };
 
@@ -57,7 +63,7 @@ double log_loss(const ChainArrays<Value>& arrays, const Indices& y,
                 const std::optional<Indices>& rows, const Vector<double>& w, Output& g) {
     const auto chains = arrays.view();
     const auto gold = gold_of(arrays, y, cost);
-    require(w.size() == arrays.label.size(), "w", w.size(), arrays.label.size());
+    require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
     require(g.size() == w.size(), "g", g.size(), w.size());
     nb::gil_scoped_release unlocked;
     return fenchel::log_loss(chains, gold, rows ? rows->data() : nullptr,
@@ -71,7 +77,7 @@ double hinge(const ChainArrays<Value>& arrays, const Indices& y, const std::opti
              OutputIndices& labels, Output& g) {
     const auto chains = arrays.view();
     const auto gold = gold_of(arrays, y, cost);
-    require(w.size() == arrays.label.size(), "w", w.size(), arrays.label.size());
+    require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
     require(g.size() == w.size(), "g", g.size(), w.size());
     require(labels.size() == y.size(), "labels", labels.size(), y.size());
     nb::gil_scoped_release unlocked;
@@ -85,9 +91,10 @@ void bind(nb::module_& m, const char* name) {
     using Arrays = ChainArrays<Value>;
     nb::class_<Arrays>(m, name)
         .def(nb::init<Indices, Indices, Vector<std::int32_t>, Vector<Value>, Indices,
-                      Vector<std::uint16_t>, std::size_t>(),
-             "start"_a.noconvert(), "row_start"_a.noconvert(), "column"_a.noconvert(),
-             "value"_a.noconvert(), "pair_start"_a.noconvert(), "label"_a.noconvert(), "n_labels"_a)
+                      Vector<std::uint16_t>, Vector<std::int32_t>, std::size_t>(),
+             "start"_a.noconvert(), "row_start"_a.noconvert(), "place"_a.noconvert(),
+             "value"_a.noconvert(), "pair_start"_a.noconvert(), "run"_a.noconvert(),
+             "dense"_a.noconvert(), "n_labels"_a)
         .def("log_loss", &log_loss<Value>, "y"_a.noconvert(), "cost"_a.none(), "temperature"_a,
              "rows"_a.none(), "w"_a.noconvert(), "g"_a.noconvert())
         .def("hinge", &hinge<Value>, "y"_a.noconvert(), "cost"_a.none(), "slack"_a, "rows"_a.none(),
@@ -96,9 +103,9 @@ void bind(nb::module_& m, const char* name) {
             "marginals",
             [](const Arrays& arrays, const Vector<double>& w, OutputMatrix& out) {
                 const auto chains = arrays.view();
-                require(w.size() == arrays.label.size(), "w", w.size(), arrays.label.size());
-                require(out.shape(0) == chains.X.n_rows && out.shape(1) == arrays.n_labels, "out",
-                        out.shape(0), chains.X.n_rows);
+                require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
+                require(out.shape(0) == chains.n_tokens && out.shape(1) == arrays.n_labels, "out",
+                        out.shape(0), chains.n_tokens);
                 nb::gil_scoped_release unlocked;
                 fenchel::marginals(chains, w.data(), out.data());
             },
@@ -109,11 +116,11 @@ void bind(nb::module_& m, const char* name) {
                OutputMatrix& scores, OutputIndices& labels) {
                 const auto chains = arrays.view();
                 const std::size_t k = scores.shape(1), L = arrays.n_labels;
-                require(w.size() == arrays.label.size(), "w", w.size(), arrays.label.size());
+                require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
                 require(scores.shape(0) == chains.n_sequences, "scores", scores.shape(0),
                         chains.n_sequences);
-                require(labels.size() == k * chains.X.n_rows, "labels", labels.size(),
-                        k * chains.X.n_rows);
+                require(labels.size() == k * chains.n_tokens, "labels", labels.size(),
+                        k * chains.n_tokens);
                 if (extra)
                     require(extra->shape(0) == L && extra->shape(1) == L, "extra", extra->shape(0),
                             L);

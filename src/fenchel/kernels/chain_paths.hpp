@@ -10,17 +10,37 @@
 namespace fenchel {
 namespace detail {
 
+template <int Lanes, int R>
+FENCHEL_INLINE void extend_packs(const double* before, const double* T, const double* z,
+                                 std::size_t n_labels, std::size_t width, double* delta) {
+    Pack<Lanes> most[R], sum, add;
+    for (int r = 0; r < R; ++r) most[r] = Pack<Lanes>{} + kMinusInf;
+    for (std::size_t i = 0; i < n_labels; ++i) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            std::memcpy(&sum, T + i * width + static_cast<std::size_t>(r) * Lanes, sizeof sum);
+            sum += before[i];
+            most[r] = sum > most[r] ? sum : most[r];
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+        std::memcpy(&add, z + static_cast<std::size_t>(r) * Lanes, sizeof add);
+        add += most[r];
+        std::memcpy(delta + static_cast<std::size_t>(r) * Lanes, &add, sizeof add);
+    }
+}
+
 /// delta(j) = z(j) + max_i before(i) + T(i, j).
+template <int Lanes>
 FENCHEL_INLINE void extend(const double* before, const double* T, const double* z,
                            std::size_t n_labels, std::size_t width, double* delta) {
-    for (std::size_t j = 0; j < width; j += 4) {
-        double most[4] = {kMinusInf, kMinusInf, kMinusInf, kMinusInf};
-        for (std::size_t i = 0; i < n_labels; ++i)
-            for (std::size_t u = 0; u < 4; ++u) {
-                const double sum = before[i] + T[i * width + j + u];
-                most[u] = sum > most[u] ? sum : most[u];
-            }
-        for (std::size_t u = 0; u < 4; ++u) delta[j + u] = most[u] + z[j + u];
+    constexpr std::size_t most = 8;
+    for (std::size_t j = 0; j < width; j += most * Lanes) {
+        const std::size_t packs = std::min(most, (width - j) / Lanes);
+        with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+            extend_packs<Lanes, R>(before, T + j, z + j, n_labels, width, delta + j);
+        });
     }
 }
 
@@ -34,12 +54,14 @@ inline std::size_t before(const double* delta, const double* T, std::size_t j, s
 }
 
 /// The best labels for scores Z; their score. `delta` is room for as many numbers.
+template <int Lanes>
 FENCHEL_INLINE double best_labels(const double* Z, const double* T, std::size_t n_labels,
                                   std::size_t width, std::size_t n, double* delta,
                                   std::int64_t* labels) {
     std::copy(Z, Z + width, delta);
     for (std::size_t t = 1; t < n; ++t)
-        extend(delta + (t - 1) * width, T, Z + t * width, n_labels, width, delta + t * width);
+        extend<Lanes>(delta + (t - 1) * width, T, Z + t * width, n_labels, width,
+                      delta + t * width);
     const double* last = delta + (n - 1) * width;
     std::size_t label = static_cast<std::size_t>(std::max_element(last, last + n_labels) - last);
     const double score = last[label];
@@ -54,13 +76,13 @@ FENCHEL_INLINE double best_labels(const double* Z, const double* T, std::size_t 
 template <class Value>
 void add_difference(const Chains<Value>& chains, std::size_t first, std::size_t n,
                     const std::int64_t* labels, const std::int64_t* y, double scale,
-                    std::size_t width, double* a, double* E, double* g) {
+                    std::size_t width, double* a, double* E, Numbers<double> g) {
     for (std::size_t t = 0; t < n; ++t) {
         const auto k = static_cast<std::size_t>(labels[t]), l = static_cast<std::size_t>(y[t]);
         if (k != l) {
             a[k] = scale;
             a[l] = -scale;
-            scatter_token(chains, first + t, a, g);
+            scatter_token(chains, first + t, width, a, g);
             a[k] = a[l] = 0;
         }
         if (t > 0) {
@@ -73,7 +95,7 @@ void add_difference(const Chains<Value>& chains, std::size_t first, std::size_t 
 /// What is needed to find a labelling and to add what it says to the gradient.
 struct PathRoom {
     std::size_t n_labels, width;
-    std::vector<double> T, Z, delta, E, a;
+    std::vector<double> T, Z, delta, E, a, dense;
 
     template <class Value>
     PathRoom(const Chains<Value>& chains, const double* w, std::size_t layers)
@@ -83,7 +105,8 @@ struct PathRoom {
           Z(longest(chains) * width),
           delta(layers * Z.size()),
           E(width * width),
-          a(width) {
+          a(width),
+          dense(dense_rows(chains.pairs, w, width)) {
         transitions(chains.pairs, w, width, T.data());
     }
 };
@@ -91,8 +114,9 @@ struct PathRoom {
 /// max over y' of c (s(y') - s(y) + 1), c being the number of wrong labels of y'; the best y'.
 ///
 /// delta(t, c, j) is the best score of t + 1 labels that end in j, c of which are wrong.
-inline double best_slack(const PathRoom& room, const std::int64_t* y, std::size_t n, double right,
-                         double* delta, std::int64_t* labels, double* wrong) {
+template <int Lanes>
+FENCHEL_INLINE double best_slack(const PathRoom& room, const std::int64_t* y, std::size_t n,
+                                 double right, double* delta, std::int64_t* labels, double* wrong) {
     const std::size_t L = room.n_labels, width = room.width, layer = (n + 1) * width;
     const auto at = [&](std::size_t t, std::size_t c) { return delta + t * layer + c * width; };
     std::fill(delta, delta + n * layer, kMinusInf);
@@ -100,7 +124,8 @@ inline double best_slack(const PathRoom& room, const std::int64_t* y, std::size_
     for (std::size_t j = 0; j < L; ++j) at(0, static_cast<std::int64_t>(j) != y[0])[j] = room.Z[j];
     for (std::size_t t = 1; t < n; ++t)
         for (std::size_t c = 0; c <= t; ++c) {
-            extend(at(t - 1, c), room.T.data(), room.Z.data() + t * width, L, width, longer.data());
+            extend<Lanes>(at(t - 1, c), room.T.data(), room.Z.data() + t * width, L, width,
+                          longer.data());
             for (std::size_t j = 0; j < L; ++j)
                 at(t, c + (static_cast<std::int64_t>(j) != y[t]))[j] = longer[j];
         }
@@ -129,11 +154,12 @@ inline double best_slack(const PathRoom& room, const std::int64_t* y, std::size_
     return most;
 }
 
-template <class Value>
+template <int Lanes, class Value>
 FENCHEL_INLINE double hinge_body(const Chains<Value>& chains, const Gold& gold,
                                  const std::int64_t* sequence, std::size_t n_chosen, bool slack,
                                  const double* w, std::int64_t* labels, double* g) {
     PathRoom room(chains, w, slack ? longest(chains) + 1 : 1);
+    std::vector<double> dense_gradient(room.dense.size());
     double total = 0;
     for (std::size_t i = 0; i < n_chosen; ++i) {
         const auto s = sequence == nullptr ? i : static_cast<std::size_t>(sequence[i]);
@@ -141,15 +167,17 @@ FENCHEL_INLINE double hinge_body(const Chains<Value>& chains, const Gold& gold,
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
         const std::int64_t* y = gold.y + first;
         double scale = 1;
-        score_sequence(chains, first, n, gold, w, room.width, room.Z.data());
+        score_sequence(chains, first, n, gold, {w, room.dense.data()}, room.width, room.Z.data());
         const double right = score_of(room.Z.data(), room.T.data(), room.width, y, n);
-        total += slack ? best_slack(room, y, n, right, room.delta.data(), labels + first, &scale)
-                       : best_labels(room.Z.data(), room.T.data(), room.n_labels, room.width, n,
-                                     room.delta.data(), labels + first) -
-                             right;
+        total +=
+            slack ? best_slack<Lanes>(room, y, n, right, room.delta.data(), labels + first, &scale)
+                  : best_labels<Lanes>(room.Z.data(), room.T.data(), room.n_labels, room.width, n,
+                                       room.delta.data(), labels + first) -
+                        right;
         add_difference(chains, first, n, labels + first, y, scale, room.width, room.a.data(),
-                       room.E.data(), g);
+                       room.E.data(), {g, dense_gradient.data()});
     }
+    add_dense_rows(chains.pairs, dense_gradient, room.width, g);
     add_transitions(chains.pairs, room.E.data(), room.width, g);
     return total;
 }
@@ -158,7 +186,7 @@ template <class Value>
 FENCHEL_AVX2 double hinge_avx2(const Chains<Value>& chains, const Gold& gold,
                                const std::int64_t* sequence, std::size_t n_chosen, bool slack,
                                const double* w, std::int64_t* labels, double* g) {
-    return hinge_body(chains, gold, sequence, n_chosen, slack, w, labels, g);
+    return hinge_body<4>(chains, gold, sequence, n_chosen, slack, w, labels, g);
 }
 
 /// One of the k best ways to reach a label: its score, and the way before it.
@@ -176,7 +204,7 @@ double hinge(const Chains<Value>& chains, const Gold& gold, const std::int64_t* 
              std::size_t n_chosen, bool slack, const double* w, std::int64_t* labels, double* g) {
     if (has_avx2())
         return detail::hinge_avx2(chains, gold, sequence, n_chosen, slack, w, labels, g);
-    return detail::hinge_body(chains, gold, sequence, n_chosen, slack, w, labels, g);
+    return detail::hinge_body<2>(chains, gold, sequence, n_chosen, slack, w, labels, g);
 }
 
 /// The k best labellings of each sequence, best first, and their scores; `extra` is added to the
@@ -199,7 +227,8 @@ void best(const Chains<Value>& chains, const double* w, const double* extra, std
     for (std::size_t s = 0; s < chains.n_sequences; ++s) {
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
-        detail::score_sequence(chains, first, n, {nullptr, nullptr}, w, width, room.Z.data());
+        detail::score_sequence(chains, first, n, {nullptr, nullptr}, {w, room.dense.data()}, width,
+                               room.Z.data());
         for (std::size_t j = 0; j < L; ++j) {
             std::fill_n(ways.begin() + static_cast<std::ptrdiff_t>(j * k), k, none);
             ways[j * k] = {room.Z[j], 0, 0};

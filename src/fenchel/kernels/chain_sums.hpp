@@ -70,15 +70,6 @@ FENCHEL_INLINE void product_packs(const double* A, std::size_t width, const doub
         std::memcpy(out + static_cast<std::size_t>(r) * Lanes, &sum[r], sizeof sum[r]);
 }
 
-/// Calls use.template operator()<R>() with R the number of packs, at most kMost.
-template <int kMost, int R = 1, class Use>
-FENCHEL_INLINE void with_count(std::size_t packs, Use&& use) {
-    if constexpr (R < kMost) {
-        if (packs > R) return with_count<kMost, R + 1>(packs, use);
-    }
-    use.template operator()<R>();
-}
-
 template <int Lanes>
 FENCHEL_INLINE void product(const double* A, std::size_t width, const double* x, std::size_t n,
                             double* out) {
@@ -249,25 +240,29 @@ FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gol
     std::vector<double> memory(3 * room);
     double *Z = memory.data(), *alpha = Z + room, *marginal = alpha + room;
     std::vector<double> seen(width * width);  // transitions of y
+    const std::vector<double> dense = dense_rows(chains.pairs, w, width);
+    std::vector<double> dense_gradient(dense.size());
     double total = 0;
     for (std::size_t i = 0; i < n_chosen; ++i) {
         const auto s = sequence == nullptr ? i : static_cast<std::size_t>(sequence[i]);
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
         const std::int64_t* y = gold.y + first;
-        score_sequence(chains, first, n, gold, w, width, Z);
+        score_sequence(chains, first, n, gold, {w, dense.data()}, width, Z);
         if (temperature != 1)
             for (std::size_t k = 0; k < n * width; ++k) Z[k] /= temperature;
         const double right = score_of(Z, by.T.data(), width, y, n);
         total += sum_sequence<Lanes>(by, n, Z, alpha, marginal) - right;
         for (std::size_t t = 0; t < n; ++t) {
             marginal[t * width + static_cast<std::size_t>(y[t])] -= 1;
-            scatter_token(chains, first + t, marginal + t * width, g);
+            scatter_token(chains, first + t, width, marginal + t * width,
+                          {g, dense_gradient.data()});
             if (t > 0)
                 seen[static_cast<std::size_t>(y[t - 1]) * width + static_cast<std::size_t>(y[t])] -=
                     1;
         }
     }
+    add_dense_rows(chains.pairs, dense_gradient, width, g);
     add_transitions(chains.pairs, by.expected(), width, g);
     add_transitions(chains.pairs, seen.data(), width, g);
     return temperature * total;
@@ -280,10 +275,11 @@ FENCHEL_INLINE void marginals_body(const Chains<Value>& chains, const double* w,
     const std::size_t width = by.width, L = by.n_labels, room = longest(chains) * width;
     std::vector<double> memory(3 * room);
     double *Z = memory.data(), *alpha = Z + room, *marginal = alpha + room;
+    const std::vector<double> dense = dense_rows(chains.pairs, w, width);
     for (std::size_t i = 0; i < chains.n_sequences; ++i) {
         const auto first = static_cast<std::size_t>(chains.start[i]);
         const auto n = static_cast<std::size_t>(chains.start[i + 1]) - first;
-        score_sequence(chains, first, n, {nullptr, nullptr}, w, width, Z);
+        score_sequence(chains, first, n, {nullptr, nullptr}, {w, dense.data()}, width, Z);
         sum_sequence<Lanes>(by, n, Z, alpha, marginal);
         for (std::size_t t = 0; t < n; ++t)
             std::copy_n(marginal + t * width, L, out + (first + t) * L);

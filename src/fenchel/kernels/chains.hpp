@@ -19,24 +19,36 @@
 #include <vector>
 
 #include "elementary.hpp"
-#include "matrix.hpp"
+#include "matrix.hpp"  // Pack
 #include "simd.hpp"
 
 namespace fenchel {
 
 /// The pairs of feature f are start[f] .. start[f + 1] - 1; w has one number for each.
+///
+/// `run` holds the label of each pair, with kLast set at the last pair of a feature. Features with
+/// many labels are dense: a copy of their weights has room for all labels, to be added as vectors.
 struct Pairs {
     std::size_t n_features, n_labels;  // without, and of, the labels before
     const std::int64_t* start;         // n_features + n_labels + 1 of them
-    const std::uint16_t* label;
+    const std::uint16_t* run;
+    std::size_t n_dense;
+    const std::int32_t* dense;  // the features of the dense rows
 };
 
-/// Tokens X, of which sequence i is the rows start[i] .. start[i + 1] - 1.
+inline constexpr std::uint16_t kLast = 1 << 15;
+
+/// Tokens, of which sequence i is start[i] .. start[i + 1] - 1.
+///
+/// Token t has the features row_start[t] .. row_start[t + 1] - 1. Their `place` says where their
+/// numbers are without a look at anything else, which is what makes them quick to fetch: a dense
+/// row r as r, pairs from k on as ~k.
 template <class Value>
 struct Chains {
-    std::size_t n_sequences;
-    const std::int64_t* start;
-    Csr<Value, std::int64_t, std::int32_t> X;
+    std::size_t n_sequences, n_tokens;
+    const std::int64_t *start, *row_start;
+    const std::int32_t* place;
+    const Value* value;
     Pairs pairs;
 };
 
@@ -50,6 +62,15 @@ inline std::size_t padded(std::size_t n_labels) { return (n_labels + 3) / 4 * 4;
 
 namespace detail {
 
+/// Calls use.template operator()<R>() with R the number of packs, at most kMost.
+template <int kMost, int R = 1, class Use>
+FENCHEL_INLINE void with_count(std::size_t packs, Use&& use) {
+    if constexpr (R < kMost) {
+        if (packs > R) return with_count<kMost, R + 1>(packs, use);
+    }
+    use.template operator()<R>();
+}
+
 inline constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
 /// T(i, j) at T[i width + j]; 0 for a transition without a weight.
@@ -59,7 +80,7 @@ inline void transitions(const Pairs& pairs, const double* w, std::size_t width, 
         std::fill(row, row + pairs.n_labels, 0.0);
         std::fill(row + pairs.n_labels, row + width, kMinusInf);
         const std::int64_t* start = pairs.start + pairs.n_features + i;
-        for (std::int64_t k = start[0]; k < start[1]; ++k) row[pairs.label[k]] = w[k];
+        for (std::int64_t k = start[0]; k < start[1]; ++k) row[pairs.run[k] & ~kLast] = w[k];
     }
 }
 
@@ -67,54 +88,97 @@ inline void transitions(const Pairs& pairs, const double* w, std::size_t width, 
 inline void add_transitions(const Pairs& pairs, const double* E, std::size_t width, double* g) {
     for (std::size_t i = 0; i < pairs.n_labels; ++i) {
         const std::int64_t* start = pairs.start + pairs.n_features + i;
-        for (std::int64_t k = start[0]; k < start[1]; ++k) g[k] += E[i * width + pairs.label[k]];
+        for (std::int64_t k = start[0]; k < start[1]; ++k)
+            g[k] += E[i * width + (pairs.run[k] & ~kLast)];
     }
 }
 
-// Nonzeros ahead of use whose pairs are fetched: 1.3x on CoNLL-2000 with 19 features a token.
-inline constexpr std::int64_t kPairsAhead = 16;
+/// The rows of dense features for numbers of pairs, 0 for pairs that there are not.
+inline std::vector<double> dense_rows(const Pairs& pairs, const double* w, std::size_t width) {
+    std::vector<double> rows(pairs.n_dense * width);
+    for (std::size_t r = 0; r < pairs.n_dense; ++r) {
+        const std::int64_t* start = pairs.start + pairs.dense[r];
+        for (std::int64_t k = start[0]; k < start[1]; ++k)
+            rows[r * width + (pairs.run[k] & ~kLast)] = w[k];
+    }
+    return rows;
+}
 
-/// z(l) = sum_f x_f w(f, l) for one token; the padding is left alone.
+/// g += what the rows of dense features hold.
+inline void add_dense_rows(const Pairs& pairs, const std::vector<double>& rows, std::size_t width,
+                           double* g) {
+    for (std::size_t r = 0; r < pairs.n_dense; ++r) {
+        const std::int64_t* start = pairs.start + pairs.dense[r];
+        for (std::int64_t k = start[0]; k < start[1]; ++k)
+            g[k] += rows[r * width + (pairs.run[k] & ~kLast)];
+    }
+}
+
+/// Weights, or a gradient, of pairs, and the rows of dense features.
+template <class Number>
+struct Numbers {
+    Number *of_pairs, *of_dense;
+};
+
+// Features between prefetch and use: 1.5x on CoNLL-2000.
+inline constexpr std::int64_t kFeaturesAhead = 16;
+
+template <class Value, class Number>
+FENCHEL_INLINE void fetch_ahead(const Chains<Value>& chains, std::int64_t n, std::int64_t last,
+                                std::size_t width, Numbers<Number> numbers) {
+    const std::int32_t place = chains.place[std::min(n + kFeaturesAhead, last)];
+    if (place >= 0) {
+        const auto* row = numbers.of_dense + static_cast<std::size_t>(place) * width;
+        __builtin_prefetch(row);
+        __builtin_prefetch(row + 8);
+        __builtin_prefetch(row + 16);
+    } else {
+        __builtin_prefetch(numbers.of_pairs + ~place);
+        __builtin_prefetch(chains.pairs.run + ~place);
+    }
+}
+
+/// z(l) = sum_f x_f w(f, l) for one token.
 template <class Value>
-FENCHEL_INLINE void score_token(const Chains<Value>& chains, std::size_t token, const double* w,
-                                double* z) {
-    const auto& X = chains.X;
-    const std::int64_t last = X.row_start[X.n_rows];
-    std::fill(z, z + chains.pairs.n_labels, 0.0);
-    for (std::int64_t n = X.row_start[token]; n < X.row_start[token + 1]; ++n) {
-        const std::int64_t ahead = std::min(n + kPairsAhead, last - 1);
-        const std::int64_t next = chains.pairs.start[X.column[ahead]];
-        __builtin_prefetch(w + next);
-        __builtin_prefetch(chains.pairs.label + next);
-        const std::int64_t* start = chains.pairs.start + X.column[n];
-        const double x = X.value[n];
-        const std::int64_t first = start[0], n_pairs = start[1] - first;
-        if (n_pairs == static_cast<std::int64_t>(chains.pairs.n_labels)) {
-            for (std::int64_t k = 0; k < n_pairs; ++k) z[k] += x * w[first + k];
-        } else {
-            for (std::int64_t k = first; k < start[1]; ++k) z[chains.pairs.label[k]] += x * w[k];
+FENCHEL_INLINE void score_token(const Chains<Value>& chains, std::size_t token, std::size_t width,
+                                Numbers<const double> w, double* z) {
+    const std::int64_t last = chains.row_start[chains.n_tokens] - 1;
+    std::fill(z, z + width, 0.0);
+    for (std::int64_t n = chains.row_start[token]; n < chains.row_start[token + 1]; ++n) {
+        fetch_ahead(chains, n, last, width, w);
+        const double x = chains.value[n];
+        const std::int32_t place = chains.place[n];
+        if (place >= 0) {
+            const double* row = w.of_dense + static_cast<std::size_t>(place) * width;
+            for (std::size_t k = 0; k < width; ++k) z[k] += x * row[k];
+            continue;
+        }
+        for (std::int32_t k = ~place;; ++k) {
+            const std::uint16_t label = chains.pairs.run[k];
+            z[label & ~kLast] += x * w.of_pairs[k];
+            if (label & kLast) break;
         }
     }
 }
 
 /// g(f, l) += x_f a(l) for one token.
 template <class Value>
-FENCHEL_INLINE void scatter_token(const Chains<Value>& chains, std::size_t token, const double* a,
-                                  double* g) {
-    const auto& X = chains.X;
-    const std::int64_t last = X.row_start[X.n_rows];
-    for (std::int64_t n = X.row_start[token]; n < X.row_start[token + 1]; ++n) {
-        const std::int64_t ahead = std::min(n + kPairsAhead, last - 1);
-        const std::int64_t next = chains.pairs.start[X.column[ahead]];
-        __builtin_prefetch(g + next, 1);
-        __builtin_prefetch(chains.pairs.label + next);
-        const std::int64_t* start = chains.pairs.start + X.column[n];
-        const double x = X.value[n];
-        const std::int64_t first = start[0], n_pairs = start[1] - first;
-        if (n_pairs == static_cast<std::int64_t>(chains.pairs.n_labels)) {
-            for (std::int64_t k = 0; k < n_pairs; ++k) g[first + k] += x * a[k];
-        } else {
-            for (std::int64_t k = first; k < start[1]; ++k) g[k] += x * a[chains.pairs.label[k]];
+FENCHEL_INLINE void scatter_token(const Chains<Value>& chains, std::size_t token, std::size_t width,
+                                  const double* a, Numbers<double> g) {
+    const std::int64_t last = chains.row_start[chains.n_tokens] - 1;
+    for (std::int64_t n = chains.row_start[token]; n < chains.row_start[token + 1]; ++n) {
+        fetch_ahead(chains, n, last, width, g);
+        const double x = chains.value[n];
+        const std::int32_t place = chains.place[n];
+        if (place >= 0) {
+            double* row = g.of_dense + static_cast<std::size_t>(place) * width;
+            for (std::size_t k = 0; k < width; ++k) row[k] += x * a[k];
+            continue;
+        }
+        for (std::int32_t k = ~place;; ++k) {
+            const std::uint16_t label = chains.pairs.run[k];
+            g.of_pairs[k] += x * a[label & ~kLast];
+            if (label & kLast) break;
         }
     }
 }
@@ -122,12 +186,12 @@ FENCHEL_INLINE void scatter_token(const Chains<Value>& chains, std::size_t token
 /// The scores of a sequence, plus the costs if there are any; padded by -inf.
 template <class Value>
 FENCHEL_INLINE void score_sequence(const Chains<Value>& chains, std::size_t first, std::size_t n,
-                                   const Gold& gold, const double* w, std::size_t width,
+                                   const Gold& gold, Numbers<const double> w, std::size_t width,
                                    double* Z) {
     const std::size_t L = chains.pairs.n_labels;
     for (std::size_t t = 0; t < n; ++t) {
         double* z = Z + t * width;
-        score_token(chains, first + t, w, z);
+        score_token(chains, first + t, width, w, z);
         std::fill(z + L, z + width, kMinusInf);
         if (gold.cost != nullptr)
             for (std::size_t k = 0; k < L; ++k)
