@@ -19,6 +19,7 @@ from .estimators import QuantileRegressor as QuantileRegressor
 from .estimators import Ranker as Ranker
 from .estimators import Regressor as Regressor
 from .estimators import RegressorCV as RegressorCV
+from .estimators import SequenceLabeler as SequenceLabeler
 from .features import IncompleteCholesky as IncompleteCholesky
 from .features import Spectrum as Spectrum
 from .model.file import load as load

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.hierarchical import HierarchicalClassifier
+from fenchel.estimators.labeler import SequenceLabeler
 from fenchel.estimators.metric import MetricClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
@@ -25,4 +26,5 @@ __all__ = [
     "Ranker",
     "Regressor",
     "RegressorCV",
+    "SequenceLabeler",
 ]
