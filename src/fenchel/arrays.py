@@ -43,6 +43,7 @@ from fenchel.losses.hierarchy import Hierarchical
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
+from fenchel.oracles import Oracle, oracle_risk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risk import LinearRisk
@@ -54,7 +55,7 @@ def problem(
     X: Any,
     y: Any = None,
     *,
-    loss: str | Loss = "hinge",
+    loss: str | Loss | Oracle = "hinge",
     regularizer: str | Regularizer = "l2",
     strength: float = 1e-4,
     intercept: bool = False,
@@ -80,8 +81,14 @@ def problem(
     documents of queries need `groups`, the query of each row; rows of a query stand together.
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
+
+    Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
+    a number for each of `risk.pairs`. An `Oracle` takes lists X and y of any examples.
     """
     penalty_options = _split_options(regularizer, loss_options)
+    if isinstance(loss, Oracle):
+        given = (intercept, sample_weight, groups, loss_options)
+        return _of_oracle(X, y, loss, regularizer, penalty_options, strength, engine, *given)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
     placed = engines.named(engine)
@@ -102,6 +109,25 @@ def problem(
         engine=placed,
         groups=checked_groups(groups, rows.n_rows),
     )
+
+
+def _of_oracle(
+    X: Any,
+    y: Any,
+    oracle: Oracle,
+    regularizer: str | Regularizer,
+    penalty_options: dict[str, Any],
+    strength: float,
+    engine: str | Engine | None,
+    *others: Any,
+) -> Problem:
+    if any(other is not None and other is not False and other != {} for other in others):
+        raise Incompatible("an oracle takes neither intercept, sample_weight, groups nor options")
+    penalty = regularizers.named(regularizer, penalty_options)
+    strength = checked_strength("strength", strength)
+    risk = oracle_risk(oracle, X, y, engines.named(engine))
+    penalty.free(risk.n_parameters)  # refuses weights of the wrong length
+    return Problem(risk, penalty, strength)
 
 
 def posed(

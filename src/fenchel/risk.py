@@ -39,6 +39,7 @@ class LinearRisk:
 
     point: ClassVar[type[LinearPoint]] = LinearPoint
     separable = True
+    keeps_scores = True
 
     def __init__(
         self,

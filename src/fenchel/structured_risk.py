@@ -116,6 +116,7 @@ class StructuredRisk(ABC):
 
     has_intercept = False
     separable = True
+    keeps_scores = False
     piecewise = False
     has_duals = False
     has_dual_steps = False

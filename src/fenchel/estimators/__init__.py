@@ -12,6 +12,7 @@ from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
 from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
+from fenchel.estimators.reranker import Reranker
 
 __all__ = [
     "Classifier",
@@ -26,5 +27,6 @@ __all__ = [
     "Ranker",
     "Regressor",
     "RegressorCV",
+    "Reranker",
     "SequenceLabeler",
 ]

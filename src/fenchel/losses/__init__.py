@@ -24,6 +24,7 @@ from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
 from fenchel.losses.nu import NuHinge, NuLoss, NuNovelty
 from fenchel.losses.ordinal import ROC, Ordinal
 from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
+from fenchel.losses.reranking import RerankLikelihood, RerankMargin
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -77,6 +78,8 @@ __all__ = [
     "Quantile",
     "RankHinge",
     "RecallAtK",
+    "RerankLikelihood",
+    "RerankMargin",
     "Sample",
     "ScalarLoss",
     "SmoothedHinge",
@@ -126,6 +129,8 @@ LOSSES: dict[str, type[Loss]] = {
     "multivariate_squared": MultivariateSquared,
     "hierarchical_hinge": HierarchicalHinge,
     "hierarchical_softmax": HierarchicalSoftmax,
+    "rerank_likelihood": RerankLikelihood,
+    "rerank_margin": RerankMargin,
     "crf": CRF,
     "m3n": M3N,
     "soft_m3n": SoftM3N,
