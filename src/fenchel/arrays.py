@@ -215,7 +215,7 @@ def _for_pairs(penalty: Regularizer, pairs: Pairs) -> Regularizer:
 
 
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
-    if loss.labels is Labels.CLASSES:
+    if loss.labels in (Labels.CLASSES, Labels.TAGS):
         return checked_codes(y, n_rows)
     if loss.labels is Labels.SETS:
         return checked_sets(y, n_rows)

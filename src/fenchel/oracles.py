@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import pickle
 from abc import ABC
 from collections.abc import Sequence
@@ -116,7 +117,7 @@ def oracle_risk(oracle: Oracle, X: Any, y: Any, engine: Engine) -> OracleRisk:
         raise InvalidData(f"X has {len(inputs)} examples and y {len(outputs)}; at least one each")
     pairs = list(zip(inputs, outputs, strict=True))
     edges = np.unique(np.linspace(0, len(pairs), _SHARDS + 1).astype(int)).tolist()
-    shards = [_shard(pairs[i:j]) for i, j in zip(edges[:-1], edges[1:], strict=True)]
+    shards = [_shard(pairs[i:j]) for i, j in itertools.pairwise(edges)]
     risk = OracleRisk(oracle, engine.place(shards))
     _evaluate(shards[0], oracle, np.zeros(risk.n_parameters), np.array([0]))  # complains early
     return risk

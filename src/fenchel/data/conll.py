@@ -23,8 +23,8 @@ def read_conll(path: str | os.PathLike[str], n_columns: int | None = None) -> To
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise InvalidData(f"{name}:{line}: the text is not UTF-8 ({error.reason})") from error
+        at = content[: error.start].count(b"\n") + 1
+        raise InvalidData(f"{name}:{at}: the text is not UTF-8 ({error.reason})") from error
     tokens: list[list[str]] = []
     starts, in_sequence = [], False
     for number, line in enumerate(text.split("\n"), 1):

@@ -239,7 +239,9 @@ class SequenceLabeler(LinearEstimator):
         for pair in forbidden:
             unknown = [label for label in pair if label not in place]
             if len(pair) != 2 or unknown:
-                raise InvalidData(f"forbidden has {pair!r}, which is no pair of labels of the model")
+                raise InvalidData(
+                    f"forbidden has {pair!r}, which is no pair of labels of the model"
+                )
             extra[place[pair[0]], place[pair[1]]] = -np.inf
         return extra
 

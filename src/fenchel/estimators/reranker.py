@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -29,8 +30,8 @@ class Reranker(Ranker):
     """The right candidates out of lists of them, such as the N best of a parser (002).
 
     Minimises alpha * penalty(w) + mean over lists of loss(scores). X has a row for each candidate,
-    y says how good it is, 1 and 0 for right and wrong or anything >= 0, and `groups` has the list of
-    each row; the best of a list are its gold candidates.
+    y says how good it is, 1 and 0 for right and wrong or anything >= 0, and `groups` has the list
+    of each row; the best of a list are its gold candidates.
 
     Parameters
     ----------
@@ -95,8 +96,8 @@ class Reranker(Ranker):
         """The row of the best candidate of each list, in the order of the lists."""
         scores = self.predict(X)
         starts = self._starts_of(groups, len(scores))
-        ends = zip(starts[:-1], starts[1:], strict=True)
-        return np.array([i + int(np.argmax(scores[i:j])) for i, j in ends], dtype=np.int64)
+        lists = itertools.pairwise(starts)
+        return np.array([i + int(np.argmax(scores[i:j])) for i, j in lists], dtype=np.int64)
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """The share of lists of which a gold candidate is chosen."""

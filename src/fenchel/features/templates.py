@@ -83,6 +83,16 @@ class Tokens(NamedTuple):
     columns: Sequence[Sequence[str]]
     starts: Codes
 
+    @property
+    def n_sequences(self) -> int:
+        """How many sequences there are."""
+        return len(self.starts) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return int(self.starts[-1])
+
 
 class Coded(NamedTuple):
     """A feature of each token, as the place of its name among names."""
@@ -123,7 +133,10 @@ def applied(templates: Sequence[Template], tokens: Tokens) -> list[Coded]:
             f"{len(tokens.columns)} columns"
         )
     column = _Columns(tokens)
-    return [_combined(template, [column.part(part) for part in template.parts]) for template in templates]
+    return [
+        _combined(template, [column.part(part) for part in template.parts])
+        for template in templates
+    ]
 
 
 def _template(line: str, number: int) -> Template:
@@ -153,7 +166,7 @@ def _function(kind: str) -> Callable[[str], str]:
     if kind[0] in "ps":
         n = int(kind[1])
         return (lambda word: word[:n]) if kind[0] == "p" else (lambda word: word[-n:])
-    return {"x": str, "l": str.lower, "h": shape}[kind]
+    return shape if kind == "h" else str.lower
 
 
 class _Columns:

@@ -47,7 +47,7 @@ class ChainLoss(Loss):
     next label) that occur in the training data, as crfsuite has them, or "all".
     """
 
-    labels = Labels.CLASSES
+    labels = Labels.TAGS
     nonnegative = True
     intercept = False
     pairs: str
@@ -155,7 +155,9 @@ class M3N(CostedChainLoss):
             most, labels = chain_formulas.best(self.augmented(Z, y), T, starts)
             return self.line(labels, y, starts, L)._replace(value=most - right)
         parts = [np.split(each, starts[1:-1]) for each in (Z, y)]
-        found = [chain_formulas.most_violating(z, T, codes) for z, codes in zip(*parts, strict=True)]
+        found = [
+            chain_formulas.most_violating(z, T, codes) for z, codes in zip(*parts, strict=True)
+        ]
         labels = np.concatenate([labels for _, labels in found])
         value = np.array([value for value, _ in found])
         return self.line(labels, y, starts, L)._replace(value=value)

@@ -73,5 +73,7 @@ class RerankMargin(Reranking):
 def _gold(sample: Sample) -> Array:
     """Equal shares for the best candidates of each list."""
     first, lengths = sample.starts[:-1], np.diff(sample.starts)
-    gold = (sample.y == np.repeat(np.maximum.reduceat(sample.y, first), lengths)).astype(float)
-    return gold / np.repeat(np.add.reduceat(gold, first), lengths)
+    best = np.repeat(np.maximum.reduceat(sample.y, first), lengths)
+    gold: Array = (sample.y == best).astype(np.float64)
+    gold /= np.repeat(np.add.reduceat(gold, first), lengths)
+    return gold
