@@ -141,7 +141,7 @@ def test_the_loss_is_that_over_all_labellings(loss, seed, scale):
 
 @EVERY
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5, 9, 33])
-def test_the_kernel_is_the_formula(loss, n_labels, rng=None):
+def test_the_kernel_is_the_formula(loss, n_labels):
     if isinstance(getattr(loss, "cost", None), np.ndarray) and n_labels != L:
         loss = type(loss)(
             **{**loss.settings(), "cost": np.abs(np.subtract.outer(*[np.arange(n_labels)] * 2)) / 2}

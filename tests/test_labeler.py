@@ -11,6 +11,7 @@ from fenchel.estimators.chunks import agreement, chunks_of
 from fenchel.estimators.sequences import named_tokens
 from fenchel.features.templates import parsed, shape
 from fenchel.features.tokens import Vocabulary
+from fenchel.model.chains import restored, stored
 
 TEXT = """He PRP B-NP
 reckons VBZ B-VP
@@ -311,3 +312,26 @@ def test_a_template_may_be_a_file(run, conll, tmp_path):
 def test_flags_that_do_not_go_together_are_refused(run, conll, flags, words):
     outcome = run("train", conll, "-o", "m", *flags)
     assert outcome.code == 2 and words in outcome.err
+
+
+# Hostile files
+
+
+def forged(**changes):
+    arrays = {**stored(fitted().pairs_), **changes}
+    return restored(arrays, len(fitted().feature_names_in_), 3)
+
+
+def test_pairs_come_back():
+    pairs = forged()
+    assert np.array_equal(pairs.start, fitted().pairs_.start)
+    assert np.array_equal(pairs.label, fitted().pairs_.label)
+
+
+@pytest.mark.parametrize("name", ["pairs.counts", "pairs.labels"])
+@pytest.mark.parametrize("change", [0, 3, 255, None])
+def test_pairs_that_cannot_be_are_refused(name, change):
+    good = stored(fitted().pairs_)[name]
+    bad = good[:-2] if change is None else np.full_like(good, change)
+    with pytest.raises(fenchel.InvalidData):
+        forged(**{name: bad})

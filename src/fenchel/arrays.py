@@ -87,8 +87,10 @@ def problem(
     """
     penalty_options = _split_options(regularizer, loss_options)
     if isinstance(loss, Oracle):
-        given = (intercept, sample_weight, groups, loss_options)
-        return _of_oracle(X, y, loss, regularizer, penalty_options, strength, engine, *given)
+        if intercept or sample_weight is not None or groups is not None or loss_options:
+            raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
+        penalty = regularizers.named(regularizer, penalty_options)
+        return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
     placed = engines.named(engine)
@@ -115,15 +117,10 @@ def _of_oracle(
     X: Any,
     y: Any,
     oracle: Oracle,
-    regularizer: str | Regularizer,
-    penalty_options: dict[str, Any],
+    penalty: Regularizer,
     strength: float,
     engine: str | Engine | None,
-    *others: Any,
 ) -> Problem:
-    if any(other is not None and other is not False and other != {} for other in others):
-        raise Incompatible("an oracle takes neither intercept, sample_weight, groups nor options")
-    penalty = regularizers.named(regularizer, penalty_options)
     strength = checked_strength("strength", strength)
     risk = oracle_risk(oracle, X, y, engines.named(engine))
     penalty.free(risk.n_parameters)  # refuses weights of the wrong length

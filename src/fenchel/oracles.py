@@ -136,15 +136,14 @@ def _evaluate(
     w.setflags(write=False)  # what an oracle wrote to it would reach all others
     for x, y in chosen:
         if oracle.differentiable:
-            part, slope = oracle.expectation(w, x, y)
+            part, given = oracle.expectation(w, x, y)
         else:
-            slope, constant = oracle.argmax(w, x, y)
-            part = float(np.asarray(slope) @ w) + constant
-        slope = np.asarray(slope, dtype=np.float64)
+            given, part = oracle.argmax(w, x, y)
+        slope = np.asarray(given, dtype=np.float64)
         if slope.shape != w.shape:
             raise InvalidData(
                 f"{type(oracle).__name__} gave {slope.shape} slopes for an example; w has {w.shape}"
             )
-        value += float(part)
+        value += float(part) if oracle.differentiable else float(slope @ w) + float(part)
         gradient += slope
     return Evaluation(value, gradient)
