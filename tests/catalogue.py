@@ -99,8 +99,6 @@ MULTIVARIATE_LOSSES = [
     losses.ERU(),
     losses.ERU(half_life=1.5),
     losses.MRR(),
-    losses.RerankLikelihood(),
-    losses.RerankMargin(),
 ]
 
 CHAIN_LOSSES = [

@@ -31,6 +31,30 @@ def test_the_margin_is_that_of_the_worst_candidate():
     assert losses.RerankMargin().value(z, quality, groups=LISTS) == pytest.approx(np.mean(each))
 
 
+@pytest.mark.parametrize("loss", [losses.RerankLikelihood(), losses.RerankMargin()])
+def test_slopes_support_the_loss_and_shifts_change_nothing(loss):
+    for scale in (0.1, 3.0, 1e4):
+        z = scale * RNG.normal(size=len(X))
+        value, g = loss.value(z, Y, groups=LISTS), loss.slope(z, Y, groups=LISTS)
+        assert value >= 0
+        assert loss.value(z + 7.0, Y, groups=LISTS) == pytest.approx(value, rel=1e-9)
+        for _ in range(20):
+            v = z + scale * RNG.normal(size=len(X)) * 10 ** RNG.uniform(-3, 1)
+            assert loss.value(v, Y, groups=LISTS) >= value + g @ (v - z) - 1e-12 * scale * len(X)
+
+
+@pytest.mark.parametrize("loss", [losses.RerankLikelihood(), losses.RerankMargin()])
+@pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
+def test_minima_are_certified_and_verified(loss, regularizer):
+    problem = fenchel.problem(
+        X.round(), Y, loss=loss, groups=LISTS, regularizer=regularizer, strength=0.02
+    )
+    bmrm, auto = (fenchel.minimize(problem, solver, gap=1e-5) for solver in ("bmrm", "auto"))
+    for result in (bmrm, auto):
+        assert fenchel.verify(result, problem).gap <= 1.01e-5
+    assert auto.lower_bound <= bmrm.objective and bmrm.lower_bound <= auto.objective
+
+
 def test_a_list_without_gold_is_refused_with_its_number():
     y = Y.copy()
     y[LISTS == 7] = 0

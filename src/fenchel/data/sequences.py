@@ -127,7 +127,8 @@ def observed_pairs(rows: SparseRows, y: Indices, starts: Indices, n_labels: int)
     """Those that occur."""
     first, last = rows.row_start[0], rows.row_start[-1]
     of_token = np.repeat(y, np.diff(rows.row_start))
-    states = np.unique(rows.column[first:last].astype(np.int64) * n_labels + of_token)
+    keys = rows.column[first:last].astype(np.int64) * n_labels + of_token
+    states = _distinct(keys, rows.n_columns * n_labels)
     inner = np.ones(len(y), dtype=bool)
     inner[starts[:-1]] = False
     now = np.flatnonzero(inner)
@@ -136,6 +137,15 @@ def observed_pairs(rows: SparseRows, y: Indices, starts: Indices, n_labels: int)
     edges = np.arange(rows.n_columns + n_labels + 1, dtype=np.int64) * n_labels
     start = np.searchsorted(places, edges).astype(np.int64)
     return Pairs(start, (places % n_labels).astype(np.uint16), n_labels)
+
+
+def _distinct(keys: Indices, bound: int) -> Indices:
+    """The different keys in order, all of them below a bound: marked where memory allows it."""
+    if bound > 64 * (len(keys) + 1):
+        return np.unique(keys)
+    marks = np.zeros(bound, dtype=bool)
+    marks[keys] = True
+    return np.flatnonzero(marks)
 
 
 def compressed(rows: SparseRows | DenseRows) -> SparseRows:

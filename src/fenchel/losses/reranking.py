@@ -44,15 +44,14 @@ class RerankLikelihood(Reranking):
     differentiable = True
 
     def tangent(self, z: Array, sample: Sample) -> Tangent:
-        """Probabilities less the gold candidates' shares."""
+        """Probabilities less the gold candidates' shares; the constant is the entropy."""
         first, lengths = sample.starts[:-1], np.diff(sample.starts)
-        most = np.maximum.reduceat(z, first)
-        e = np.exp(z - np.repeat(most, lengths))
-        total = np.add.reduceat(e, first)
-        g = e / np.repeat(total, lengths) - _gold(sample)
-        value = float(np.sum(most + np.log(total)) - _gold(sample) @ z) / len(first)
-        g /= len(first)
-        return Tangent(value - float(g @ z), g)
+        z = z - np.repeat(np.maximum.reduceat(z, first), lengths)
+        e = np.exp(z)
+        total = np.repeat(np.add.reduceat(e, first), lengths)
+        p = e / total
+        entropy = float(np.sum(p * (np.log(total) - z)))
+        return Tangent(entropy / len(first), (p - _gold(sample)) / len(first))
 
 
 class RerankMargin(Reranking):
