@@ -58,6 +58,7 @@ def minimize(
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
     w = _start(w0, problem.risk)
     method, reason = chosen(solver, problem)
+    method = method.aiming(gap)
     run = _Run(problem, gap, max_iterations, seconds, callback)
     start = _duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
