@@ -55,6 +55,7 @@ class Accelerated(Solver):
     """
 
     needs = Needs(regularizers=(L2, L1, ElasticNet))
+    patience = 1000  # with momentum, bounds rise and fall
 
     def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):
         self.form = one_of("form", form, _FORMS)

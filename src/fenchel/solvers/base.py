@@ -45,6 +45,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
+    patience: ClassVar[int] = 50  # iterations without better bounds after which it is stalled
     takes_duals: ClassVar[bool] = False  # a state may be another problem's w, alpha and offset b
 
     @abstractmethod

@@ -34,6 +34,7 @@ class ExcessiveGap(Solver):
 
     name = "excessive-gap"
     needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+    patience = 1000
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """x and u with an excessive gap, and ever less of it."""
