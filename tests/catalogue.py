@@ -114,6 +114,13 @@ REGULARIZERS = [
     regularizers.ElasticNet(),
     regularizers.ElasticNet(l1_ratio=0.9, weights=_UNEVEN),
     regularizers.ElasticNet(l1_ratio=0.2, weights=_ONE_FREE),
+    regularizers.ElasticNetBall(radius=0.7, l1_ratio=0.3),
+    regularizers.ElasticNetBall(radius=20.0),
+    regularizers.Entropy(),
+    regularizers.Entropy(cap=0.3),
+    regularizers.SquaredPNorm(),
+    regularizers.SquaredPNorm(p=1.1),
+    regularizers.SquaredPNorm(p=2.0),
 ]
 
 SOLVERS = [
