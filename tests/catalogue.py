@@ -86,6 +86,8 @@ MULTIVARIATE_LOSSES = [
     losses.FBeta(),
     losses.FBeta(beta=0.4),
     losses.FBeta(beta=2.5),
+    losses.SmoothedFBeta(mu=0.02),
+    losses.SmoothedFBeta(beta=0.5, mu=0.3),
     losses.PrecisionAtK(k=4),
     losses.RecallAtK(k=1),
     losses.RecallAtK(k=6),
