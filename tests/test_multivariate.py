@@ -15,6 +15,7 @@ from catalogue import (
 )
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 import fenchel
 from fenchel import losses
@@ -52,6 +53,17 @@ def labelings(loss, z, y, s):
     square = loss.beta**2
     score = (1 + square) * a / ((1 + square) * a + square * b + c)
     return np.max(1 - score + (every - y) @ z / len(z))
+
+
+def soft_labelings(loss, z, y, s):
+    """mu log of the mean over all labellings of the exponentials of the same, over mu."""
+    every = np.array(list(itertools.product([-1.0, 1.0], repeat=len(z))))
+    a = np.sum((every > 0) & (y > 0), axis=1)
+    b, c = np.sum(y > 0) - a, np.sum((every > 0) & (y < 0), axis=1)
+    square = loss.beta**2
+    score = (1 + square) * a / ((1 + square) * a + square * b + c)
+    terms = (1 - score + (every - y) @ z / len(z)) / loss.mu
+    return loss.mu * (logsumexp(terms) - len(z) * np.log(2))
 
 
 def subsets(loss, z, y, s):
@@ -101,6 +113,7 @@ def enumerated(loss, z, y, s, groups):
         Labels.REAL: pairs,
     }[loss.labels]
     oracle = labelings if isinstance(loss, losses.FBeta) else oracle
+    oracle = soft_labelings if isinstance(loss, losses.SmoothedFBeta) else oracle
     oracle = pairs if isinstance(loss, losses.ROC) else oracle
     s = np.ones(len(z)) if s is None else s
     if groups is None:

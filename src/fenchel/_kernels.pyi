@@ -92,6 +92,22 @@ def vector_steepest(
     tolerance: float,
     A: _Vector,
 ) -> None: ...
+def box_plane_qp(
+    d2: float | _Vector,
+    m: _Vector,
+    lower: _Vector,
+    upper: _Vector,
+    sigma: _Vector,
+    z: float,
+    x: _Vector,
+) -> float: ...
+def elastic_net_prox(v: _Vector, l1: float, l2: float, x: _Vector) -> None: ...
+def project_elastic_net_ball(
+    v: _Vector, l1: float, l2: float, radius: float, x: _Vector
+) -> float: ...
+def entropy_prox(
+    g: _Vector, weight: float, x0: _Vector | None, cap: float, x: _Vector
+) -> float: ...
 def augmented_slopes(
     loss: Loss,
     z: _Vector,
@@ -232,6 +248,7 @@ def pairwise_hinge(
     g: _Vector,
 ) -> float: ...
 def fbeta(f: _Vector, y: _Vector, beta: float, g: _Vector) -> float: ...
+def smoothed_fbeta(f: _Vector, y: _Vector, beta: float, mu: float, g: _Vector) -> float: ...
 def top_k(f: _Vector, y: _Vector, k: int, whole: float, g: _Vector) -> float: ...
 def discounted_gain(
     f: _Vector,

@@ -38,7 +38,8 @@ class MultivariatePoint(LinearPoint):
     """The risk at one w.
 
     Its value is that of the scores as they are. Its cut is the tangent at rounded scores, as valid
-    as any, so that `verify`, whose scores differ by round-off, meets the same ties and cut.
+    as any, so that `verify`, whose scores differ by round-off, meets the same ties and cut. A
+    differentiable loss without an intercept has no ties, and one tangent for both.
     """
 
     risk: MultivariateRisk
@@ -54,7 +55,7 @@ class MultivariatePoint(LinearPoint):
 
     @functools.cached_property
     def _exact(self) -> Touch:
-        return self.risk.tangent(self.z)
+        return self.risk.tangent(self.z) if self.risk.has_ties else self._rounded(0.0)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(the cut's value, its slope in the offset) at the offset b."""
@@ -65,7 +66,8 @@ class MultivariatePoint(LinearPoint):
         """The cut at the offset b; the last one is kept."""
         if self._last is None or self._last[0] != b:
             z = self._shifted(b)
-            touch = self.risk.tangent(self.risk.engine.map(tasks.rounded, z))
+            at = self.risk.engine.map(tasks.rounded, z) if self.risk.has_ties else z
+            touch = self.risk.tangent(at)
             self._last = b, touch._replace(value=self.risk.height(touch, z))
         return self._last[1]
 
@@ -142,6 +144,11 @@ class MultivariateRisk(LinearRisk):
             y, s = (np.concatenate(engine.map(task)) for task in (tasks.labels, tasks.weights))
             weighted = any(shard.s is not None for shard in engine.shards)
             self._whole = twin(loss, Sample(y, s if weighted else None, starts))
+
+    @property
+    def has_ties(self) -> bool:
+        """Scores that differ by round-off may have another tangent, or another best intercept."""
+        return self.has_intercept or not self.differentiable
 
     def tangent(self, z: PerShard) -> Touch:
         """L at these scores."""

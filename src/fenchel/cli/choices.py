@@ -45,7 +45,7 @@ Loss = Literal[
     "hierarchical_hinge",
     "hierarchical_softmax",
 ]
-Regularizer = Literal["l2", "l1", "elastic_net"]
+Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
     "lbfgs",

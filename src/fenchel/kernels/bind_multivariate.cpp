@@ -6,6 +6,7 @@
 #include "labelings.hpp"
 #include "pairs.hpp"
 #include "rankings.hpp"
+#include "smoothed_labelings.hpp"
 
 namespace bindings {
 
@@ -64,6 +65,12 @@ double fbeta(Vector<double> f, Vector<double> y, double beta, Output g) {
     return guarded(f, g, [&] { return loss(f.data(), y.data(), f.size(), g.data()); });
 }
 
+double smoothed_fbeta(Vector<double> f, Vector<double> y, double beta, double mu, Output g) {
+    require(y.size() == f.size(), "y", y.size(), f.size());
+    const fenchel::SmoothedFBeta loss(beta, mu);
+    return guarded(f, g, [&] { return loss(f.data(), y.data(), f.size(), g.data()); });
+}
+
 double top_k(Vector<double> f, Vector<double> y, std::size_t k, double whole, Output g) {
     require(y.size() == f.size(), "y", y.size(), f.size());
     require(k <= f.size(), "k", k, f.size());
@@ -102,6 +109,8 @@ void bind_multivariate_losses(nb::module_& m) {
     m.def("pairwise_hinge", &pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(), "s"_a.none(),
           "start"_a.noconvert(), "cost"_a.none(), "g"_a.noconvert());
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
+    m.def("smoothed_fbeta", &smoothed_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "mu"_a,
+          "g"_a.noconvert());
     m.def("top_k", &top_k, "f"_a.noconvert(), "y"_a.noconvert(), "k"_a, "whole"_a,
           "g"_a.noconvert());
     m.def("discounted_gain", &discounted_gain, "f"_a.noconvert(), "level"_a.noconvert(),

@@ -10,7 +10,14 @@ import numpy as np
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array
-from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, TopK
+from fenchel.losses.labeling import (
+    PRBEP,
+    FBeta,
+    PrecisionAtK,
+    RecallAtK,
+    SmoothedFBeta,
+    TopK,
+)
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
 from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
 from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
@@ -36,6 +43,10 @@ def _pairs(loss: PairwiseHinge, sample: Sample) -> tuple[str, tuple[Any, ...]]:
 
 def _fbeta(loss: FBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
     return "fbeta", (_numbers(sample), loss.beta)
+
+
+def _smoothed_fbeta(loss: SmoothedFBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "smoothed_fbeta", (_numbers(sample), loss.beta, loss.mu)
 
 
 def _top_k(loss: TopK, sample: Sample) -> tuple[str, tuple[Any, ...]]:
@@ -65,6 +76,7 @@ _NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[str, tuple[A
     Ordinal: _pairs,
     RankHinge: _pairs,
     FBeta: _fbeta,
+    SmoothedFBeta: _smoothed_fbeta,
     PrecisionAtK: _top_k,
     RecallAtK: _top_k,
     PRBEP: _top_k,
