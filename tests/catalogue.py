@@ -11,17 +11,22 @@ from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
 from fenchel.solvers import (
     BMRM,
+    FISTA,
     GD,
     LBFGS,
     OWLQN,
     SDCA,
+    AGMInf,
+    AGMOne,
     BMRMWithoutQP,
+    ExcessiveGap,
     Hybrid,
     KTSplit,
     LineSearchBMRM,
     OWLQNStar,
     Pegasos,
     Polish,
+    ProximalGradient,
     SubBFGS,
     SubGD,
     SubLBFGS,
@@ -147,10 +152,19 @@ SOLVERS = [
     SDCA(),
     Polish(),
     SDCA(seed=3, at_once=True),
+    AGMInf(),
+    AGMInf("dual"),
+    AGMInf("homotopy", widths="optimised"),
+    AGMOne(),
+    AGMOne("dual"),
+    AGMOne("homotopy"),
+    ExcessiveGap(),
+    FISTA(),
+    ProximalGradient(),
 ]
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
-BASELINES = (SubGD, GD, Pegasos)
+BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)
 
 ENGINES = [Serial(), Threads(1), Threads(2), Threads(3)]
 

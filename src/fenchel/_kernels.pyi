@@ -49,6 +49,9 @@ class MulticlassHinge:
 class MulticlassSlackHinge:
     def __init__(self, K: int, cost: float | _Vector) -> None: ...
 
+class SmoothedMulticlassHinge:
+    def __init__(self, cost: _Vector, mu: float) -> None: ...
+
 class MultilabelHinge:
     def __init__(self, K: int, cost: float) -> None: ...
 
@@ -61,7 +64,11 @@ _Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8]
 def leaf_scores(parent: _Indices, leaf: _Indices, Z: _Vector, F: _Vector) -> None: ...
 def node_slopes(parent: _Indices, leaf: _Indices, B: _Vector, y: _Indices, A: _Vector) -> None: ...
 def vector_slopes(
-    loss: _Hinge | Softmax, Z: _Vector, y: _Labels, s: _Vector | None, A: _Vector
+    loss: _Hinge | Softmax | SmoothedMulticlassHinge,
+    Z: _Vector,
+    y: _Labels,
+    s: _Vector | None,
+    A: _Vector,
 ) -> float: ...
 def vector_slope_along(
     loss: _Hinge, Z: _Vector, Q: _Vector, y: _Labels, s: _Vector | None, eta: float
@@ -111,6 +118,16 @@ def augmented_slopes(
     u: _Vector,
     bent: npt.NDArray[np.int32],
 ) -> int: ...
+def smoothed(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    mu: float,
+    widths: _Vector | None,
+    b: float,
+    u: _Vector,
+) -> tuple[float, float]: ...
 def augmented_slope_along(
     loss: Loss,
     z: _Vector,

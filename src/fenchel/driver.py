@@ -21,9 +21,9 @@ from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 
-# Iterations in which neither bound moves before the run counts as stalled; a cutting-plane model is
-# unbounded until it has a cut or more for each unpenalised coordinate (letter's 26 intercepts: 60).
-_PATIENCE, _PATIENCE_PER_FREE = 50, 4
+# Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
+# unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
+_PATIENCE_PER_FREE = 4
 
 
 def minimize(
@@ -58,7 +58,8 @@ def minimize(
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
     w = _start(w0, problem)
     method, reason = chosen(solver, problem)
-    run = _Run(problem, gap, max_iterations, seconds, callback)
+    method = method.aiming(gap)
+    run = _Run(problem, gap, max_iterations, seconds, callback, method.patience)
     start = _duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
     try:
@@ -92,6 +93,7 @@ class _Run:
         max_iterations: int,
         max_seconds: float,
         callback: Callable[[Record], Any] | None,
+        patience: int,
     ):
         self.problem, self.callback = problem, callback
         self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
@@ -104,7 +106,7 @@ class _Run:
             self.lower_bound, self.evidence = 0.0, Witness
         self.history: list[Record] = []
         n_free = len(problem.regularizer.free(problem.risk.n_parameters))
-        self.patience = _PATIENCE + _PATIENCE_PER_FREE * n_free
+        self.patience = patience + _PATIENCE_PER_FREE * n_free
 
     evidence: Callable[[], Witness] | None
 

@@ -63,6 +63,11 @@ Solver = Literal[
     "sdca",
     "polish",
     "pegasos",
+    "agm-inf",
+    "agm-1",
+    "excessive-gap",
+    "fista",
+    "proximal-gradient",
 ]
 
 LOSSES: tuple[str, ...] = get_args(Loss)
