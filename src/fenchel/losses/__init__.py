@@ -111,7 +111,6 @@ LOSSES: dict[str, type[Loss]] = {
     "multilabel_hinge": MultilabelHinge,
     "roc": ROC,
     "fbeta": FBeta,
-    "smoothed_fbeta": SmoothedFBeta,
     "precision_at_k": PrecisionAtK,
     "recall_at_k": RecallAtK,
     "prbep": PRBEP,
