@@ -208,7 +208,7 @@ class LinearRisk:
         """The risk at w, its subgradient to be computed on first use: a pass now, unless w is 0."""
         if w.any():
             self.passes += 1
-            z = self.engine.map(tasks.scores, w)
+            z = self.engine.map(tasks.scores, self.outputs(w))
         else:
             z = self.engine.map(tasks.zeros)
         return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)
