@@ -26,7 +26,7 @@ from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
 from fenchel.protocols import Point
-from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.smoothing import optimised_widths, roughness, smoothable
 from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
@@ -170,7 +170,7 @@ class LinearRisk:
 
     def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Dual:
         """The dual, with mu d2."""
-        assert isinstance(regularizer, StronglyConvex)
+        assert isinstance(regularizer, StronglyConvex | Coupled)
         return Dual(self, regularizer, strength, mu)
 
     def curvature(self) -> Array:

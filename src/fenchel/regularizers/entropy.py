@@ -94,6 +94,27 @@ class Entropy(Coupled):
             return self.start(len(v))
         return x(brentq(lambda mu: x(mu).sum() - 1.0, low, high, xtol=1e-300, rtol=1e-15))
 
+    @property
+    def relative_convexity(self) -> float:
+        """1: d is Omega itself, 1-strongly convex in the L1 norm."""
+        return 1.0
+
+    def d(self, x: Array) -> float:
+        """Omega(x)."""
+        return self.value(x)
+
+    def d_gradient(self, x: Array) -> Array:
+        """1 + log(d x)."""
+        return self.subgradient(x)
+
+    def ground(self, s: Array, c: float, weight: float) -> Array:
+        """In closed form, but for the cap."""
+        return self.conjugate_argmax(s / -(weight + c))
+
+    def stretch(self, squares: Array) -> float:
+        """The largest: <x_i, v>^2 <= sum_j |v_j| x_ij^2."""
+        return float(np.max(squares))
+
     def conjugate(self, u: Array) -> float:
         """log of the mean of exp(u_j), without a cap.
 
