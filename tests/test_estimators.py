@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
 from fenchel.estimators import (
+    boosting,
     classifier,
     cross_validation,
     hierarchical,
@@ -105,6 +106,7 @@ ESTIMATORS = [
     fenchel.NoveltyDetector(),
     fenchel.NoveltyDetector(penalty="elasticnet"),
     fenchel.ClassifierCV(loss="logistic", alphas=[1e-3, 1e-1], cv=3),
+    fenchel.ERLPBoost(tol=0.05),
     fenchel.RegressorCV(loss="huber", penalty="elasticnet", alphas=2, cv=3),
 ]
 
@@ -222,6 +224,7 @@ def test_array_api_dispatch_changes_nothing():
 @pytest.mark.parametrize(
     "module",
     [
+        boosting,
         classifier,
         cross_validation,
         hierarchical,

@@ -8,28 +8,29 @@ Omega the entropy. Its dual is smooth, with w the weights of the hypotheses in t
 
     max over w of  D(w) = min over d of <U'w, d> + Omega(d) / eta = -Omega*(-eta U'w) / eta,
 
-and D's gradient is U d(w), d(w) being the d that attains it. In the entropy's geometry -D has the
-Lipschitz constant L = eta max |u|^2 = eta, since Omega is strongly convex in the L1 norm.
-AGM-EF-inf with adaptive L (004 algorithm 2; Psi the simplex, lambda_1 = lambda_2 = 0, sigma = 1)
-maximises it, and the mean of the d(u_i) with the weights a_i (eq. 22) is the primal point, so that
-P(d) - D(w) is a gap that is known in each iteration.
+and D's gradient is U d(w), d(w) being the d that attains it. AGM-EF-inf maximises D in the geometry
+of the hypotheses' own entropy, in which -D has the constant L = eta max |u|^2 = eta, since Omega is
+strongly convex in the L1 norm. The mean of the d(u_i) (004 eq. 22) is the primal point, so that the
+gap P(d) - D(w) is known in each iteration.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from fenchel import _kernels
+from fenchel.composites import Place, Tangent
+from fenchel.protocols import Composite
 from fenchel.regularizers import Entropy
+from fenchel.solvers import AGMInf
 
 Array = npt.NDArray[np.float64]
 
-_DOWN, _UP = 1.5, 2.0  # gamma_d and gamma_u of algorithm 2
 _OPTIMISM = 0.1  # the first estimate of L, relative to eta: the paper's experience
-_ROUND_OFF = 1e-12  # of the terms in eq. 15
 _NEW = 0.1  # the weight of a new hypothesis where a round starts
 _MOST = 20_000  # iterations of a round
 
@@ -43,90 +44,76 @@ class Corrected(NamedTuple):
     lower: float
 
 
-class EdgeProblem(NamedTuple):
-    """The edges U, a row for each hypothesis, with the entropy and what it is divided by."""
+class Edges:
+    """-D as AGM-EF sees it: Psi is the simplex of hypotheses, the prox-function their entropy."""
 
-    U: Array
-    entropy: Entropy
-    eta: float
+    sigma, lambda_1, lambda_2 = 1.0, 0.0, 0.0
+
+    def __init__(self, U: Array, entropy: Entropy, eta: float):
+        self.U, self.entropy, self.eta = U, entropy, eta
+        self.L = eta
 
     def upper(self, d: Array) -> float:
         """P(d)."""
-        return float(np.max(self.U @ d)) + self.entropy.value(d) / self.eta
+        return self._upper(d, self.U @ d)
 
-    def lower(self, mixed: Array) -> float:
-        """D(w) with mixed = U'w."""
-        return -self.entropy.conjugate(-self.eta * mixed) / self.eta
+    def _upper(self, d: Array, edges: Array) -> float:
+        return float(np.max(edges)) + self.entropy.value(d) / self.eta
 
-    def weights(self, mixed: Array) -> Array:
-        """d(w) with mixed = U'w."""
-        return self.entropy.conjugate_argmax(-self.eta * mixed)
+    def place(self, w: Array) -> Place:
+        """w with U'w."""
+        return Place(w, w @ self.U)
 
+    def value(self, at: Place) -> float:
+        """-D(w)."""
+        return self.entropy.conjugate(-self.eta * at.image) / self.eta
 
-def corrected(problem: EdgeProblem, w: Array, gap: float) -> Corrected:
-    """Maximises D, from the weights w of the older hypotheses, until the gap is at most `gap`."""
-    x = _with_new(w, len(problem.U))
-    model = _Model(problem, x)
-    best = model.found()
-    for _ in range(_MOST):
-        if best.upper - best.lower <= gap:
-            break
-        model.step()
-        best = _better(best, model.found())
-    return best
+    def tangent(self, at: Place) -> Tangent:
+        """-D(w), and its gradient -U d(w)."""
+        d = self.entropy.conjugate_argmax(-self.eta * at.image)
+        edges = self.U @ d
+        return Tangent(self.value(at), -edges, Place(d, edges))
 
+    def Psi(self, w: Array) -> float:
+        """0 on the simplex."""
+        return 0.0
 
-class _Model:
-    """004 algorithm 2: x_k and z_k in the simplex of hypotheses, and psi_k.
+    def d(self, w: Array) -> float:
+        """sum_q w_q log w_q."""
+        return float(np.sum(xlogy(w, w)))
 
-    Beside each of them stands its U'x, so that a step needs two products with U for each L tried.
-    """
+    def d_gradient(self, w: Array) -> Array:
+        """1 + log w."""
+        return np.asarray(1.0 + np.log(w))
 
-    def __init__(self, problem: EdgeProblem, x: Array):
-        self.problem, self.start = problem, x
-        self.x, self.Ux = x, x @ problem.U
-        self.Uz = self.Ux
-        self.A, self.L = 0.0, _OPTIMISM * problem.eta
-        self.slopes, self.constant = np.zeros(len(x)), 0.0  # psi_k without Delta(., x_0)
-        self.d = problem.weights(self.Ux)
-        self.lower = problem.lower(self.Ux)
+    def ground(self, s: Array, c: float, A: float) -> Array:
+        """The soft minimum of s / c."""
+        w = np.empty_like(s)
+        _kernels.entropy_prox(s, c, None, 1.0, w)
+        return w
 
-    def found(self) -> Corrected:
-        """The mean d and x_k."""
-        return Corrected(self.d, self.x, self.problem.upper(self.d), self.lower)
+    def corrected(self, w: Array, gap: float) -> Corrected:
+        """Maximises D from the weights w of the older hypotheses, until the gap is small enough."""
+        start = self.place(_with_new(w, len(self.U)))
+        at = self.tangent(start)
+        best = self._found(start, at.alpha)
+        # Of a Composite the method uses what is here; the rest is about risks of rows of X.
+        iterates = AGMInf().iterates(cast(Composite, self), start, _OPTIMISM * self.L)
+        for _, it in zip(range(_MOST), iterates, strict=False):
+            best = _better(best, self._found(cast(Place, it.x), cast(Place, it.alpha)))
+            if best.upper - best.lower <= gap:
+                break
+        return best
 
-    def step(self) -> None:
-        """Lines 6 to 11."""
-        self.L /= _DOWN
-        while not self._tried():
-            self.L *= _UP
-
-    def _tried(self) -> bool:
-        """Takes the step for this L, if it keeps A_k J(x_k) <= min psi_k (eq. 15)."""
-        problem, U = self.problem, self.problem.U
-        a = (1 + np.sqrt(1 + 4 * self.L * self.A)) / (2 * self.L)  # a + A = L a^2
-        share = a / (self.A + a)
-        Uu = (1 - share) * self.Ux + share * self.Uz
-        d = problem.weights(Uu)
-        slopes = self.slopes - a * (U @ d)  # -U d is the gradient of -D at u
-        constant = self.constant - a * (problem.lower(Uu) - float(Uu @ d))
-        z = np.empty_like(self.x)
-        least = constant + _kernels.entropy_prox(slopes, 1.0, self.start, 1.0, z)  # psi(z)
-        Uz = z @ U
-        Ux = (1 - share) * self.Ux + share * Uz
-        lower = problem.lower(Ux)
-        if -(self.A + a) * lower > least + _ROUND_OFF * (abs(least) + abs(constant)):
-            return False
-        self.x, self.Ux, self.Uz = (1 - share) * self.x + share * z, Ux, Uz
-        self.A, self.slopes, self.constant = self.A + a, slopes, constant
-        self.d, self.lower = (1 - share) * self.d + share * d, lower
-        return True
+    def _found(self, x: Place, alpha: Place) -> Corrected:
+        return Corrected(alpha.x, x.x, self._upper(alpha.x, alpha.image), -self.value(x))
 
 
 def _with_new(w: Array, n: int) -> Array:
-    """Weights of n hypotheses, the last of them new."""
+    """Weights of n hypotheses, the last of them new; none is 0, which the entropy never leaves."""
     new = np.full(n - len(w), (_NEW if len(w) else 1.0) / (n - len(w)))
-    return np.concatenate([(1 - _NEW) * w, new])
+    mixed = np.concatenate([(1 - _NEW) * w, new])
+    return np.asarray((1 - _NEW) * mixed + _NEW / n)
 
 
 def _better(one: Corrected, other: Corrected) -> Corrected:

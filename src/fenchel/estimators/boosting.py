@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from fenchel.boosting import EdgeProblem, corrected
+from fenchel.boosting import Edges
 from fenchel.data.checked import checked_classes
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.classifier import check_discrete
@@ -171,14 +171,14 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
             hypothesis = self._hypothesis(X, y, d, random)
             u = y * _votes(hypothesis, X, self.classes_)
             U = np.vstack([U, u])
-            problem = EdgeProblem(U, entropy, eta)
+            problem = Edges(U, entropy, eta)
             objective, best = min(((problem.upper(x), x) for x in (best, d)), key=itemgetter(0))
             gap, seconds = objective - lower, time.perf_counter() - begun
             self.history_.append(Round(iteration, float(u @ d), objective, lower, gap, seconds))
             if gap <= tol:
                 break
             self.estimators_.append(hypothesis)
-            d, w, _, bound = corrected(problem, w, _INNER * max(min(gap, 1.0), tol))
+            d, w, _, bound = problem.corrected(w, _INNER * max(min(gap, 1.0), tol))
             lower = max(lower, bound)
         self.estimator_weights_ = w
         self.objective_, self.lower_bound_, self.gap_ = objective, lower, objective - lower
@@ -201,7 +201,8 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row of X."""
-        labels: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        second = (self.decision_function(X) > 0).astype(np.intp)
+        labels: npt.NDArray[Any] = self.classes_[second]
         return labels
 
 

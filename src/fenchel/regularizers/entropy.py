@@ -15,6 +15,7 @@ from fenchel.naming import positive
 from fenchel.regularizers.base import Array, Coupled
 
 _DOUBT = 1e-10  # round-off that is forgiven at the edges of the domain
+_ROUND_OFF = 4 * np.finfo(float).eps  # of a term
 _TINY = np.finfo(float).tiny
 
 
@@ -118,12 +119,13 @@ class Entropy(Coupled):
         """log of the mean of exp(u_j), without a cap.
 
         The Lagrangian's value at the multiplier that `shift` stands for: an upper bound of Omega*
-        whatever round-off did to the shift.
+        whatever round-off did to the shift, with that of the terms themselves added.
         """
         w, shift = self._shifted(u)
         capped = u + shift > math.log(self._cap)
         at_cap = self._cap * float(np.sum(u[capped] + shift + 1.0 - math.log(self._cap)))
-        return float(np.sum(w[~capped])) + at_cap - 1.0 - shift - math.log(len(u))
+        terms = float(np.sum(w[~capped])), at_cap, -1.0, -shift, -math.log(len(u))
+        return math.fsum(terms) + _ROUND_OFF * math.fsum(map(abs, terms))
 
     def conjugate_argmax(self, u: Array) -> Array:
         """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""
