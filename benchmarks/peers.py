@@ -60,7 +60,9 @@ CASES = [
 ]
 
 
-def ladder(model: Callable[..., Any], C: float, X: Any, y: Any) -> Iterator[tuple[float, Any]]:
+def ladder(
+    model: Callable[..., Any], C: float, X: Any, y: Any, limit: float = LIMIT
+) -> Iterator[tuple[float, Any]]:
     """(seconds, coefficients) for ever smaller tolerances."""
     spent = 0.0
     for tol in TOLERANCES:
@@ -69,8 +71,14 @@ def ladder(model: Callable[..., Any], C: float, X: Any, y: Any) -> Iterator[tupl
         seconds = time.process_time() - start
         yield seconds, coef
         spent += seconds
-        if spent > LIMIT:
+        if spent > limit:
             return
+
+
+def limited(seconds: float) -> Callable[[fenchel.Record], bool]:
+    """A callback that ends a fit after some seconds of the processor, however busy it is."""
+    start = time.process_time()
+    return lambda record: time.process_time() - start > seconds
 
 
 def objective(problem: fenchel.Problem, coef: np.ndarray) -> float:

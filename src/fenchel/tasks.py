@@ -153,6 +153,11 @@ def total(shard: Shard, a: Array) -> float:
     return float(np.sum(a))
 
 
+def magnitude(shard: Shard, a: Array) -> float:
+    """sum_i |a_i|."""
+    return float(np.sum(np.abs(a)))
+
+
 def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:
     """weight_a a + weight_b b."""
     return weight_a * a + weight_b * b
