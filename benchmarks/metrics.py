@@ -2,8 +2,9 @@
 
 Every model has the same strengths to choose from, by its measure on held-out training rows, and
 is fitted again on all of them: to a certified gap of 1e-4, or for LIMIT seconds of the processor,
-one thread. (A looser gap will not do: the bounds are flat, on mq2008 w = 0 is within 1e-3.) Columns are scaled by training rows alone. Thresholds of logistic and
-hinge are set on training scores for F1, as MetricClassifier's are.
+one thread. (The bounds are flat: on mq2008, w = 0 is within 1e-3.) Columns are scaled by training
+rows alone. Thresholds of logistic and hinge are set on training scores for F1, as those of
+MetricClassifier are.
 
 FENCHEL_DATA=... python benchmarks/metrics.py [classes] [ranking] [ordinal]
 """

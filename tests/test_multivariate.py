@@ -278,6 +278,30 @@ def test_the_offset_of_fbeta_is_a_column_of_ones(loss):
     assert value + 0.005 * result.w @ result.w == pytest.approx(result.objective, rel=1e-12)
 
 
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from([0.4, 1.0, 3.0]), st.floats(-20, 20))
+def test_the_shift_of_the_least_fbeta_is_the_best_of_all(data, beta, guess):
+    """The loss is piecewise linear in the shift: with slopes that cancel, no shift is better."""
+    loss = losses.FBeta(beta)
+    z, y, _, _ = data.draw(samples(loss))
+    native = twin(loss, loss.sample(y))
+    b, value, g = native.least(z, guess)
+    assert value == pytest.approx(loss.value(z + b, y), rel=1e-12, abs=1e-13)
+    assert np.sum(g) == pytest.approx(0.0, abs=1e-14)
+    for other in (z, -z, z**2, z + 5 * y):  # g supports the least value from below
+        shift, least, _ = native.least(other, 0.0)
+        assert least >= value + g @ (other - z) - 1e-12
+        assert all(least <= loss.value(other + shift + d, y) + 1e-12 for d in (-3, -0.1, 0.1, 3))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e9, 1e300])
+def test_the_least_fbeta_survives_scores_of_any_size(scale):
+    z, y = scale * np.array([3.0, 1.0, -2.0, 0.5]), np.array([1.0, -1.0, 1.0, -1.0])
+    b, value, g = twin(losses.FBeta(), losses.FBeta().sample(y)).least(z, 0.0)
+    assert abs(g.sum()) <= 1e-15
+    assert value == pytest.approx(losses.FBeta().value(z + b, y), rel=1e-9)
+
+
 def test_ties_at_zero_and_on_kinks_are_certified():
     """Binary data: many scores are equal, and pairs lie exactly on the margin."""
     rng = np.random.default_rng(8)

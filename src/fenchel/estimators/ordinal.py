@@ -145,7 +145,7 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
 
         A pair of rows counts with the product of their weights.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)

@@ -15,7 +15,7 @@ from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Groups, Posed
 from fenchel.estimators.measures import ndcg
-from fenchel.estimators.settings import multivariate_loss_of
+from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.losses import ERU, MRR, NDCG, Labels, MultivariateLoss, RankHinge
 from fenchel.naming import whole
 from fenchel.protocols import Array
@@ -150,25 +150,28 @@ class Ranker(LinearEstimator):
         settings = {"k": self.k, "half_life": self.half_life}
         return multivariate_loss_of("loss", self.loss, RANKING, settings)
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their relevances y.
 
-        `groups` has the query of each row, a whole number; rows of a query stand together.
+        `groups` has the query of each row, a whole number; rows of a query stand together. Weights
+        are for "rank_hinge", where a pair of documents counts with the product of theirs.
         """
-        return self._fit(X, y, groups)
+        return self._fit(self._posed(X, y, sample_weight, groups))
 
-    def _posed(self, X: Any, y: Any, groups: Any) -> Posed:
+    def _posed(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Posed:
         settings = self._settings(fit_intercept=False)
         rows = self._rows(X, reset=True)
         relevance = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         queries = self._groups(groups, rows.n_rows)
+        loss, instead = self._loss(), "loss='rank_hinge'"
+        weights = multivariate_weights(loss, sample_weight, rows.n_rows, instead)
 
         def adopt(results: list[Result]) -> None:
             (result,) = results
             self._warn_of_zero(result, str(self.loss))
             self.coef_, self.intercept_ = result.w, 0.0
 
-        problems = settings.problems(rows, [Targets(relevance)], None, queries)
+        problems = settings.problems(rows, [Targets(relevance)], weights, queries)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
 
     def _groups(self, groups: Any, n_rows: int) -> Groups:
