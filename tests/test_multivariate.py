@@ -236,6 +236,36 @@ def test_both_bundle_methods_certify_the_same_minimum(loss, weighted):
 
 
 @EVERY
+@pytest.mark.parametrize("solver", ["subbfgs", "sublbfgs", "hybrid"])
+def test_quasi_newton_methods_certify_the_minimum_of_the_bundle(loss, solver):
+    problem = multivariate_problem_for(loss, intercept=loss.intercept)
+    bundle = fenchel.minimize(problem, "ls-bmrm", gap=1e-6)
+    result = fenchel.minimize(problem, solver, gap=1e-4)
+    assert result.status is fenchel.Status.CONVERGED
+    fenchel.verify(result, problem)
+    assert result.lower_bound <= bundle.objective and bundle.lower_bound <= result.objective
+
+
+@EVERY
+def test_the_steepest_subgradient_is_the_slope_just_ahead(loss):
+    """On data with many ties, where a point has many subgradients."""
+    rng = np.random.default_rng(11)
+    X, chosen = rng.integers(-1, 2, size=(40, 3)).astype(float), 0
+    y, groups = sample_for(loss, rng, 40, X[:, 0] + 0.5 * rng.normal(size=40))
+    risk = fenchel.problem(X, y, loss=loss, groups=groups, intercept=loss.intercept).risk
+    for _ in range(20):
+        w, p = rng.integers(-2, 3, size=3) / 2, rng.normal(size=3)
+        point = risk.at(w)
+        steepest = point.steepest(p)
+        chosen += steepest is not point
+        ahead = (risk.at(w + 1e-5 * p).value - point.value) / 1e-5
+        assert steepest.subgradient @ p == pytest.approx(ahead, rel=1e-6, abs=1e-6)
+        v = rng.normal(size=3)
+        assert risk.at(v).value >= steepest.subgradient @ v + steepest.constant - 1e-12
+    assert chosen > 0
+
+
+@EVERY
 def test_engines_agree_to_the_last_bit(loss, monkeypatch):
     monkeypatch.setattr(shards, "NUMBERS_PER_SHARD", 300)
 
@@ -359,9 +389,10 @@ def test_a_loss_is_written_in_a_few_lines():
 def test_solvers_that_cannot_say_why():
     problem = multivariate_problem_for(losses.ROC())
     able = {name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None}
-    assert able == {"bmrm", "ls-bmrm", "bmrm-noqp", "pegasos"}
-    with pytest.raises(fenchel.Incompatible, match="all subgradients at a kink"):
-        fenchel.minimize(problem, "sublbfgs")
+    bundles, subgradients = {"bmrm", "ls-bmrm", "bmrm-noqp"}, {"subbfgs", "sublbfgs", "subgd", "gd"}
+    assert able == {*bundles, *subgradients, "hybrid", "pegasos"}
+    with pytest.raises(fenchel.Incompatible, match="differentiable"):
+        fenchel.minimize(problem, "lbfgs")
     with pytest.raises(fenchel.Incompatible, match="batch of rows"):
         fenchel.minimize(problem, Pegasos(batch=5))
     assert fenchel.minimize(problem).solver == "ls-bmrm"

@@ -19,13 +19,14 @@ from fenchel.intercept import Offset, around
 from fenchel.losses import MultivariateLoss
 from fenchel.losses.multivariate import Indices, Sample
 from fenchel.losses.multivariate_twins import twin
-from fenchel.points import LinearPoint
+from fenchel.points import LinearPoint, LinearRay
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Ties
 
 Array = npt.NDArray[np.float64]
 
 _FLAT = 1e-14  # of slopes that add up to 0 but for round-off
+_AHEAD = 1e4  # units of resolution to the slopes just ahead: most rows move by more than rounding
 _ASIDE = 8  # units of resolution from a kink, as scores are rounded to some units
 
 
@@ -148,9 +149,27 @@ class MultivariatePoint(LinearPoint):
         """None: rounded scores have their ties wherever they are computed."""
         return None
 
-    def steepest(self, p: Array) -> MultivariatePoint:
-        """Itself: of its subgradients one is known."""
-        return self
+    def steepest(self, p: Array) -> LinearPoint:
+        """The point a hair's breadth ahead along p; itself where the cut is the same there.
+
+        Slopes along p only rise, so that its subgradient has <a, p> at least as large as all at w.
+        L is piecewise linear: unless the step meets one more kink, it is one of them.
+        """
+        ray = self.towards(p)
+        fastest = max(self.risk.engine.map(tasks.largest, ray.q))
+        if fastest == 0:
+            return self
+        ahead = ray.at(_AHEAD * self._resolution / fastest)
+        same = self.risk.engine.map(tasks.equal, self.slopes, ahead.slopes)
+        return self if all(same) else ahead
+
+    def towards(self, p: Array) -> LinearRay:
+        """The ray w + eta p; the last one is kept, as a line search asks for it once more."""
+        if self._ray is None or not np.array_equal(self._ray.p, p):
+            self._ray = super().towards(p)
+        return self._ray
+
+    _ray: LinearRay | None = None
 
 
 class MultivariateRisk(LinearRisk):
@@ -160,7 +179,7 @@ class MultivariateRisk(LinearRisk):
     point = MultivariatePoint
     separable = False
     piecewise = False
-    knows_kinks = False
+    knows_kinks = True
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ _DECREASE = 1e-4
 _CURVATURE = 0.9
 _TRIALS, _TRIALS_AT_KINKS = 200, 12
 _LEFT = 0.05  # of the descent that a step between tangents may leave
-_HOPELESS = 1e-3  # of the descent that the slope promises, where there was none so far
+_HOPELESS = 1e-6  # of the descent that the slope promises, where there was none so far
 _ROUND_OFF = 1e-15
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
@@ -103,7 +103,7 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
     slope = along(0.0)[1]
     if not slope < 0:
         return 0.0
-    if not risk.knows_kinks:
+    if not (risk.knows_kinks and risk.separable):
         return between_tangents(along, value, slope, eta)
     trials = _TRIALS if risk.differentiable else _TRIALS_AT_KINKS
     return wolfe(along, value, slope, eta, trials)
