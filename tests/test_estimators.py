@@ -70,7 +70,7 @@ class OfOneQuery(fenchel.Ranker):
         return super().score(X, y, self._query(y))
 
     def _query(self, y):
-        return None if y is None else np.zeros(len(y), dtype=int)
+        return None if y is None else np.zeros(len(np.asarray(y)), dtype=int)
 
 
 ESTIMATORS = [
@@ -156,6 +156,7 @@ OF_SETS = {
 UNWEIGHED = {
     "check_sample_weight_equivalence_on_dense_data": "its loss has no weights: a row counts or not",
     "check_sample_weight_equivalence_on_sparse_data": "as on dense data",
+    "check_sample_weights_not_overwritten": "as on dense data",
     "check_classifiers_one_label_sample_weights": "as on dense data",
 }
 
