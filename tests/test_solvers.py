@@ -23,7 +23,7 @@ from fenchel.data.rows import DenseRows
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.protocols import Point, Problem, Ray, Risk
 from fenchel.regularizers import L1, L2, ElasticNet
-from fenchel.solvers import BMRM, LBFGS, BMRMWithoutQP, Polish
+from fenchel.solvers import BMRM, LBFGS, AGMInf, AGMOne, BMRMWithoutQP, ExcessiveGap, Polish
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 
@@ -34,7 +34,8 @@ PATIENCE = 20.0  # seconds, for what should take a tenth of one
 
 def gap_for(solver):
     """BMRM without QP needs of the order of 1/gap iterations, as do the baselines."""
-    return 2e-3 if isinstance(solver, (BMRMWithoutQP, *BASELINES)) else 1e-6
+    slow = (BMRMWithoutQP, ExcessiveGap, AGMInf, AGMOne, *BASELINES)
+    return 2e-3 if isinstance(solver, slow) else 1e-6
 
 
 def accepted(solver, loss, regularizer):

@@ -34,7 +34,7 @@ from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
 from fenchel.protocols import Array, Problem
-from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
@@ -153,6 +153,11 @@ def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) 
     """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
     if penalty.weights is None and not intercept:
         return penalty
+    if isinstance(penalty, Coupled):
+        raise Incompatible(
+            f"{penalty!r} has no unpenalised coordinates, which the intercepts of a vector loss "
+            "are: use intercept=False, or l2, l1 or elastic_net"
+        )
     each = np.broadcast_to(penalty.c, n_columns)
     weights = np.repeat(np.append(each, 0.0) if intercept else each, K)
     weights.setflags(write=False)

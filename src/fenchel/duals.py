@@ -24,7 +24,7 @@ from fenchel.data.shards import Shard, joined
 from fenchel.engines import PerShard, Serial
 from fenchel.losses import Conjugable, twins
 from fenchel.points import LinearPoint
-from fenchel.protocols import Array, Cut, Point
+from fenchel.protocols import ROUND_OFF, Array, Cut, Point
 from fenchel.regularizers import StronglyConvex
 from fenchel.witness import Witness
 
@@ -162,12 +162,12 @@ class Duals:
 
     def _scale(self) -> float:
         risk = self.risk
-        a = self.engine.map(_feasible, risk.loss, self.engine.map(_slopes, self.rows))
+        a = self.engine.map(feasible, risk.loss, self.engine.map(_slopes, self.rows))
 
         def D(t: float) -> float:
-            conjugates = self.engine.total(self.engine.map(_conjugates, risk.loss, a, t))
+            total = self.engine.total(self.engine.map(conjugates, risk.loss, a, t))
             conjugate = self.regularizer.conjugate(t * self.v)
-            return -float(conjugates) / risk.weight - self.strength * conjugate
+            return -float(total) / risk.weight - self.strength * conjugate
 
         t = float(minimize_scalar(lambda t: -D(t), bounds=(0.0, 1.0), method="bounded").x)
         return t if D(t) > D(1.0) else 1.0
@@ -176,14 +176,13 @@ class Duals:
 def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
     """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
-    a = engine.map(_feasible, loss, a)
-    if risk.has_intercept:
+    a = engine.map(feasible, loss, a)
+    if risk.has_intercept and (balanced := _balanced(risk, a)) is not a:
         risk.passes += 1
-        a = _balanced(risk, a)
+        a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
-    conjugates = engine.total(engine.map(_conjugates, loss, a))
-    alpha = engine.gather(engine.map(tasks.weighted, a)) / risk.weight
-    constant = -float(conjugates) / risk.weight
+    alpha = engine.gather(engine.map(tasks.weighted, a)).ravel() / risk.weight
+    constant = -float(engine.total(engine.map(conjugates, loss, a))) / risk.weight
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
     sizes = risk.length * slopes, abs(constant)
     return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
@@ -193,7 +192,7 @@ def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
     ups, downs = risk.engine.map(_signed_sums, a).split()
     up, down = risk.engine.total(ups), risk.engine.total(downs)
-    if up == down:
+    if abs(up - down) <= ROUND_OFF * (up + down):
         return a
     return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
 
@@ -264,7 +263,7 @@ def unweighted(shard: Shard, alpha: Array, total: float, loss: Conjugable) -> Ar
     return loss.feasible(a, shard.y)
 
 
-def _feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
+def feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
     """The slopes, which round-off may have led out of the conjugate's domain."""
     return loss.feasible(a, shard.y)
 
@@ -273,7 +272,7 @@ def _adjoint(shard: Shard, a: Array) -> Array:
     return shard.rows.adjoint(tasks.weighted(shard, a))
 
 
-def _conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) -> float:
+def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) -> float:
     """sum_i s_i l*(scale a_i, y_i)."""
     s, each = tasks.weights(shard), loss.conjugate(scale * a, shard.y)
     return float(np.sum(s * np.where(s > 0, each, 0.0)))

@@ -50,7 +50,8 @@ class MultivariatePoint(LinearPoint):
     """The risk at one w.
 
     Its value is that of the scores as they are. Its cut is the tangent at rounded scores, as valid
-    as any, so that `verify`, whose scores differ by round-off, meets the same ties and cut.
+    as any, so that `verify`, whose scores differ by round-off, meets the same ties and cut. A
+    differentiable loss without an intercept has no ties, and one tangent for both.
     """
 
     risk: MultivariateRisk
@@ -60,7 +61,7 @@ class MultivariatePoint(LinearPoint):
         """At the scores as they are; the offset is 0 without an intercept."""
         risk = self.risk
         if not risk.has_intercept:
-            touch = risk.tangent(self.z)
+            touch = risk.tangent(self.z) if risk.has_ties else self._rounded(0.0)
             return Least(0.0, touch.value, touch.g)
         known = risk.least(self.z, self.near)
         if known is not None:
@@ -103,7 +104,8 @@ class MultivariatePoint(LinearPoint):
         """The cut at the offset b; the last two are kept."""
         if b not in self._kept:
             z = self._shifted(b)
-            touch = self.risk.tangent(self.risk.engine.map(tasks.rounded, z))
+            at = self.risk.engine.map(tasks.rounded, z) if self.risk.has_ties else z
+            touch = self.risk.tangent(at)
             while len(self._kept) > 1:
                 del self._kept[next(iter(self._kept))]
             self._kept[b] = touch._replace(value=self.risk.height(touch, z))
@@ -155,6 +157,8 @@ class MultivariatePoint(LinearPoint):
         Slopes along p only rise, so that its subgradient has <a, p> at least as large as all at w.
         L is piecewise linear: unless the step meets one more kink, it is one of them.
         """
+        if self.risk.differentiable:
+            return self
         ray = self.towards(p)
         fastest = max(self.risk.engine.map(tasks.largest, ray.q))
         if fastest == 0:
@@ -202,6 +206,11 @@ class MultivariateRisk(LinearRisk):
             y, s = (np.concatenate(engine.map(task)) for task in (tasks.labels, tasks.weights))
             weighted = any(shard.s is not None for shard in engine.shards)
             self._whole = twin(loss, Sample(y, s if weighted else None, starts))
+
+    @property
+    def has_ties(self) -> bool:
+        """Scores that differ by round-off may have another tangent, or another best intercept."""
+        return self.has_intercept or not self.differentiable
 
     def tangent(self, z: PerShard) -> Touch:
         """L at these scores."""

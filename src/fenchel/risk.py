@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import tasks
+from fenchel.composites import Dual, Primal
 from fenchel.data.rows import WithOnes
 from fenchel.duals import Duals
 from fenchel.engines import Engine, PerShard
@@ -25,7 +26,8 @@ from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
 from fenchel.protocols import Point
-from fenchel.regularizers import StronglyConvex
+from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.smoothing import optimised_widths, roughness, smoothable
 from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
@@ -145,6 +147,31 @@ class LinearRisk:
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian."""
         return AugmentedRisk(self, self.scored(w))
+
+    @property
+    def smoothable(self) -> bool:
+        """The loss has kinks that can be smoothed."""
+        return not self.differentiable and smoothable(self.loss)
+
+    @property
+    def roughness(self) -> float:
+        """How far R smoothed by mu lies below R, at most, over mu."""
+        return roughness(self)
+
+    @functools.cached_property
+    def _widths(self) -> PerShard:
+        return optimised_widths(self)
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> Primal:
+        """R smoothed by mu, plus strength * Omega."""
+        return Primal(self, regularizer, strength, mu, self._widths if optimised else None)
+
+    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Dual:
+        """The dual, with mu d2."""
+        assert isinstance(regularizer, StronglyConvex)
+        return Dual(self, regularizer, strength, mu)
 
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.

@@ -148,6 +148,16 @@ def weighted(shard: Shard, a: Array) -> Array:
     return ties.weighted(shard.s, a)
 
 
+def weighted_inner(shard: Shard, a: Array, q: Array) -> float:
+    """sum_i s_i <a_i, q_i>."""
+    return float(np.vdot(ties.weighted(shard.s, a), q))
+
+
+def scaled(shard: Shard, a: Array, scale: float) -> Array:
+    """scale a."""
+    return scale * a
+
+
 def total(shard: Shard, a: Array) -> float:
     """sum_i a_i."""
     return float(np.sum(a))

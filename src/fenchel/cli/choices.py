@@ -45,7 +45,7 @@ Loss = Literal[
     "hierarchical_hinge",
     "hierarchical_softmax",
 ]
-Regularizer = Literal["l2", "l1", "elastic_net"]
+Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
     "lbfgs",
@@ -63,6 +63,11 @@ Solver = Literal[
     "sdca",
     "polish",
     "pegasos",
+    "agm-inf",
+    "agm-1",
+    "excessive-gap",
+    "fista",
+    "proximal-gradient",
 ]
 
 LOSSES: tuple[str, ...] = get_args(Loss)

@@ -8,6 +8,7 @@
 #include "labelings.hpp"
 #include "pairs.hpp"
 #include "rankings.hpp"
+#include "smoothed_labelings.hpp"
 
 namespace bindings {
 
@@ -85,6 +86,12 @@ std::pair<double, double> least_fbeta(Vector<double> f, Vector<double> y, double
     return {t, value};
 }
 
+double smoothed_fbeta(Vector<double> f, Vector<double> y, double beta, double mu, Output g) {
+    require(y.size() == f.size(), "y", y.size(), f.size());
+    const fenchel::SmoothedFBeta loss(beta, mu);
+    return guarded(f, g, [&] { return loss(f.data(), y.data(), f.size(), g.data()); });
+}
+
 double top_k(Vector<double> f, Vector<double> y, std::size_t k, double whole, Output g) {
     require(y.size() == f.size(), "y", y.size(), f.size());
     require(k <= f.size(), "k", k, f.size());
@@ -124,6 +131,8 @@ void bind_multivariate_losses(nb::module_& m) {
           "start"_a.noconvert(), "cost"_a.none(), "g"_a.noconvert());
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
     m.def("least_fbeta", &least_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "guess"_a,
+          "g"_a.noconvert());
+    m.def("smoothed_fbeta", &smoothed_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "mu"_a,
           "g"_a.noconvert());
     m.def("top_k", &top_k, "f"_a.noconvert(), "y"_a.noconvert(), "k"_a, "whole"_a,
           "g"_a.noconvert());

@@ -6,7 +6,7 @@ from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
 from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
-from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
+from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, SmoothedFBeta
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -75,6 +75,7 @@ __all__ = [
     "RecallAtK",
     "Sample",
     "ScalarLoss",
+    "SmoothedFBeta",
     "SmoothedHinge",
     "Softmax",
     "SquaredEpsilonInsensitive",
@@ -110,6 +111,7 @@ LOSSES: dict[str, type[Loss]] = {
     "multilabel_hinge": MultilabelHinge,
     "roc": ROC,
     "fbeta": FBeta,
+    "smoothed_fbeta": SmoothedFBeta,
     "precision_at_k": PrecisionAtK,
     "recall_at_k": RecallAtK,
     "prbep": PRBEP,

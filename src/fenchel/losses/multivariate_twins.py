@@ -10,7 +10,14 @@ import numpy as np
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array
-from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, TopK
+from fenchel.losses.labeling import (
+    PRBEP,
+    FBeta,
+    PrecisionAtK,
+    RecallAtK,
+    SmoothedFBeta,
+    TopK,
+)
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
 from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
 from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
@@ -44,6 +51,10 @@ def _fbeta(loss: FBeta, sample: Sample) -> tuple[str, tuple[Any, ...], str]:
     return "fbeta", (_numbers(sample), loss.beta), "least_fbeta"
 
 
+def _smoothed_fbeta(loss: SmoothedFBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
+    return "smoothed_fbeta", (_numbers(sample), loss.beta, loss.mu)
+
+
 def _top_k(loss: TopK, sample: Sample) -> tuple[str, tuple[Any, ...]]:
     return "top_k", (_numbers(sample), *loss.taken(len(both_classes(sample)[0])))
 
@@ -71,6 +82,7 @@ _NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[Any, ...]]] 
     Ordinal: _pairs,
     RankHinge: _pairs,
     FBeta: _fbeta,
+    SmoothedFBeta: _smoothed_fbeta,
     PrecisionAtK: _top_k,
     RecallAtK: _top_k,
     PRBEP: _top_k,
