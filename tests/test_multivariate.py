@@ -26,7 +26,7 @@ from fenchel.solvers import BMRM, SOLVERS, LineSearchBMRM, Pegasos
 
 EVERY = pytest.mark.parametrize("loss", MULTIVARIATE_LOSSES, ids=ids)
 SHIFTLESS = [loss for loss in MULTIVARIATE_LOSSES if not loss.intercept]
-KINKED = [loss for loss in MULTIVARIATE_LOSSES if loss.smoothness == np.inf]
+KINKED = [loss for loss in MULTIVARIATE_LOSSES if not loss.differentiable]
 RANKED = [loss for loss in MULTIVARIATE_LOSSES if loss.grouped and not loss.weighted]
 
 
