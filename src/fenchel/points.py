@@ -46,9 +46,13 @@ class LinearPoint:
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        largest = max(self.risk.engine.map(tasks.largest, self.z))
-        resolution = _BLUR * (1.0 + largest)
-        return profile(self._sums, self.near, resolution, self.risk.differentiable)
+        return profile(self._sums, self.near, self._resolution, self.risk.differentiable)
+
+    @property
+    def _resolution(self) -> float:
+        """The least distance of offsets that makes a difference."""
+        largest: float = max(self.risk.engine.map(tasks.largest, self.z))
+        return _BLUR * (1.0 + largest)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""

@@ -125,9 +125,8 @@ class LinearEstimator(BaseEstimator, ABC):
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         """The problems of a fit, all that was given checked, and what to make of their results."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, posed: Posed) -> Self:
         """Keeps what the fit found out, and warns if that is less than was asked for."""
-        posed = self._posed(X, y, sample_weight)
         with in_these_words():
             results = posed.run()
         self._take(posed, results)

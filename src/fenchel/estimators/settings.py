@@ -14,10 +14,12 @@ import joblib
 import numpy as np
 
 from fenchel.checkpoint import Checkpoint
+from fenchel.data.checked import checked_weights
 from fenchel.engines import Engine, Serial, Threads
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.naming import construct
+from fenchel.protocols import Array
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
 from fenchel.solvers import SOLVERS, Solver
 
@@ -87,6 +89,21 @@ def multivariate_loss_of(
     kind = able.get(name) if isinstance(name, str) else None
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct(what, name, able, {key: settings[key] for key in takes if key in settings})
+
+
+def multivariate_weights(
+    loss: MultivariateLoss, sample_weight: Any, n_rows: int, instead: str
+) -> Array | None:
+    """Sample weights for a loss that has them; for others, weights that are all the same."""
+    s = checked_weights(sample_weight, n_rows)
+    if s is None or loss.weighted:
+        return s
+    if (s != s[0]).any():
+        raise Incompatible(
+            f"{type(loss).__name__} has no meaning for sample_weight: a row counts or does not. "
+            f"Drop the rows you do not want, or use {instead}, whose pairs can be weighed"
+        )
+    return None
 
 
 def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:
