@@ -20,8 +20,8 @@ from scipy.optimize import minimize_scalar
 
 from fenchel import _kernels, tasks
 from fenchel.data.rows import SweptRows
-from fenchel.data.shards import Shard, joined
-from fenchel.engines import PerShard, Serial
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, twins
 from fenchel.points import LinearPoint
 from fenchel.protocols import Array, Cut, Point
@@ -56,9 +56,10 @@ class Duals:
     ):
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
-        # passes. They are in one memory, so one shard of them all costs nothing.
+        # passes. Where they are in one memory, one shard of them all costs nothing.
         engine = risk.engine
-        self.engine = engine if at_once else Serial().place([joined(engine.shards)])
+        at_once = at_once or not engine.in_one_memory
+        self.engine = engine if at_once else Serial().place([engine.joined()])
         self.at_once = at_once
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
@@ -143,8 +144,8 @@ class Duals:
         left out from now on.
         """
         settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
-        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split()
-        dv, db = PerShard(changes).split()
+        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split(2)
+        dv, db = changes.split(2)
         self.v = self.v + self.engine.total(dv) if self.at_once else dv[0]
         self.b += self.engine.total(db)
         violation, rise, visits = zip(*done, strict=True)
@@ -191,7 +192,7 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
 
 def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-    ups, downs = risk.engine.map(_signed_sums, a).split()
+    ups, downs = risk.engine.map(_signed_sums, a).split(2)
     up, down = risk.engine.total(ups), risk.engine.total(downs)
     if up == down:
         return a
@@ -224,6 +225,7 @@ def _row_duals(
     return RowDuals(dual, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
+@mutates
 def _sweep(
     shard: Shard,
     v: Array,
@@ -245,6 +247,7 @@ def _sweep(
     return (new - v if change else new, offset - b), (violation, rise, n)
 
 
+@mutates
 def _release(shard: Shard, rows: RowDuals, z: Array, b: float, margin: float) -> None:
     rows.n_active = _kernels.movable(rows.native, z + b, rows.a, margin, rows.active)
 
@@ -253,6 +256,7 @@ def _slopes(shard: Shard, rows: RowDuals) -> Array:
     return rows.a.copy()
 
 
+@mutates
 def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
     rows.a[:] = a
 

@@ -170,7 +170,7 @@ class LinearRisk:
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
-        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split()
+        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split(3)
         point = self.point(self, w, z)
         value = self.engine.total(values) / self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fenchel.engines.base import Engine, PerShard
+from fenchel.engines.base import Engine, PerShard, mutates
 from fenchel.engines.serial import Serial
 from fenchel.engines.threads import Threads
 from fenchel.errors import Incompatible
 from fenchel.naming import construct
 
-__all__ = ["ENGINES", "Engine", "PerShard", "Serial", "Threads", "named"]
+__all__ = ["ENGINES", "Engine", "PerShard", "Serial", "Threads", "mutates", "named"]
 
 ENGINES: dict[str, type[Engine]] = {"serial": Serial, "threads": Threads}
 
