@@ -17,6 +17,7 @@ from fenchel.data.checked import (
     checked_matrix,
     checked_weights,
 )
+from fenchel.data.blocks import Blocks
 from fenchel.data.classes import (
     Targets,
     checked_codes,
@@ -24,9 +25,10 @@ from fenchel.data.classes import (
     checked_sets,
     checked_vectors,
 )
+from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
-from fenchel.engines import Engine
+from fenchel.engines import Dask, Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.hierarchy import Hierarchical
@@ -78,9 +80,10 @@ def problem(
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
 
-    rows = checked_matrix(X)
+    rows = _checked_rows(X, placed)
+    y = _computed(y, placed)
     targets = _targets(y, chosen_loss, rows.n_rows)
-    weights = checked_weights(sample_weight, rows.n_rows)
+    weights = checked_weights(_computed(sample_weight, placed), rows.n_rows)
     return posed(
         rows,
         targets,
@@ -90,12 +93,12 @@ def problem(
         strength=strength,
         intercept=intercept,
         engine=placed,
-        groups=checked_groups(groups, rows.n_rows),
+        groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
 
 
 def posed(
-    rows: SparseRows | DenseRows,
+    rows: SparseRows | DenseRows | Blocks,
     targets: Targets,
     s: Array | None,
     *,
@@ -135,6 +138,27 @@ def posed(
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
     penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
     return Problem(risk, penalty, strength)
+
+
+def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:
+    """X as rows, wherever they are."""
+    if isinstance(X, Blocks):
+        return X
+    if not is_dask(X):
+        return checked_matrix(X)
+    if not isinstance(engine, Dask):
+        raise Incompatible(
+            f"X is a Dask {type(X).__name__}, whose rows are with its cluster: give the engine "
+            "that runs there, engine=Dask(client)"
+        )
+    return checked_collection(X, engine.client)
+
+
+def _computed(values: Any, engine: Engine) -> Any:
+    """A number or label for each row, which all come here."""
+    if is_dask(values) and isinstance(engine, Dask):
+        return engine.client.compute(values).result()
+    return values
 
 
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:

@@ -11,8 +11,9 @@ curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+import functools
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +41,21 @@ _OFFSET = 10.0
 class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
-    native: _kernels.DualProblem
+    settings: tuple[Any, ...]  # loss, y, rate, kappa and the regulariser's shrinkage
     rate: Array
     a: Array
     active: npt.NDArray[np.int32]
     n_active: int  # the first of `active` that a sweep visits
     n_moved: int = 0  # the first of them that the last sweep moved
+
+    @functools.cached_property
+    def native(self) -> _kernels.DualProblem:
+        """What the kernels take."""
+        loss, *arrays = self.settings
+        return _kernels.DualProblem(twins.built_in(loss), *arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
 
 
 class Duals:
@@ -146,8 +156,9 @@ class Duals:
         settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
         changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split(2)
         dv, db = changes.split(2)
-        self.v = self.v + self.engine.total(dv) if self.at_once else dv[0]
-        self.b += self.engine.total(db)
+        change, db_total = self.engine.totals(dv, db)
+        self.v = self.v + change if self.at_once else change
+        self.b += db_total
         violation, rise, visits = zip(*done, strict=True)
         self._pay(2 * sum(visits) / self.risk.n_rows)
         return max(violation), sum(rise)
@@ -193,7 +204,7 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
 def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
     ups, downs = risk.engine.map(_signed_sums, a).split(2)
-    up, down = risk.engine.total(ups), risk.engine.total(downs)
+    up, down = risk.engine.totals(ups, downs)
     if up == down:
         return a
     return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
@@ -219,10 +230,8 @@ def _row_duals(
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    dual = _kernels.DualProblem(
-        twins.built_in(loss), shard.y, rate, kappa, *(shrinkage or (None, None))
-    )
-    return RowDuals(dual, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
+    settings = loss, shard.y, rate, kappa, *(shrinkage or (None, None))
+    return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
 @mutates

@@ -159,9 +159,9 @@ class AugmentedRay:
         """Its slope at eta: no pass."""
         at, engine = self.origin, self.origin.risk.engine
         settings = at.risk.loss, at.z, at.a, at.kappa, at.b, self.q, self.rate, eta
-        slopes, curvatures = engine.map(_augmented_slope_along, *settings).split(2)
-        weight = at.risk.weight
-        return Slope(float(engine.total(slopes)) / weight, float(engine.total(curvatures)) / weight)
+        parts = engine.map(_augmented_slope_along, *settings).split(2)
+        slope, curvature = engine.totals(*parts)
+        return Slope(float(slope) / at.risk.weight, float(curvature) / at.risk.weight)
 
     def move(self, eta: float) -> None:
         """Takes the step: a pass for the gradient."""

@@ -63,8 +63,8 @@ class LinearPoint:
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
         engine = self.risk.engine
-        values, slopes = engine.map(tasks.sums, self.risk.loss, self.z, b).split(2)
-        return engine.total(values) / self.risk.weight, engine.total(slopes) / self.risk.weight
+        sums = engine.totals(*engine.map(tasks.sums, self.risk.loss, self.z, b).split(2))
+        return sums[0] / self.risk.weight, sums[1] / self.risk.weight
 
     @property
     def value(self) -> float:
@@ -242,7 +242,7 @@ class LinearRay:
         """The slope of R just right of eta; with an intercept, of the line above R."""
         risk = self.origin.risk
         parts = risk.engine.map(tasks.slope_along, risk.loss, *self._line, eta).split(2)
-        slope, curvature = (float(risk.engine.total(part)) / risk.weight for part in parts)
+        slope, curvature = (float(part) / risk.weight for part in risk.engine.totals(*parts))
         return Slope(slope, curvature)
 
     def kinks(self, low: float, high: float) -> Array:

@@ -172,9 +172,10 @@ class LinearRisk:
         self.passes += 2
         values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split(3)
         point = self.point(self, w, z)
-        value = self.engine.total(values) / self.weight
+        value, gradient = self.engine.totals(values, gradients)
+        value /= self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
-        point.subgradient = self.engine.total(gradients).ravel() / self.weight
+        point.subgradient = gradient.ravel() / self.weight
         return point
 
     def scored(self, w: Array, near: Point | None = None) -> LinearPoint:

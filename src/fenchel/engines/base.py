@@ -89,6 +89,10 @@ class Engine(ABC):
         """The sum of a PerShard of numbers or arrays."""
         return total(list(values))
 
+    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+        """Several sums at once."""
+        return tuple(map(self.total, values))
+
     def gather(self, values: PerShard) -> Array:
         """A PerShard of per-row arrays as one array."""
         return np.concatenate(list(values))
