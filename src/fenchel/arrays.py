@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
+from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
     checked_labels,
     checked_matrix,
     checked_weights,
 )
-from fenchel.data.blocks import Blocks
 from fenchel.data.classes import (
     Targets,
     checked_codes,

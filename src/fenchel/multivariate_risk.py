@@ -139,7 +139,9 @@ class MultivariateRisk(LinearRisk):
             self._parts = engine.map(tasks.twin, loss, PerShard(local))
             self._shares = PerShard((len(part) - 1) / (len(starts) - 1) for part in local)
         else:
-            y, s = (np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights))
+            y, s = (
+                np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights)
+            )
             weighted = any(shard.s is not None for shard in engine.shards)
             self._whole = twin(loss, Sample(y, s if weighted else None, starts))
 

@@ -62,6 +62,11 @@ class LinearRisk:
         self.passes = 0
 
     @property
+    def in_one_memory(self) -> bool:
+        """They are where the engine holds them."""
+        return self.engine.in_one_memory
+
+    @property
     def n_duals(self) -> int:
         """One for each score."""
         return self.n_rows * self.n_outputs

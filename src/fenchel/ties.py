@@ -137,9 +137,7 @@ def balanced(engine: Engine, kinked: PerShard, q: PerShard) -> PerShard:
     return PerShard(np.split(a, np.cumsum([len(part[-1]) for part in parts])[:-1]))
 
 
-def _ranges(
-    shard: Shard, kinked: Kinked, q: Array
-) -> tuple[Array, Array, Array, Array, Array]:
+def _ranges(shard: Shard, kinked: Kinked, q: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Weights of the rows on a kink, their slopes' ends, what they contribute, and q itself."""
     s = np.ones(len(kinked.rows)) if kinked.s is None else kinked.s
     return s, kinked.lowest, kinked.highest, kinked.now, q

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.rows import DenseRows, SparseRows
@@ -60,7 +62,7 @@ def checked_collection(X: Any, client: Client) -> Blocks:
         raise InvalidData(f"X must have two dimensions, rows and columns; got {X.ndim}")
     if hasattr(X, "rechunk") and len(X.chunks[1]) > 1:
         X = X.rechunk({1: -1})
-    blocks = client.compute(list(X.to_delayed().ravel()))
+    blocks = client.compute(list(np.ravel(X.to_delayed())))
     checked = [client.submit(_checked, block, pure=False) for block in blocks]
     shapes = client.gather([client.submit(_shape, rows, pure=False) for rows in checked])
     found = [pair for pair in zip(checked, shapes, strict=True) if pair[1][0]]

@@ -66,7 +66,7 @@ def _blockwise(
     starts: npt.NDArray[np.int64] | None,
 ) -> tuple[Shard, ...]:
     edges = np.cumsum([0, *(part.n_rows for part in blocks.parts)])
-    parted = [] if starts is None else np.setdiff1d(edges, starts)
+    parted = np.empty(0) if starts is None else np.setdiff1d(edges, starts)
     if len(parted):
         raise InvalidData(
             f"a block of X ends at row {parted[0]}, within a group: rows of a group must be in one "

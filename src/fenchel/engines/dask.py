@@ -21,7 +21,7 @@ from fenchel.data.shards import Shard
 from fenchel.engines.host import Host, Reply, Request
 from fenchel.engines.remote import Gone, Placed, Remote
 from fenchel.engines.threads import default_threads
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import FenchelError, Incompatible, InvalidData
 from fenchel.naming import whole
 
 if TYPE_CHECKING:
@@ -68,15 +68,13 @@ class Dask(Remote):
     def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
         """On the worker with the fewest of our shards, another than before if there is one."""
         with _gone():
+            self.client.wait_for_workers(1, timeout=self.deadline)  # dead ones may come back
             threads: dict[str, int] = self.client.nthreads()
-            load = {address: 0 for address in threads if address != avoided} or dict.fromkeys(
-                threads, 0
-            )
+            others = [address for address in threads if address != avoided]
+            load = dict.fromkeys(others or threads, 0)
             for each in self.hosts:
                 if each is not placed and each.where in load:
                     load[each.where] += each.last - each.first
-            if not load:
-                raise Gone("no worker is left")
             address = min(load, key=lambda name: load[name] / threads[name])
             return self._actor(placed, address, threads[address])
 
@@ -113,7 +111,8 @@ class Dask(Remote):
         def wait(seconds: float) -> Reply:
             with _gone():
                 content, buffers = reply.result(timeout=max(seconds, 0.001))
-                return pickle.loads(content, buffers=buffers)
+                answer: Reply = pickle.loads(content, buffers=buffers)
+                return answer
 
         return wait
 
@@ -135,7 +134,9 @@ class _Actor(Host):
 def _host(shards: Sequence[Shard], blocks: Sequence[Rows | None], *settings: Any) -> _Actor:
     """The actor; rows that Dask keeps come as blocks."""
     pairs = zip(shards, blocks, strict=True)
-    return _Actor([replace(shard, rows=_with(shard.rows, block)) for shard, block in pairs], *settings)
+    return _Actor(
+        [replace(shard, rows=_with(shard.rows, block)) for shard, block in pairs], *settings
+    )
 
 
 def _with(rows: Rows, block: Rows | None) -> Rows:
@@ -169,6 +170,8 @@ def _gone() -> Iterator[None]:
 
     try:
         yield
+    except FenchelError:
+        raise
     except TimeoutError as error:
         raise Gone("it did not answer in time") from error
     except (OSError, RuntimeError, ValueError, KilledWorker, CancelledError) as error:

@@ -159,7 +159,10 @@ class Remote(Engine):
         """The sums, of which the hosts add up as much as they can."""
         held = [each if isinstance(each, Held) else self.map(_itself, each) for each in values]
         replies = self._ask(summed=tuple(each.number for each in held))
-        parts = [functools.reduce(operator.or_, each) for each in zip(*(r.sums for r in replies), strict=True)]
+        parts = [
+            functools.reduce(operator.or_, each)
+            for each in zip(*(r.sums for r in replies), strict=True)
+        ]
         return tuple(_own(combined(each, self.n_shards)) for each in parts)
 
     def collect(self, values: Held) -> list[Any]:
