@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fenchel import _kernels
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
+from fenchel.errors import InvalidData
 
 
 class KeptRows(ABC):
@@ -29,6 +31,10 @@ class KeptRows(ABC):
     @abstractmethod
     def opened(self) -> AbstractContextManager[SparseRows | DenseRows]:
         """The rows themselves, for as long as they are needed."""
+
+    def widened(self, n_columns: int) -> KeptRows:
+        """The same rows with zeros in further columns."""
+        raise InvalidData(f"X has {self.n_columns} columns; {n_columns} are expected")
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
@@ -93,9 +99,31 @@ class Blocks:
         return sum(part.n_numbers for part in self.parts)
 
     @property
+    def nnz(self) -> int:
+        """The same, as SciPy calls it."""
+        return self.n_numbers
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.n_rows, self.n_columns
+
+    def __getitem__(self, chosen: Any) -> Any:
+        """The rows that a mask chooses: itself, or a matrix in memory."""
+        if np.shape(chosen) != (self.n_rows,):
+            raise InvalidData("of rows that are kept elsewhere no columns can be chosen")
+        if np.all(chosen):
+            return self
+        parts = np.split(chosen, np.cumsum([part.n_rows for part in self.parts])[:-1])
+        taken = [
+            part.take(np.flatnonzero(mask)).matrix()
+            for part, mask in zip(self.parts, parts, strict=True)
+        ]
+        return sparse.vstack(taken) if sparse.issparse(taken[0]) else np.vstack(taken)
+
+    def widened(self, n_columns: int) -> Blocks:
+        """The same rows with zeros in further columns."""
+        return Blocks([part.widened(n_columns) for part in self.parts], n_columns)
 
     def scores(self, w: Array) -> Array:
         """z = X w."""

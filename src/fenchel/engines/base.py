@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.blocks import KeptRows
+from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard, joined
 from fenchel.engines.sums import total
 
@@ -75,7 +76,9 @@ class Engine(ABC):
     @property
     def in_one_memory(self) -> bool:
         """All rows lie in this process's memory, so that they can be taken in any order."""
-        return all(isinstance(shard.rows, SparseRows | DenseRows) for shard in self.shards)
+        rows = [shard.rows for shard in self.shards]
+        inner = [each.rows if isinstance(each, WithOnes) else each for each in rows]
+        return not any(isinstance(each, KeptRows) for each in inner)
 
     def joined(self) -> Shard:
         """All rows as one shard, where they are in one memory."""
