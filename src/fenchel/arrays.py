@@ -38,12 +38,13 @@ from fenchel.nu import NuRisk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risk import LinearRisk
+from fenchel.serve.owners import Owners, OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
 
 def problem(
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     loss: str | Loss = "hinge",
@@ -52,7 +53,7 @@ def problem(
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
-    engine: str | Engine | None = None,
+    engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
@@ -72,10 +73,15 @@ def problem(
     documents of queries need `groups`, the query of each row; rows of a query stand together.
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
+
+    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
+    if isinstance(engine, Owners):
+        strength = checked_strength("strength", strength)
+        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
@@ -136,7 +142,28 @@ def posed(
     if intercept:
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
-    penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    return Problem(risk, penalty, strength)
+
+
+def _of_owners(
+    owners: Owners,
+    data: tuple[Any, ...],
+    loss: Loss,
+    regularizer: Regularizer,
+    strength: float,
+    intercept: bool,
+) -> Problem:
+    """The problem of rows that stay with their owners, who say what loss they serve."""
+    if any(each is not None for each in data):
+        raise Incompatible("X, y and sample_weight are the owners': leave them out")
+    risk = OwnersRisk(owners)
+    if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
+        raise Incompatible(
+            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
+            f"got {loss!r} with {bool(intercept)}"
+        )
+    penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
     return Problem(risk, penalty, strength)
 
 
@@ -173,7 +200,7 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
     return Targets(checked_labels(y, loss.labels, n_rows))
 
 
-def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
+def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
     """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
     if penalty.weights is None and not intercept:
         return penalty
