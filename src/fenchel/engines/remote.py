@@ -177,6 +177,9 @@ class Remote(Engine):
         self.hosts = []
         super().close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def _drop(self, number: int) -> None:
         """Called when nobody refers to a value any more, by the garbage collector even."""
         self._live.discard(number)
