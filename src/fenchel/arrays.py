@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
+from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
     checked_labels,
@@ -24,9 +25,10 @@ from fenchel.data.classes import (
     checked_sets,
     checked_vectors,
 )
+from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
-from fenchel.engines import Engine
+from fenchel.engines import Dask, Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.hierarchy import Hierarchical
@@ -36,12 +38,13 @@ from fenchel.nu import NuRisk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
+from fenchel.serve.owners import Owners, OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
 
 def problem(
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     loss: str | Loss = "hinge",
@@ -50,7 +53,7 @@ def problem(
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
-    engine: str | Engine | None = None,
+    engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
@@ -70,17 +73,23 @@ def problem(
     documents of queries need `groups`, the query of each row; rows of a query stand together.
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
+
+    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
+    if isinstance(engine, Owners):
+        strength = checked_strength("strength", strength)
+        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
 
-    rows = checked_matrix(X)
+    rows = _checked_rows(X, placed)
+    y = _computed(y, placed)
     targets = _targets(y, chosen_loss, rows.n_rows)
-    weights = checked_weights(sample_weight, rows.n_rows)
+    weights = checked_weights(_computed(sample_weight, placed), rows.n_rows)
     return posed(
         rows,
         targets,
@@ -90,12 +99,12 @@ def problem(
         strength=strength,
         intercept=intercept,
         engine=placed,
-        groups=checked_groups(groups, rows.n_rows),
+        groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
 
 
 def posed(
-    rows: SparseRows | DenseRows,
+    rows: SparseRows | DenseRows | Blocks,
     targets: Targets,
     s: Array | None,
     *,
@@ -133,8 +142,50 @@ def posed(
     if intercept:
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
-    penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
     return Problem(risk, penalty, strength)
+
+
+def _of_owners(
+    owners: Owners,
+    data: tuple[Any, ...],
+    loss: Loss,
+    regularizer: Regularizer,
+    strength: float,
+    intercept: bool,
+) -> Problem:
+    """The problem of rows that stay with their owners, who say what loss they serve."""
+    if any(each is not None for each in data):
+        raise Incompatible("X, y and sample_weight are the owners': leave them out")
+    risk = OwnersRisk(owners)
+    if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
+        raise Incompatible(
+            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
+            f"got {loss!r} with {bool(intercept)}"
+        )
+    penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
+    return Problem(risk, penalty, strength)
+
+
+def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:
+    """X as rows, wherever they are."""
+    if isinstance(X, Blocks):
+        return X
+    if not is_dask(X):
+        return checked_matrix(X)
+    if not isinstance(engine, Dask):
+        raise Incompatible(
+            f"X is a Dask {type(X).__name__}, whose rows are with its cluster: give the engine "
+            "that runs there, engine=Dask(client)"
+        )
+    return checked_collection(X, engine.client)
+
+
+def _computed(values: Any, engine: Engine) -> Any:
+    """A number or label for each row, which all come here."""
+    if is_dask(values) and isinstance(engine, Dask):
+        return engine.client.compute(values).result()
+    return values
 
 
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
@@ -149,7 +200,7 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
     return Targets(checked_labels(y, loss.labels, n_rows))
 
 
-def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
+def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
     """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
     if penalty.weights is None and not intercept:
         return penalty

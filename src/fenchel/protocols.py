@@ -295,6 +295,10 @@ class Risk(Protocol):
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
 
     @property
+    def in_one_memory(self) -> bool:
+        """All rows are at hand, in any order; else they are read or asked for block by block."""
+
+    @property
     def n_duals(self) -> int:
         """How many numbers the rows' dual variables are."""
 

@@ -64,6 +64,11 @@ class LinearRisk:
         self.passes = 0
 
     @property
+    def in_one_memory(self) -> bool:
+        """They are where the engine holds them."""
+        return self.engine.in_one_memory
+
+    @property
     def n_duals(self) -> int:
         """One for each score."""
         return self.n_rows * self.n_outputs
@@ -197,11 +202,12 @@ class LinearRisk:
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
-        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split()
+        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split(3)
         point = self.point(self, w, z)
-        value = self.engine.total(values) / self.weight
+        value, gradient = self.engine.totals(values, gradients)
+        value /= self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
-        point.subgradient = self.engine.total(gradients).ravel() / self.weight
+        point.subgradient = gradient.ravel() / self.weight
         return point
 
     def scored(self, w: Array, near: Point | None = None) -> LinearPoint:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.checked import checked_weights
-from fenchel.engines import Engine, Serial, Threads
+from fenchel.engines import Engine, Serial, Threads, named
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.naming import construct
@@ -126,9 +126,9 @@ def solver_of(solver: object) -> str | Solver:
 
 
 def engine_of(n_jobs: object) -> Engine:
-    """Threads as joblib counts them, except that None means what the environment allows."""
+    """Threads as joblib counts them; None means the engine in use, or what the system allows."""
     if n_jobs is None:
-        return Threads()
+        return named(None)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise InvalidData(
             f"n_jobs must be None, a whole number >= 1, or -1 for all cores; got {n_jobs!r}"
