@@ -17,12 +17,14 @@ from fenchel.estimators import (
     classifier,
     cross_validation,
     hierarchical,
+    labeler,
     metric,
     multilabel,
     novelty,
     ordinal,
     ranker,
     regressor,
+    reranker,
 )
 from fenchel.losses import Labels, ScalarLoss
 
@@ -238,12 +240,14 @@ def test_array_api_dispatch_changes_nothing():
         classifier,
         cross_validation,
         hierarchical,
+        labeler,
         metric,
         multilabel,
         novelty,
         ordinal,
         ranker,
         regressor,
+        reranker,
     ],
     ids=lambda m: m.__name__,
 )

@@ -292,6 +292,7 @@ class Risk(Protocol):
     passes: int  # products with X or X' so far
     has_intercept: bool  # R(w) is a minimum over an offset
     separable: bool  # R(w) is a sum over rows, but for the offset
+    keeps_scores: bool  # so that steps along a ray cost no pass
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
 
     @property

@@ -41,6 +41,7 @@ class LinearRisk:
 
     point: ClassVar[type[LinearPoint]] = LinearPoint
     separable = True
+    keeps_scores = True
 
     def __init__(
         self,

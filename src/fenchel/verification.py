@@ -26,6 +26,8 @@ from fenchel.nu import NuRisk
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
+from fenchel.structured_risk import StructuredRisk
+from fenchel.structured_verification import verify_structured
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -43,6 +45,8 @@ def verify(result: Result, problem: Problem) -> Certificate:
     result claims. A result without a witness gets the tangent bound at its w, and says so.
     """
     risk = problem.risk
+    if isinstance(risk, StructuredRisk):
+        return verify_structured(result, problem)
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
     data = _data(risk)

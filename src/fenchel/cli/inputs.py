@@ -138,6 +138,10 @@ def shape(X: Any) -> tuple[int, int, int]:
     """Rows, features and nonzeros."""
     import numpy as np
 
+    from fenchel.features.templates import Tokens
+
+    if isinstance(X, Tokens):
+        return X.n_sequences, len(X.columns), X.n_tokens
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 

@@ -25,8 +25,8 @@ from fenchel.engines.sums import total
 from fenchel.errors import HostLost, Incompatible, InvalidData
 from fenchel.losses import Conjugable, ScalarLoss
 from fenchel.naming import positive
-from fenchel.protocols import Array, AugmentedRisk, Dual, Point
-from fenchel.regularizers import StronglyConvex
+from fenchel.opaque import OpaqueRisk
+from fenchel.protocols import Array, Point
 from fenchel.serve.messages import VERSION, Answer, Query, Refusal, Shape, packed, unpacked
 from fenchel.witness import Tangency, Witness
 
@@ -240,12 +240,9 @@ class OwnersRay:
         raise Incompatible("owners do not tell where their risk bends")
 
 
-class OwnersRisk:
+class OwnersRisk(OpaqueRisk):
     """The mean loss over the rows of all owners."""
 
-    has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
-    in_one_memory = False
-    separable = True
     classes: npt.NDArray[Any] | None = None
 
     def __init__(self, owners: Owners):
@@ -297,27 +294,7 @@ class OwnersRisk:
             raise Incompatible("owners answer for all their rows: leave out batch=")
         return self.at(w).subgradient
 
-    def scores(self, v: Array) -> Array:
-        """They stay with the owners."""
-        raise Incompatible("scores stay with their owners")
-
-    def adjoint(self, alpha: Array) -> Array:
-        """Owners do not take dual variables."""
-        raise Incompatible("owners do not take dual variables")
-
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
-        """Owners do not take dual variables."""
-        raise Incompatible("owners do not take dual variables")
-
-    def augmented(self, w: Array) -> AugmentedRisk:
-        """Owners do not take multipliers."""
-        raise Incompatible("owners do not take multipliers")
-
     def fingerprint(self) -> bytes:
         """A digest of what the owners say of their data."""
         text = msgspec.json.encode(self.owners.shapes)
         return hashlib.blake2b(text, digest_size=16).digest()
-
-    def compressed(self, witness: Witness) -> Witness:
-        """The witness itself."""
-        return witness

@@ -56,7 +56,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
-        if free and kind is LineSearchBMRM:
+        if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
             return kind(), reason
