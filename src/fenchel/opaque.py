@@ -15,7 +15,7 @@ class OpaqueRisk:
     """A risk without scores: solvers that need them see so by its properties, and are refused."""
 
     has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
-    smoothable = in_one_memory = False
+    smoothable = in_one_memory = keeps_scores = False
     separable = True
     roughness = math.inf
 

@@ -113,7 +113,6 @@ class StructuredRay:
 class StructuredRisk(OpaqueRisk, ABC):
     """The mean loss of examples."""
 
-    keeps_scores = False
     nonnegative = False
     differentiable = False
     classes: npt.NDArray[Any] | None = None
