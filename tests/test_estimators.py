@@ -13,15 +13,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
 from fenchel.estimators import (
+    boosting,
     classifier,
     cross_validation,
     hierarchical,
+    labeler,
     metric,
     multilabel,
     novelty,
     ordinal,
     ranker,
     regressor,
+    reranker,
 )
 from fenchel.losses import Labels, ScalarLoss
 
@@ -105,6 +108,7 @@ ESTIMATORS = [
     fenchel.NoveltyDetector(),
     fenchel.NoveltyDetector(penalty="elasticnet"),
     fenchel.ClassifierCV(loss="logistic", alphas=[1e-3, 1e-1], cv=3),
+    fenchel.ERLPBoost(tol=0.05),
     fenchel.RegressorCV(loss="huber", penalty="elasticnet", alphas=2, cv=3),
 ]
 
@@ -232,15 +236,18 @@ def test_array_api_dispatch_changes_nothing():
 @pytest.mark.parametrize(
     "module",
     [
+        boosting,
         classifier,
         cross_validation,
         hierarchical,
+        labeler,
         metric,
         multilabel,
         novelty,
         ordinal,
         ranker,
         regressor,
+        reranker,
     ],
     ids=lambda m: m.__name__,
 )

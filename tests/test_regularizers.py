@@ -1,13 +1,12 @@
 """Laws of the regularisers: prox, conjugate, strong convexity, weights."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import N_FEATURES, REGULARIZERS, data_for, ids, problem_for
+from catalogue import N_FEATURES, REGULARIZERS, ids
 from scipy.optimize import minimize_scalar
 
 import fenchel
-from fenchel import InvalidData, losses, regularizers
+from fenchel import InvalidData, regularizers
 from fenchel.regularizers import (
     L1,
     L2,
@@ -368,44 +367,3 @@ def test_a_vector_loss_with_intercepts_needs_coordinates_without_penalty():
         fenchel.problem(
             np.eye(3), [0, 1, 2], loss="softmax", intercept=True, regularizer="squared_p_norm"
         )
-
-
-@pytest.mark.parametrize(
-    ("loss", "intercept"),
-    [(losses.Hinge(), True), (losses.Logistic(), False), (losses.SquaredError(), False)],
-    ids=ids,
-)
-@COUPLED
-def test_a_bundle_certifies_what_a_conic_solver_finds(regularizer, loss, intercept):
-    problem = problem_for(loss, regularizer, intercept=intercept, n=60, strength=0.01)
-    result = fenchel.minimize(problem, "bmrm", gap=1e-5)
-    assert result.converged
-    assert fenchel.verify(result, problem).gap <= 1e-5
-    X, y = data_for(loss, n=60)
-    best = modelled(loss, regularizer, X, y, intercept, 0.01)
-    lower, upper = result.certificate.lower_bound, result.certificate.upper_bound
-    assert lower <= best * (1 + 1e-6)
-    assert upper >= best * (1 - 1e-6)
-
-
-def modelled(loss, regularizer, X, y, intercept, strength):
-    """The minimum by CVXPY."""
-    w, b = cp.Variable(X.shape[1]), cp.Variable() if intercept else 0.0
-    z = X @ w + b
-    risk = {
-        losses.Hinge: lambda: cp.sum(cp.pos(1 - cp.multiply(y, z))),
-        losses.Logistic: lambda: cp.sum(cp.logistic(-cp.multiply(y, z))),
-        losses.SquaredError: lambda: cp.sum_squares(z - y) / 2,
-    }[type(loss)]() / len(y)
-    constraints = []
-    if isinstance(regularizer, SquaredPNorm):
-        penalty = cp.square(cp.pnorm(w, regularizer.p)) / 2
-    elif isinstance(regularizer, Entropy):
-        penalty = cp.sum(-cp.entr(w)) + np.log(X.shape[1])
-        constraints = [cp.sum(w) == 1, *([w <= regularizer.cap] if regularizer.cap else [])]
-    else:
-        rho, penalty = regularizer.net.l1_ratio, 0.0
-        size = rho * cp.norm1(w) + (1 - rho) / 2 * cp.sum_squares(w)
-        constraints = [size <= regularizer.radius]
-    model = cp.Problem(cp.Minimize(strength * penalty + risk), constraints)
-    return model.solve(solver="CLARABEL")

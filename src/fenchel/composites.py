@@ -22,7 +22,7 @@ from fenchel.duals import conjugates, cut_of, feasible
 from fenchel.engines import PerShard
 from fenchel.points import LinearPoint
 from fenchel.protocols import Array, Cut
-from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.smoothing import Smooth, SmoothedRisk
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Tangent(NamedTuple):
 
 
 class Composite(ABC):
-    """f + Psi, where f is smooth and Psi simple, and the prox-function d(x) = <x, x>/2."""
+    """f + Psi, where f is smooth and Psi simple, with a prox-function d, <x, x>/2 if no other."""
 
     sigma = 1.0  # d is sigma-strongly convex
     lambda_1 = 0.0  # f is lambda_1-strongly convex with respect to d
@@ -208,8 +208,8 @@ class Primal(Composite):
     ):
         super().__init__(risk, regularizer, strength, mu)
         self.smoothed = SmoothedRisk(risk, mu, widths)
-        self.lambda_2 = strength * regularizer.strong_convexity
-        self.L = self.smoothed.smoothness * risk.length**2
+        self.lambda_2 = strength * regularizer.relative_convexity
+        self.L = self.smoothed.smoothness * regularizer.stretch(risk.squares)
 
     def place(self, x: Vector) -> Place:
         """w with its scores."""
@@ -249,8 +249,16 @@ class Primal(Composite):
         return self.strength * self.regularizer.value(x)
 
     def ground(self, s: Vector, c: float, A: float) -> Vector:
-        """Omega's prox."""
-        return self.regularizer.prox(s / -c, A * self.strength / c)
+        """The regulariser's own."""
+        return self.regularizer.ground(s, c, A * self.strength)
+
+    def d(self, x: Vector) -> float:
+        """The regulariser's own."""
+        return self.regularizer.d(x)
+
+    def d_gradient(self, x: Vector) -> Vector:
+        """The regulariser's own."""
+        return self.regularizer.d_gradient(x)
 
     def sides(self, x: Place, alpha: Place) -> tuple[Place, Place]:
         """As they are."""
@@ -267,14 +275,18 @@ class Dual(Composite):
     004 puts R* into f and asks it to be smooth (section 5.1.2); in Psi it need not be.
     """
 
-    regularizer: StronglyConvex
+    regularizer: StronglyConvex | Coupled
 
     def __init__(
-        self, risk: LinearRisk, regularizer: StronglyConvex, strength: float, mu: float = 0.0
+        self,
+        risk: LinearRisk,
+        regularizer: StronglyConvex | Coupled,
+        strength: float,
+        mu: float = 0.0,
     ):
         super().__init__(risk, regularizer, strength, mu)
         self.lambda_2 = mu + 1 / risk.loss.smoothness
-        self.L = risk.length**2 / (strength * regularizer.strong_convexity)
+        self.L = regularizer.stretch(risk.squares) / (strength * regularizer.relative_convexity)
 
     def place(self, x: Vector) -> Place:
         """u with X'u."""

@@ -203,7 +203,9 @@ class MultivariateRisk(LinearRisk):
             self._parts = engine.map(tasks.twin, loss, PerShard(local))
             self._shares = PerShard((len(part) - 1) / (len(starts) - 1) for part in local)
         else:
-            y, s = (np.concatenate(engine.map(task)) for task in (tasks.labels, tasks.weights))
+            y, s = (
+                np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights)
+            )
             weighted = any(shard.s is not None for shard in engine.shards)
             self._whole = twin(loss, Sample(y, s if weighted else None, starts))
 
@@ -216,7 +218,7 @@ class MultivariateRisk(LinearRisk):
         """L at these scores."""
         engine = self.engine
         if self.loss.grouped:
-            c, g = engine.map(tasks.tangent, self._parts, self._shares, z).split()
+            c, g = engine.map(tasks.tangent, self._parts, self._shares, z).split(2)
             touch = Touch(float(engine.total(c)), g, 0.0)
         else:
             constant, slopes = self._whole.tangent(engine.gather(z))

@@ -15,9 +15,10 @@ import numpy as np
 
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.checked import checked_weights
-from fenchel.engines import Engine, Serial, Threads
+from fenchel.engines import Engine, Serial, Threads, named
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
+from fenchel.losses.reranking import Reranking
 from fenchel.naming import construct
 from fenchel.protocols import Array
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
@@ -32,6 +33,7 @@ _ESTIMATORS = {
     Labels.SETS: "MultilabelClassifier",
     Labels.LEAVES: "HierarchicalClassifier",
     Labels.VECTORS: "fenchel.problem",
+    Labels.TAGS: "SequenceLabeler",
 }
 
 # What the rest of the library calls the settings of an estimator.
@@ -78,7 +80,7 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
 def _of_all_rows(kind: type[MultivariateLoss]) -> str:
     """The estimator of such a loss."""
     if kind.grouped:
-        return "Ranker"
+        return "Reranker" if issubclass(kind, Reranking) else "Ranker"
     return "MetricClassifier" if kind.labels is Labels.BINARY else "OrdinalRegressor"
 
 
@@ -126,9 +128,9 @@ def solver_of(solver: object) -> str | Solver:
 
 
 def engine_of(n_jobs: object) -> Engine:
-    """Threads as joblib counts them, except that None means what the environment allows."""
+    """Threads as joblib counts them; None means the engine in use, or what the system allows."""
     if n_jobs is None:
-        return Threads()
+        return named(None)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise InvalidData(
             f"n_jobs must be None, a whole number >= 1, or -1 for all cores; got {n_jobs!r}"

@@ -78,6 +78,29 @@ class Regularizer(ABC):
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
 
+    # The prox-function d of accelerated methods (004 section 2), 1-strongly convex in some norm.
+
+    @property
+    def relative_convexity(self) -> float:
+        """The largest m known for which Omega - m d is convex."""
+        return self.strong_convexity
+
+    def d(self, x: Array) -> float:
+        """||x||^2 / 2."""
+        return float(x @ x) / 2
+
+    def d_gradient(self, x: Array) -> Array:
+        """The gradient of d."""
+        return x
+
+    def ground(self, s: Array, c: float, weight: float) -> Array:
+        """Argmin over x of weight Omega(x) + c d(x) + <s, x>."""
+        return self.prox(s / -c, weight / c)
+
+    def stretch(self, squares: Array) -> float:
+        """What mean <x_i, v>^2 is at most for |v| = 1, given the columns' mean squares."""
+        return float(np.sum(squares))
+
     @abstractmethod
     def conjugate(self, u: Array) -> float:
         """Omega*(u) = sup over w of <u, w> - Omega(w)."""

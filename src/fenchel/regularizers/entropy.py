@@ -15,6 +15,7 @@ from fenchel.naming import positive
 from fenchel.regularizers.base import Array, Coupled
 
 _DOUBT = 1e-10  # round-off that is forgiven at the edges of the domain
+_ROUND_OFF = 4 * np.finfo(float).eps  # of a term
 _TINY = np.finfo(float).tiny
 
 
@@ -93,16 +94,38 @@ class Entropy(Coupled):
             return self.start(len(v))
         return x(brentq(lambda mu: x(mu).sum() - 1.0, low, high, xtol=1e-300, rtol=1e-15))
 
+    @property
+    def relative_convexity(self) -> float:
+        """1: d is Omega itself, 1-strongly convex in the L1 norm."""
+        return 1.0
+
+    def d(self, x: Array) -> float:
+        """Omega(x)."""
+        return self.value(x)
+
+    def d_gradient(self, x: Array) -> Array:
+        """1 + log(d x)."""
+        return self.subgradient(x)
+
+    def ground(self, s: Array, c: float, weight: float) -> Array:
+        """In closed form, but for the cap."""
+        return self.conjugate_argmax(s / -(weight + c))
+
+    def stretch(self, squares: Array) -> float:
+        """The largest: <x_i, v>^2 <= sum_j |v_j| x_ij^2."""
+        return float(np.max(squares))
+
     def conjugate(self, u: Array) -> float:
         """log of the mean of exp(u_j), without a cap.
 
         The Lagrangian's value at the multiplier that `shift` stands for: an upper bound of Omega*
-        whatever round-off did to the shift.
+        whatever round-off did to the shift, with that of the terms themselves added.
         """
         w, shift = self._shifted(u)
         capped = u + shift > math.log(self._cap)
         at_cap = self._cap * float(np.sum(u[capped] + shift + 1.0 - math.log(self._cap)))
-        return float(np.sum(w[~capped])) + at_cap - 1.0 - shift - math.log(len(u))
+        terms = float(np.sum(w[~capped])), at_cap, -1.0, -shift, -math.log(len(u))
+        return math.fsum(terms) + _ROUND_OFF * math.fsum(map(abs, terms))
 
     def conjugate_argmax(self, u: Array) -> Array:
         """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""

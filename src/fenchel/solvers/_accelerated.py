@@ -23,7 +23,7 @@ import numpy as np
 from fenchel.errors import InvalidData
 from fenchel.naming import one_of, positive
 from fenchel.protocols import ROUND_OFF, Array, Composite, Place, Problem
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import Regularizer
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -54,7 +54,7 @@ class Accelerated(Solver):
     `widths="optimised"` smooths each row by its own share of mu (004 section 5.6).
     """
 
-    needs = Needs(regularizers=(L2, L1, ElasticNet))
+    needs = Needs(regularizers=(Regularizer,))
     patience = 1000  # with momentum, bounds rise and fall
 
     def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):

@@ -2,7 +2,8 @@
 
 The constraint has a multiplier kappa, and with it the model is that of an elastic net of strength
 kappa. The larger kappa, the smaller its minimiser w(kappa); the ball's is the one on the sphere, or
-inside where kappa goes to 0. Any kappa has an alpha, and any alpha proves a bound.
+inside where kappa goes to 0. Any kappa has an alpha, and any alpha proves a bound; inside the ball
+one is good enough that is worth little against the gap.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
 
 _TRIES = 60  # multipliers for one model
-_SLACK = 1e-8  # of the best risk: what a multiplier may be worth inside the ball
+_SLACK = 0.1  # of the gap: what a multiplier may be worth inside the ball
 _THIN = 1e-8  # of the radius: how near to the sphere is on it
+_LEAST = 1e-14  # a multiplier below this is none
 
 
 class BallPlanes(QuadraticPlanes):
@@ -31,7 +33,7 @@ class BallPlanes(QuadraticPlanes):
         assert isinstance(problem.regularizer, ElasticNetBall)
         self.ball = problem.regularizer
         self.regularizer = self.ball.net
-        self.best = np.inf  # the least risk seen
+        self.best, self.bound = np.inf, 0.0  # of J: the least risk seen, and what was proved
 
     def add(self, point: Point) -> None:
         """Keeps the least risk."""
@@ -39,18 +41,23 @@ class BallPlanes(QuadraticPlanes):
         self.best = min(self.best, point.value)
 
     def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
-        """The multiplier and the least risk as well."""
-        return {**super().state(w), "ball": np.array([self.strength, self.best])}
+        """The multiplier and the bounds as well."""
+        return {**super().state(w), "ball": np.array([self.strength, self.best, self.bound])}
 
     def restore(self, state: State) -> None:
         """Goes on from the multiplier."""
         super().restore(state)
-        self.strength, self.best = state["ball"].tolist()
+        self.strength, self.best, self.bound = state["ball"].tolist()
 
     def minimize(self) -> Minimum:
         """The minimiser put into the ball, as it may lie outside by what the multiplier left."""
         found = super().minimize()
+        self.bound = max(self.bound, found.lower_bound)
         return found._replace(w=self.ball.prox(found.w, 1.0))
+
+    def aggregate(self) -> None:
+        """Drops the cuts without weight; a mean will not do, as Omega is not strongly convex."""
+        self.drop(np.flatnonzero(self.alpha[:-1] == 0))
 
     def maximize(self) -> None:
         """Encloses the multiplier for which w(kappa) lies on the sphere."""
@@ -59,8 +66,8 @@ class BallPlanes(QuadraticPlanes):
             super().maximize()
             size = self.ball.net.value(self.minimizer(self.combined()))
             kappa, excess = self.strength, size - self.ball.radius
-            inside = excess <= 0 and -kappa * excess <= _SLACK * abs(self.best)
-            if inside or abs(excess) <= _THIN * self.ball.radius:
+            inside = excess <= 0 and -kappa * excess <= _SLACK * (self.best - self.bound)
+            if inside or abs(excess) <= _THIN * self.ball.radius or kappa < _LEAST:
                 return
             low, high = (kappa, high) if excess > 0 else (low, kappa)
             self.strength = _between(low, high, kappa * size / self.ball.radius)

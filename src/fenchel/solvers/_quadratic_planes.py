@@ -135,7 +135,7 @@ class QuadraticPlanes(CuttingPlanes):
         A, alpha = self.A, self.alpha
         if not alpha.any():
             alpha[0] = 1.0
-        enough = 0.0 if len(self.free) else float(np.inf)
+        enough, last = 0.0 if len(self.free) else float(np.inf), float(np.inf)
         for _ in range(_NEWTON_STEPS):
             a = alpha @ A
             g = self.b + A @ self.minimizer(a)  # the gradient of D
@@ -152,9 +152,11 @@ class QuadraticPlanes(CuttingPlanes):
             self.qp.solve(_INNER_GAP)
             towards = self.qp.weights - alpha
             step = self._exact_step(a, towards @ A, float(towards @ self.b))
-            if step == 0 or float(towards @ g) <= round_off:  # nothing to gain but round-off
+            # Where lambda is tiny, w gains more than shows in the dual: while the gap falls, go on.
+            settled = float(towards @ g) <= round_off and gap > 0.5 * last
+            if step == 0 or settled:
                 break
-            alpha = alpha + step * towards
+            alpha, last = alpha + step * towards, gap
         self.alpha = alpha
 
     def _root(self, a: Array) -> Array:

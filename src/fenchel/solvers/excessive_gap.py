@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel.protocols import Array, Composite, Place, Problem
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import Regularizer
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -33,7 +33,7 @@ class ExcessiveGap(Solver):
     """Nesterov's excessive gap technique with an adaptive L."""
 
     name = "excessive-gap"
-    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+    needs = Needs(regularizers=(Regularizer,), strongly_convex=True)
     patience = 1000
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
