@@ -64,7 +64,7 @@ PEERS: dict[str, Callable[[float, float], Any]] = {
     "hinge": lambda C, tol: LinearSVC(loss="hinge", C=C, tol=tol, **SVC),
     "squared_hinge": lambda C, tol: LinearSVC(loss="squared_hinge", C=C / 2, tol=tol, **SVC),
     "epsilon_insensitive": lambda C, tol: SVR(epsilon=0.1, C=C, tol=tol),
-    "absolute": lambda C, tol: SVR(epsilon=0.0, C=C, tol=tol),
+    "absolute_error": lambda C, tol: SVR(epsilon=0.0, C=C, tol=tol),
     "quantile": Pinball,
     "logistic": lambda C, tol: LogisticRegression(
         solver="liblinear", dual=True, C=C, tol=tol, **SVC
@@ -157,5 +157,5 @@ def table(data: Iterable[tuple[str, Any, Any]], losses: Sequence[str]) -> None:
 if __name__ == "__main__":
     with threadpool_limits(1):
         table(sets(), sys.argv[1:] or ("hinge", "squared_hinge", "logistic"))
-        table(regressions(), ("absolute", "quantile", "epsilon_insensitive"))
+        table(regressions(), ("absolute_error", "quantile", "epsilon_insensitive"))
         growth()

@@ -11,17 +11,22 @@ from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
 from fenchel.solvers import (
     BMRM,
+    FISTA,
     GD,
     LBFGS,
     OWLQN,
     SDCA,
+    AGMInf,
+    AGMOne,
     BMRMWithoutQP,
+    ExcessiveGap,
     Hybrid,
     KTSplit,
     LineSearchBMRM,
     OWLQNStar,
     Pegasos,
     Polish,
+    ProximalGradient,
     SubBFGS,
     SubGD,
     SubLBFGS,
@@ -86,6 +91,8 @@ MULTIVARIATE_LOSSES = [
     losses.FBeta(),
     losses.FBeta(beta=0.4),
     losses.FBeta(beta=2.5),
+    losses.SmoothedFBeta(mu=0.02),
+    losses.SmoothedFBeta(beta=0.5, mu=0.3),
     losses.PrecisionAtK(k=4),
     losses.RecallAtK(k=1),
     losses.RecallAtK(k=6),
@@ -124,6 +131,13 @@ REGULARIZERS = [
     regularizers.ElasticNet(),
     regularizers.ElasticNet(l1_ratio=0.9, weights=_UNEVEN),
     regularizers.ElasticNet(l1_ratio=0.2, weights=_ONE_FREE),
+    regularizers.ElasticNetBall(radius=0.7, l1_ratio=0.3),
+    regularizers.ElasticNetBall(radius=20.0),
+    regularizers.Entropy(),
+    regularizers.Entropy(cap=0.3),
+    regularizers.SquaredPNorm(),
+    regularizers.SquaredPNorm(p=1.1),
+    regularizers.SquaredPNorm(p=2.0),
 ]
 
 SOLVERS = [
@@ -148,10 +162,19 @@ SOLVERS = [
     SDCA(),
     Polish(),
     SDCA(seed=3, at_once=True),
+    AGMInf(),
+    AGMInf("dual"),
+    AGMInf("homotopy", widths="optimised"),
+    AGMOne(),
+    AGMOne("dual"),
+    AGMOne("homotopy"),
+    ExcessiveGap(),
+    FISTA(),
+    ProximalGradient(),
 ]
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
-BASELINES = (SubGD, GD, Pegasos)
+BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)
 
 ENGINES = [Serial(), Threads(1), Threads(2), Threads(3)]
 

@@ -102,6 +102,7 @@ def survives(X, y, **setting):
             return
         assert np.isfinite(result.w).all() and np.isfinite(result.intercept).all()
         if result.status is not fenchel.Status.NONFINITE:
-            assert result.lower_bound <= result.objective < np.inf
+            assert result.lower_bound <= result.objective + 1e-15
+            assert result.objective < np.inf
             if result.objective > 1e-10 or result.lower_bound == 0:
                 fenchel.verify(result, problem)

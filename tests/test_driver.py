@@ -14,7 +14,7 @@ from scipy import sparse
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import L1, L2, Coupled, ElasticNet
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
 from fenchel.solvers.auto import auto
@@ -346,9 +346,11 @@ def test_an_unknown_solver_comes_with_a_suggestion():
 def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
     smooth = loss.differentiable and np.all(np.asarray(regularizer.c) > 0)
+    smooth &= not isinstance(regularizer, Coupled)
     suited = "lbfgs" if isinstance(regularizer, L2) else "owlqn"
     free = not np.all(np.asarray(regularizer.c) > 0)
-    assert result.solver == (suited if smooth else "bmrm" if free else "ls-bmrm")
+    bundle = "bmrm" if free or isinstance(regularizer, Coupled) else "ls-bmrm"
+    assert result.solver == (suited if smooth else bundle)
     assert ("differentiable" if smooth else "bundle") in result.reason
 
 

@@ -9,6 +9,7 @@ from .errors import InvalidData as InvalidData
 from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
 from .estimators import ClassifierCV as ClassifierCV
+from .estimators import ERLPBoost as ERLPBoost
 from .estimators import HierarchicalClassifier as HierarchicalClassifier
 from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier

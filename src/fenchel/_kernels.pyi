@@ -49,6 +49,9 @@ class MulticlassHinge:
 class MulticlassSlackHinge:
     def __init__(self, K: int, cost: float | _Vector) -> None: ...
 
+class SmoothedMulticlassHinge:
+    def __init__(self, cost: _Vector, mu: float) -> None: ...
+
 class MultilabelHinge:
     def __init__(self, K: int, cost: float) -> None: ...
 
@@ -61,7 +64,11 @@ _Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8]
 def leaf_scores(parent: _Indices, leaf: _Indices, Z: _Vector, F: _Vector) -> None: ...
 def node_slopes(parent: _Indices, leaf: _Indices, B: _Vector, y: _Indices, A: _Vector) -> None: ...
 def vector_slopes(
-    loss: _Hinge | Softmax, Z: _Vector, y: _Labels, s: _Vector | None, A: _Vector
+    loss: _Hinge | Softmax | SmoothedMulticlassHinge,
+    Z: _Vector,
+    y: _Labels,
+    s: _Vector | None,
+    A: _Vector,
 ) -> float: ...
 def vector_slope_along(
     loss: _Hinge, Z: _Vector, Q: _Vector, y: _Labels, s: _Vector | None, eta: float
@@ -85,6 +92,22 @@ def vector_steepest(
     tolerance: float,
     A: _Vector,
 ) -> None: ...
+def box_plane_qp(
+    d2: float | _Vector,
+    m: _Vector,
+    lower: _Vector,
+    upper: _Vector,
+    sigma: _Vector,
+    z: float,
+    x: _Vector,
+) -> float: ...
+def elastic_net_prox(v: _Vector, l1: float, l2: float, x: _Vector) -> None: ...
+def project_elastic_net_ball(
+    v: _Vector, l1: float, l2: float, radius: float, x: _Vector
+) -> float: ...
+def entropy_prox(
+    g: _Vector, weight: float, x0: _Vector | None, cap: float, x: _Vector
+) -> float: ...
 def augmented_slopes(
     loss: Loss,
     z: _Vector,
@@ -95,6 +118,16 @@ def augmented_slopes(
     u: _Vector,
     bent: npt.NDArray[np.int32],
 ) -> int: ...
+def smoothed(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    mu: float,
+    widths: _Vector | None,
+    b: float,
+    u: _Vector,
+) -> tuple[float, float]: ...
 def augmented_slope_along(
     loss: Loss,
     z: _Vector,
@@ -215,6 +248,7 @@ def pairwise_hinge(
     g: _Vector,
 ) -> float: ...
 def fbeta(f: _Vector, y: _Vector, beta: float, g: _Vector) -> float: ...
+def smoothed_fbeta(f: _Vector, y: _Vector, beta: float, mu: float, g: _Vector) -> float: ...
 def top_k(f: _Vector, y: _Vector, k: int, whole: float, g: _Vector) -> float: ...
 def discounted_gain(
     f: _Vector,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
 from fenchel.chain_risk import ChainRisk
+from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
     checked_labels,
@@ -25,6 +26,7 @@ from fenchel.data.classes import (
     checked_sets,
     checked_vectors,
 )
+from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.sequences import (
     MOST_LABELS,
@@ -35,7 +37,7 @@ from fenchel.data.sequences import (
     observed_pairs,
 )
 from fenchel.data.shards import cut
-from fenchel.engines import Engine
+from fenchel.engines import Dask, Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.chains import CostedChainLoss
@@ -45,14 +47,15 @@ from fenchel.naming import real
 from fenchel.nu import NuRisk
 from fenchel.oracles import Oracle, oracle_risk
 from fenchel.protocols import Array, Problem
-from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
+from fenchel.serve.owners import Owners, OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
 
 def problem(
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     loss: str | Loss | Oracle = "hinge",
@@ -61,7 +64,7 @@ def problem(
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
-    engine: str | Engine | None = None,
+    engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
@@ -84,22 +87,30 @@ def problem(
 
     Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
     a number for each of `risk.pairs`. An `Oracle` takes lists X and y of any examples.
+
+    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
     if isinstance(loss, Oracle):
         if intercept or sample_weight is not None or groups is not None or loss_options:
             raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
+        if isinstance(engine, Owners):
+            raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
         penalty = regularizers.named(regularizer, penalty_options)
         return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
+    if isinstance(engine, Owners):
+        strength = checked_strength("strength", strength)
+        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
 
-    rows = checked_matrix(X)
+    rows = _checked_rows(X, placed)
+    y = _computed(y, placed)
     targets = _targets(y, chosen_loss, rows.n_rows)
-    weights = checked_weights(sample_weight, rows.n_rows)
+    weights = checked_weights(_computed(sample_weight, placed), rows.n_rows)
     return posed(
         rows,
         targets,
@@ -109,7 +120,7 @@ def problem(
         strength=strength,
         intercept=intercept,
         engine=placed,
-        groups=checked_groups(groups, rows.n_rows),
+        groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
 
 
@@ -128,7 +139,7 @@ def _of_oracle(
 
 
 def posed(
-    rows: SparseRows | DenseRows,
+    rows: SparseRows | DenseRows | Blocks,
     targets: Targets,
     s: Array | None,
     *,
@@ -149,6 +160,8 @@ def posed(
         whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
         return Problem(whole, regularizer, strength)
     if isinstance(loss, ChainLoss):
+        if isinstance(rows, Blocks):
+            raise Incompatible(f"{type(loss).__name__} needs its tokens in memory, not in a store")
         return _chains(rows, targets, s, loss, regularizer, strength, engine, groups)
     if groups is not None:
         raise Incompatible(
@@ -168,8 +181,50 @@ def posed(
     if intercept:
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
-    penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
     return Problem(risk, penalty, strength)
+
+
+def _of_owners(
+    owners: Owners,
+    data: tuple[Any, ...],
+    loss: Loss,
+    regularizer: Regularizer,
+    strength: float,
+    intercept: bool,
+) -> Problem:
+    """The problem of rows that stay with their owners, who say what loss they serve."""
+    if any(each is not None for each in data):
+        raise Incompatible("X, y and sample_weight are the owners': leave them out")
+    risk = OwnersRisk(owners)
+    if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
+        raise Incompatible(
+            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
+            f"got {loss!r} with {bool(intercept)}"
+        )
+    penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
+    return Problem(risk, penalty, strength)
+
+
+def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:
+    """X as rows, wherever they are."""
+    if isinstance(X, Blocks):
+        return X
+    if not is_dask(X):
+        return checked_matrix(X)
+    if not isinstance(engine, Dask):
+        raise Incompatible(
+            f"X is a Dask {type(X).__name__}, whose rows are with its cluster: give the engine "
+            "that runs there, engine=Dask(client)"
+        )
+    return checked_collection(X, engine.client)
+
+
+def _computed(values: Any, engine: Engine) -> Any:
+    """A number or label for each row, which all come here."""
+    if is_dask(values) and isinstance(engine, Dask):
+        return engine.client.compute(values).result()
+    return values
 
 
 def _chains(
@@ -223,10 +278,15 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
     return Targets(checked_labels(y, loss.labels, n_rows))
 
 
-def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
+def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
     """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
     if penalty.weights is None and not intercept:
         return penalty
+    if isinstance(penalty, Coupled):
+        raise Incompatible(
+            f"{penalty!r} has no unpenalised coordinates, which the intercepts of a vector loss "
+            "are: use intercept=False, or l2, l1 or elastic_net"
+        )
     each = np.broadcast_to(penalty.c, n_columns)
     return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
 

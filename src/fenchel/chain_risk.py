@@ -54,7 +54,7 @@ class ChainRisk(StructuredRisk):
         parts = np.split(rows.astype(np.int64), np.searchsorted(rows, ends[:-1]))
         local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
         found = self.engine.map(_evaluate, self.loss, w, PerShard(local))
-        total: Array = self.engine.total(found.split()[1])
+        total: Array = self.engine.total(found.split(3)[1])
         return total / len(rows)
 
     @property

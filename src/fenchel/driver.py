@@ -21,9 +21,9 @@ from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 
-# Iterations in which neither bound moves before the run counts as stalled; a cutting-plane model is
-# unbounded until it has a cut or more for each unpenalised coordinate (letter's 26 intercepts: 60).
-_PATIENCE, _PATIENCE_PER_FREE = 50, 4
+# Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
+# unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
+_PATIENCE_PER_FREE = 4
 
 
 def minimize(
@@ -42,8 +42,8 @@ def minimize(
     `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
     it too. Either way, and at every limit, the best iterate is returned with its certificate.
 
-    `w0` is where to start, 0 unless given: a w, or the `Result` of the same problem at another
-    strength.
+    `w0` is where to start, where the regulariser is least unless given: a w, or the `Result` of the
+    same problem at another strength.
 
     `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
     end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
@@ -56,9 +56,10 @@ def minimize(
     gap = positive("gap", gap)
     max_iterations = whole("max_iterations", max_iterations, least=1)
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
-    w = _start(w0, problem.risk)
+    w = _start(w0, problem)
     method, reason = chosen(solver, problem)
-    run = _Run(problem, gap, max_iterations, seconds, callback)
+    method = method.aiming(gap)
+    run = _Run(problem, gap, max_iterations, seconds, callback, method.patience)
     start = _duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
     try:
@@ -92,6 +93,7 @@ class _Run:
         max_iterations: int,
         max_seconds: float,
         callback: Callable[[Record], Any] | None,
+        patience: int,
     ):
         self.problem, self.callback = problem, callback
         self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
@@ -104,7 +106,7 @@ class _Run:
             self.lower_bound, self.evidence = 0.0, Witness
         self.history: list[Record] = []
         n_free = len(problem.regularizer.free(problem.risk.n_parameters))
-        self.patience = _PATIENCE + _PATIENCE_PER_FREE * n_free
+        self.patience = patience + _PATIENCE_PER_FREE * n_free
 
     evidence: Callable[[], Witness] | None
 
@@ -224,13 +226,17 @@ class _Run:
         )
 
 
-def _start(w0: npt.ArrayLike | Result | None, risk: Risk) -> Array:
+def _start(w0: npt.ArrayLike | Result | None, problem: Problem) -> Array:
     """The parameters to start from."""
+    risk, regularizer = problem.risk, problem.regularizer
     if w0 is None:
-        return np.zeros(risk.n_parameters)
+        return regularizer.start(risk.n_parameters)
     if isinstance(w0, Result):
-        return risk.flattened(_checked_start(w0.w, risk.shape), w0.intercept)
-    return risk.flattened(_checked_start(w0, risk.shape), 0.0)
+        w = risk.flattened(_checked_start(w0.w, risk.shape), w0.intercept)
+    else:
+        w = risk.flattened(_checked_start(w0, risk.shape), 0.0)
+    regularizer.check(w)
+    return w
 
 
 def _duals(w0: npt.ArrayLike | Result | None, w: Array, risk: Risk) -> State | None:

@@ -62,6 +62,13 @@ def positive(name: str, value: object) -> float:
     return real(name, value)
 
 
+def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """A setting that must be one of some words."""
+    if not (isinstance(value, str) and value in choices):
+        raise InvalidData(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
 def between(name: str, value: object, low: float, high: float) -> float:
     """A setting that must lie strictly between two numbers."""
     if not low < real(name, value) < high:

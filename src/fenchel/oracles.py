@@ -93,7 +93,7 @@ class OracleRisk(StructuredRisk):
         parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
         local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
         found = self.engine.map(_evaluate, self.oracle, w, PerShard(local))
-        total: Array = self.engine.total(found.split()[1])
+        total: Array = self.engine.total(found.split(3)[1])
         return total / len(rows)
 
     def fingerprint(self) -> bytes:

@@ -98,6 +98,8 @@ def vanishing(problem: Problem) -> float | None:
     from max_j |a_j| / h_j on. No smaller strength will do where R has a gradient at 0.
     """
     zero = np.zeros(problem.risk.n_parameters)
+    if problem.regularizer.value(zero) > 0:
+        return None
     h: Array = np.abs(problem.regularizer.support(zero, np.ones_like(zero)))
     if not h.any():
         return None

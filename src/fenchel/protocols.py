@@ -204,6 +204,85 @@ class AugmentedRay(Protocol):
         """Takes the step: a pass."""
 
 
+class Place(Protocol):
+    """A point x, of w or of the rows' slopes, with its image X w or X'u; see composites.py.
+
+    Sums and multiples of places are places, and cost no pass.
+    """
+
+    @property
+    def x(self) -> Any:
+        """The point: it can be added, scaled, and multiplied by others with @."""
+
+    def __add__(self, other: Any) -> Any: ...
+
+    def __rmul__(self, scale: float) -> Any: ...
+
+
+class Tangent(Protocol):
+    """A tangent of f: its value and gradient, and the place of the other problem it is made of."""
+
+    @property
+    def value(self) -> float:
+        """f(u)."""
+
+    @property
+    def gradient(self) -> Any:
+        """The gradient of f at u."""
+
+    @property
+    def alpha(self) -> Place:
+        """alpha(u)."""
+
+
+class Composite(Protocol):
+    """J = f + Psi with f smooth and Psi simple, and a prox-function d (004 section 2)."""
+
+    sigma: float  # d is sigma-strongly convex
+    lambda_1: float  # f is lambda_1-strongly convex with respect to d
+    lambda_2: float  # Psi is
+    L: float  # an upper bound of the Lipschitz constant of f's gradient
+
+    def start(self, w: Array) -> Place:
+        """The place to start from for a w: a pass or two."""
+
+    def place(self, x: Any) -> Place:
+        """The place of a point: a pass."""
+
+    def dual_place(self, packed: Array) -> Place:
+        """A place of the other problem: a pass."""
+
+    def packed(self, x: Any) -> Array:
+        """A point, of this problem or the other, as one array."""
+
+    def unpacked(self, packed: Array) -> Any:
+        """The point of this problem again."""
+
+    def tangent(self, at: Any) -> Tangent:
+        """The tangent of f: a pass."""
+
+    def value(self, at: Any) -> float:
+        """J: no pass."""
+
+    def Psi(self, x: Any) -> float:
+        """Psi."""
+
+    def d(self, x: Any) -> float:
+        """The prox-function."""
+
+    def d_gradient(self, x: Any) -> Any:
+        """Its gradient."""
+
+    def ground(self, s: Any, c: float, A: float) -> Any:
+        """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
+
+    def certificate(self, x: Any, alpha: Any) -> tuple[Point, Cut]:
+        """The risk itself at the primal one of both, and the cut that the dual one makes."""
+
+    def roughness(self, alpha: Any) -> float:
+        """How much the smoothed risk's dual at alpha lies below that of the risk itself."""
+
+
 class Risk(Protocol):
     """The data term R(w), convex in w."""
 
@@ -215,6 +294,10 @@ class Risk(Protocol):
     separable: bool  # R(w) is a sum over rows, but for the offset
     keeps_scores: bool  # so that steps along a ray cost no pass
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
+
+    @property
+    def in_one_memory(self) -> bool:
+        """All rows are at hand, in any order; else they are read or asked for block by block."""
 
     @property
     def n_duals(self) -> int:
@@ -270,6 +353,22 @@ class Risk(Protocol):
 
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian at w, with multipliers 0: a pass."""
+
+    @property
+    def smoothable(self) -> bool:
+        """The loss has kinks that can be smoothed."""
+
+    @property
+    def roughness(self) -> float:
+        """How far R smoothed by mu lies below R, at most, over mu."""
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> Composite:
+        """R smoothed by mu, each row equally or `optimised`, plus strength * Omega."""
+
+    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Composite:
+        """The dual of the same, over the rows' slopes."""
 
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""

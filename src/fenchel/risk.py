@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import tasks
+from fenchel.composites import Dual, Primal
 from fenchel.data.rows import WithOnes
 from fenchel.duals import Duals
 from fenchel.engines import Engine, PerShard
@@ -25,7 +26,8 @@ from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
 from fenchel.protocols import Point
-from fenchel.regularizers import StronglyConvex
+from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
+from fenchel.smoothing import optimised_widths, roughness, smoothable
 from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
@@ -61,6 +63,11 @@ class LinearRisk:
         self.n_numbers = sum(shard.rows.n_numbers for shard in engine.shards)
         self.weight = float(engine.total(engine.map(tasks.weight)))  # S
         self.passes = 0
+
+    @property
+    def in_one_memory(self) -> bool:
+        """They are where the engine holds them."""
+        return self.engine.in_one_memory
 
     @property
     def n_duals(self) -> int:
@@ -147,6 +154,31 @@ class LinearRisk:
         """Its augmented Lagrangian."""
         return AugmentedRisk(self, self.scored(w))
 
+    @property
+    def smoothable(self) -> bool:
+        """The loss has kinks that can be smoothed."""
+        return not self.differentiable and smoothable(self.loss)
+
+    @property
+    def roughness(self) -> float:
+        """How far R smoothed by mu lies below R, at most, over mu."""
+        return roughness(self)
+
+    @functools.cached_property
+    def _widths(self) -> PerShard:
+        return optimised_widths(self)
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> Primal:
+        """R smoothed by mu, plus strength * Omega."""
+        return Primal(self, regularizer, strength, mu, self._widths if optimised else None)
+
+    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Dual:
+        """The dual, with mu d2."""
+        assert isinstance(regularizer, StronglyConvex | Coupled)
+        return Dual(self, regularizer, strength, mu)
+
     def curvature(self) -> Array:
         """The columns' mean squares, about their means where there is an intercept.
 
@@ -171,18 +203,19 @@ class LinearRisk:
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
-        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split()
+        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split(3)
         point = self.point(self, w, z)
-        value = self.engine.total(values) / self.weight
+        value, gradient = self.engine.totals(values, gradients)
+        value /= self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
-        point.subgradient = self.engine.total(gradients).ravel() / self.weight
+        point.subgradient = gradient.ravel() / self.weight
         return point
 
     def scored(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w, its subgradient to be computed on first use: a pass now, unless w is 0."""
         if w.any():
             self.passes += 1
-            z = self.engine.map(tasks.scores, w)
+            z = self.engine.map(tasks.scores, self.outputs(w))
         else:
             z = self.engine.map(tasks.zeros)
         return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)

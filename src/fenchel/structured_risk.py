@@ -16,9 +16,8 @@ import numpy.typing as npt
 from fenchel.bends import Slope
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.multipliers import AugmentedRisk
-from fenchel.protocols import Array, Dual, Point
-from fenchel.regularizers import StronglyConvex
+from fenchel.opaque import OpaqueRisk
+from fenchel.protocols import Array, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 
@@ -38,7 +37,7 @@ class StructuredPoint:
     def __init__(self, risk: StructuredRisk, w: Array):
         self.risk, self.w = risk, w
         risk.passes += 2
-        values, gradients, self.labels = risk.evaluated(w).split()
+        values, gradients, self.labels = risk.evaluated(w).split(3)
         self.value = float(risk.engine.total(values)) / risk.n_rows
         total: Array = risk.engine.total(gradients)
         total /= risk.n_rows
@@ -111,16 +110,9 @@ class StructuredRay:
         return np.empty((0, 3))
 
 
-class StructuredRisk(ABC):
+class StructuredRisk(OpaqueRisk, ABC):
     """The mean loss of examples."""
 
-    has_intercept = False
-    separable = True
-    keeps_scores = False
-    piecewise = False
-    has_duals = False
-    has_dual_steps = False
-    is_piecewise_linear = False
     nonnegative = False
     differentiable = False
     classes: npt.NDArray[Any] | None = None
@@ -180,25 +172,3 @@ class StructuredRisk(ABC):
         if w.shape != (self.n_parameters,):
             raise InvalidData(f"w must have length {self.n_parameters}; got shape {w.shape}")
         return StructuredPoint(self, w)
-
-    def compressed(self, witness: Witness) -> Witness:
-        """As it is."""
-        return witness
-
-    # What only risks with scores and dual variables have.
-
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
-        """None: see `has_dual_steps`."""
-        raise Incompatible("a structured risk has no dual variables to step on")
-
-    def augmented(self, w: Array) -> AugmentedRisk:
-        """None: see `is_piecewise_linear`."""
-        raise Incompatible("a structured risk has no rows to augment")
-
-    def scores(self, v: Array) -> Array:
-        """None that are kept."""
-        raise Incompatible("a structured risk keeps no scores")
-
-    def adjoint(self, alpha: Array) -> Array:
-        """None, for want of scores."""
-        raise Incompatible("a structured risk keeps no scores")

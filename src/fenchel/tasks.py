@@ -148,9 +148,29 @@ def weighted(shard: Shard, a: Array) -> Array:
     return ties.weighted(shard.s, a)
 
 
+def weighted_inner(shard: Shard, a: Array, q: Array) -> float:
+    """sum_i s_i <a_i, q_i>."""
+    return float(np.vdot(ties.weighted(shard.s, a), q))
+
+
+def scaled(shard: Shard, a: Array, scale: float) -> Array:
+    """scale a."""
+    return scale * a
+
+
 def total(shard: Shard, a: Array) -> float:
     """sum_i a_i."""
     return float(np.sum(a))
+
+
+def magnitude(shard: Shard, a: Array) -> float:
+    """sum_i |a_i|."""
+    return float(np.sum(np.abs(a)))
+
+
+def equal(shard: Shard, a: Array, b: Array) -> bool:
+    """All a_i = b_i."""
+    return np.array_equal(a, b)
 
 
 def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:

@@ -51,7 +51,7 @@ Loss = Literal[
     "soft_m3n",
 ]
 Pairs = Literal["observed", "all"]
-Regularizer = Literal["l2", "l1", "elastic_net"]
+Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
     "lbfgs",
@@ -69,6 +69,11 @@ Solver = Literal[
     "sdca",
     "polish",
     "pegasos",
+    "agm-inf",
+    "agm-1",
+    "excessive-gap",
+    "fista",
+    "proximal-gradient",
 ]
 
 LOSSES: tuple[str, ...] = get_args(Loss)

@@ -90,4 +90,10 @@ Rho = Annotated[
 Gap = Annotated[float | None, when(help=_GAP_HELP)]
 Solver = Annotated[str | None, when(metavar="<name>", help=_SOLVER_HELP, autocompletion=_solvers)]
 Threads = Annotated[int | None, when(help="The model does not depend on it. (default: all)")]
+Engine = Annotated[
+    str | None,
+    when(
+        metavar="<where>", help="threads, serial, dask, tcp://scheduler or mpi. (default threads)"
+    ),
+]
 Config = Annotated[Path | None, file(help=_CONFIG_HELP)]

@@ -7,6 +7,8 @@ import os
 import shlex
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -78,7 +80,7 @@ def run(
 ) -> Code:
     """Reads, fits, saves and reports; the model is saved however the fit ended."""
     settings, state = job.settings, checkpoint or f"{job.output}.checkpoint"
-    with terminal.warnings():
+    with terminal.warnings(), _where(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
         dataset, reading = _read(job, terminal)
@@ -100,6 +102,20 @@ def run(
     code = interrupts.code or (Code.OK if report.converged else Code.NOT_CONVERGED)
     _conclude(report, state, terminal)
     return code
+
+
+@contextmanager
+def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
+    """The engine that the settings ask for, in use."""
+    if settings.engine is None:
+        yield
+        return
+    from fenchel import engines
+
+    with terminal.busy(f"starting {settings.engine}"):
+        engine = engines.named(settings.engine)
+    with engines.using(engine):
+        yield
 
 
 def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
@@ -128,6 +144,7 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         strength=settings.strength,
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
+        engine="serial",
         groups=[0, 0] if loss in RANKING else None,
         **options,
     )
@@ -214,7 +231,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         "tol": settings.gap,
         "max_iter": settings.max_iterations,
         "max_seconds": settings.max_seconds,
-        "n_jobs": settings.threads,
+        "n_jobs": None if settings.engine else settings.threads,
         **settings.loss_options(),
     }
     if settings.l1_ratio is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fenchel.estimators.boosting import ERLPBoost
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.hierarchical import HierarchicalClassifier
@@ -17,6 +18,7 @@ from fenchel.estimators.reranker import Reranker
 __all__ = [
     "Classifier",
     "ClassifierCV",
+    "ERLPBoost",
     "HierarchicalClassifier",
     "MetricClassifier",
     "MultilabelClassifier",

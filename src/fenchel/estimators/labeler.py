@@ -163,7 +163,7 @@ class SequenceLabeler(LinearEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Minimises the objective over sequences X with a list of labels for each in y."""
-        return self._fit(X, y, None)
+        return self._fit(self._posed(X, y, None))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)

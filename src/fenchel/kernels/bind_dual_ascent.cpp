@@ -1,4 +1,5 @@
-// Bindings of dual_ascent.hpp: array types, sizes and the GIL. No mathematics.
+// Bindings of dual_ascent.hpp, multipliers.hpp and smoothing.hpp: array types, sizes and the GIL.
+// No mathematics.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -13,6 +14,7 @@
 #include "bindings.hpp"
 #include "dual_ascent.hpp"
 #include "multipliers.hpp"
+#include "smoothing.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -121,6 +123,21 @@ std::pair<double, double> augmented_slope_along(const Loss& loss, const Vector<d
     return {at.slope, at.curvature};
 }
 
+std::pair<double, double> smoothed(const Loss& loss, const Vector<double>& z,
+                                   const Vector<double>& y, const Weights& s, double mu,
+                                   const Weights& widths, double b, Output& u) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    require(u.size() == n, "u", u.size(), n);
+    if (s) require(s->size() == n, "sample weights", s->size(), n);
+    if (widths) require(widths->size() == n, "widths", widths->size(), n);
+    const fenchel::Rows rows{z.data(), y.data(), s ? s->data() : nullptr};
+    nb::gil_scoped_release unlocked;
+    return fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::smoothed(l, rows, mu, widths ? widths->data() : nullptr, b, u.data(), n);
+    });
+}
+
 template <class Value, class Column>
 void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
@@ -190,6 +207,8 @@ void bindings::bind_dual_ascent(nb::module_& m) {
     m.def("augmented_slope_along", &augmented_slope_along, "loss"_a, "z"_a.noconvert(),
           "y"_a.noconvert(), "s"_a.none(), "a"_a.noconvert(), "kappa"_a, "b"_a, "q"_a.noconvert(),
           "rate"_a, "eta"_a);
+    m.def("smoothed", &smoothed, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
+          "mu"_a, "widths"_a.none(), "b"_a, "u"_a.noconvert());
     m.def("movable", &movable, "dual"_a, "z"_a.noconvert(), "a"_a.noconvert(), "margin"_a,
           "active"_a.noconvert());
     bind_csr<double, std::int32_t>(m);

@@ -230,6 +230,7 @@ NB_MODULE(_kernels, m) {
     bind_dense<float>(m);
     bind_chains(m);
     bind_dual_ascent(m);
+    bind_ground_problems(m);
     bind_multivariate_losses(m);
     bind_simplex_qp(m);
     bind_svmlight(m);

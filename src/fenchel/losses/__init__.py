@@ -7,7 +7,7 @@ from typing import Any
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
 from fenchel.losses.chains import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
-from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK
+from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, SmoothedFBeta
 from fenchel.losses.margin import (
     Exponential,
     Hinge,
@@ -82,6 +82,7 @@ __all__ = [
     "RerankMargin",
     "Sample",
     "ScalarLoss",
+    "SmoothedFBeta",
     "SmoothedHinge",
     "SoftM3N",
     "Softmax",

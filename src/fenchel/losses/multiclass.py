@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
+from fenchel.naming import one_of
 
 Codes = npt.NDArray[np.int64]
 
@@ -56,9 +56,7 @@ class MulticlassHinge(CostLoss, _Multiclass):
 
     def __init__(self, cost: Cost = None, rescaling: str = "margin"):
         super().__init__(cost)
-        if rescaling not in ("margin", "slack"):
-            raise InvalidData(f"rescaling must be 'margin' or 'slack'; got {rescaling!r}")
-        self.rescaling = rescaling
+        self.rescaling = one_of("rescaling", rescaling, ("margin", "slack"))
 
     def pieces(self, Z: Array, y: Codes) -> Array:
         """One for each class."""

@@ -5,14 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.naming import construct, instance
-from fenchel.regularizers.base import Regularizer, StronglyConvex
+from fenchel.regularizers.base import Coupled, Regularizer, StronglyConvex
 from fenchel.regularizers.elastic_net import ElasticNet
+from fenchel.regularizers.elastic_net_ball import ElasticNetBall
+from fenchel.regularizers.entropy import Entropy
 from fenchel.regularizers.l1 import L1
+from fenchel.regularizers.p_norm import SquaredPNorm
 from fenchel.regularizers.quadratic import L2
 
-__all__ = ["L1", "L2", "REGULARIZERS", "ElasticNet", "Regularizer", "StronglyConvex", "named"]
+__all__ = [
+    "L1",
+    "L2",
+    "REGULARIZERS",
+    "Coupled",
+    "ElasticNet",
+    "ElasticNetBall",
+    "Entropy",
+    "Regularizer",
+    "SquaredPNorm",
+    "StronglyConvex",
+    "named",
+]
 
-REGULARIZERS: dict[str, type[Regularizer]] = {"l2": L2, "l1": L1, "elastic_net": ElasticNet}
+REGULARIZERS: dict[str, type[Regularizer]] = {
+    "l2": L2,
+    "l1": L1,
+    "elastic_net": ElasticNet,
+    "elastic_net_ball": ElasticNetBall,
+    "entropy": Entropy,
+    "squared_p_norm": SquaredPNorm,
+}
 
 
 def named(regularizer: str | Regularizer, options: dict[str, Any]) -> Regularizer:

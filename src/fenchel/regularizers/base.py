@@ -1,4 +1,4 @@
-"""What a regulariser is: a convex function Omega(w) that knows its conjugate."""
+"""What a regulariser is: a convex function Omega(w) >= 0 that knows its conjugate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Regularizer(ABC):
-    """A convex Omega(w) >= 0 with Omega(0) = 0, separable over coordinates with weights c_j >= 0.
+    """A convex Omega(w) >= 0, mostly with Omega(0) = 0 and separable with weights c_j >= 0.
 
     `weights` are the c_j (None: all 1); c_j = 0 leaves coordinate j unpenalised. The conjugate
     Omega*(u) = sup over w of <u, w> - Omega(w) is then inf unless u_j = 0, and `conjugate_argmax`
@@ -41,9 +41,17 @@ class Regularizer(ABC):
             )
         return np.flatnonzero(self.weights == 0)
 
+    def start(self, n_features: int) -> Array:
+        """A minimiser of Omega."""
+        return np.zeros(n_features)
+
+    def check(self, w: Array) -> None:
+        """Raises InvalidData where Omega(w) is inf."""
+        return None
+
     @property
     def strong_convexity(self) -> float:
-        """The largest m for which Omega - m/2 ||w||^2 is convex."""
+        """The largest m known for which Omega - m/2 ||w||^2 is convex."""
         return 0.0
 
     @abstractmethod
@@ -54,13 +62,13 @@ class Regularizer(ABC):
     def subgradient(self, w: Array) -> Array:
         """One element of the subdifferential of Omega at w."""
 
-    @abstractmethod
     def support(self, w: Array, p: Array) -> Array:
         """Argsup over g in the subdifferential of Omega at w of <g, p>."""
+        return self.subgradient(w)
 
-    @abstractmethod
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
-        """Of eta -> Omega(w + eta p), just right of eta."""
+        """Of eta -> Omega(w + eta p), just right of eta; curved where Omega is quadratic."""
+        return Slope(float(self.subgradient(w + eta * p) @ p), 0.0)
 
     def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
@@ -69,6 +77,29 @@ class Regularizer(ABC):
     @abstractmethod
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
+
+    # The prox-function d of accelerated methods (004 section 2), 1-strongly convex in some norm.
+
+    @property
+    def relative_convexity(self) -> float:
+        """The largest m known for which Omega - m d is convex."""
+        return self.strong_convexity
+
+    def d(self, x: Array) -> float:
+        """||x||^2 / 2."""
+        return float(x @ x) / 2
+
+    def d_gradient(self, x: Array) -> Array:
+        """The gradient of d."""
+        return x
+
+    def ground(self, s: Array, c: float, weight: float) -> Array:
+        """Argmin over x of weight Omega(x) + c d(x) + <s, x>."""
+        return self.prox(s / -c, weight / c)
+
+    def stretch(self, squares: Array) -> float:
+        """What mean <x_i, v>^2 is at most for |v| = 1, given the columns' mean squares."""
+        return float(np.sum(squares))
 
     @abstractmethod
     def conjugate(self, u: Array) -> float:
@@ -109,6 +140,32 @@ class StronglyConvex(Regularizer):
     @abstractmethod
     def conjugate_curvature(self, u: Array) -> Array:
         """The diagonal of a generalised Hessian of Omega* at u."""
+
+
+class Coupled(Regularizer):
+    """A regulariser whose coordinates act together, without weights.
+
+    Its conjugate is differentiable, but perhaps at 0, with a Hessian H^1/2 (I - s s') H^1/2.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @abstractmethod
+    def conjugate_argmax(self, u: Array) -> Array:
+        """The gradient of Omega* at u: the w that attains it."""
+
+    def reach(self, u: Array, value: float) -> float:
+        """The length of the gradient of Omega* at u."""
+        return float(np.linalg.norm(self.conjugate_argmax(u)))
+
+    @abstractmethod
+    def conjugate_curvature(self, u: Array) -> Array:
+        """The diagonal H at u."""
+
+    @abstractmethod
+    def conjugate_coupling(self, u: Array) -> Array:
+        """The vector s at u, no longer than 1."""
 
 
 def absolute_slope(w: Array, p: Array, c: Array | float, eta: float) -> Slope:

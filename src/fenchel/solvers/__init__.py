@@ -7,10 +7,14 @@ from typing import Any
 from fenchel.errors import Incompatible
 from fenchel.naming import construct
 from fenchel.protocols import Problem
+from fenchel.solvers.agm_inf import AGMInf
+from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
+from fenchel.solvers.excessive_gap import ExcessiveGap
+from fenchel.solvers.fista import FISTA
 from fenchel.solvers.hybrid import Hybrid
 from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
@@ -18,17 +22,22 @@ from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
+from fenchel.solvers.proximal_gradient import ProximalGradient
 from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
     "BMRM",
+    "FISTA",
     "GD",
     "LBFGS",
     "OWLQN",
     "SDCA",
     "SOLVERS",
+    "AGMInf",
+    "AGMOne",
     "BMRMWithoutQP",
+    "ExcessiveGap",
     "Hybrid",
     "KTSplit",
     "LineSearchBMRM",
@@ -36,6 +45,7 @@ __all__ = [
     "OWLQNStar",
     "Pegasos",
     "Polish",
+    "ProximalGradient",
     "Solver",
     "State",
     "Step",
@@ -64,6 +74,11 @@ SOLVERS: dict[str, type[Solver]] = {
         Pegasos,
         SDCA,
         Polish,
+        AGMInf,
+        AGMOne,
+        ExcessiveGap,
+        FISTA,
+        ProximalGradient,
     )
 }
 

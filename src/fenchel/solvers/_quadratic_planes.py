@@ -2,8 +2,9 @@
 
 For L2 the dual is 001 eq. 7,  max <b, alpha> - 1/(2 lambda) alpha'A C^-1 A'alpha,  with C the
 coordinate weights: the Gram matrix grows by a row a cut and the active set stays warm. For any
-other Omega* (elastic net) the same programme with Q = A H(u) A' / lambda, H the Hessian of Omega*
-at u = -A'alpha / lambda, is the Newton step of a damped Newton method on the dual.
+other Omega* (elastic net, entropy, p-norm) the same programme with Q = A H(u) A' / lambda, H the
+Hessian of Omega* at u = -A'alpha / lambda, is the Newton step of a damped Newton method on the
+dual.
 
 Unpenalised coordinates F must satisfy A_F'alpha = 0. They are handled by the method of
 multipliers: the term rho/2 ||A_F'alpha - v/rho||^2 joins the programme, which gives these
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from fenchel import _kernels
 from fenchel.protocols import Array, Problem
-from fenchel.regularizers import L2, StronglyConvex
+from fenchel.regularizers import L2, Coupled, StronglyConvex
 from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
 from fenchel.solvers.base import State
 
@@ -36,7 +37,8 @@ class QuadraticPlanes(CuttingPlanes):
     """The model's dual by quadratic programmes."""
 
     def __init__(self, problem: Problem, max_cuts: int):
-        self.regularizer = cast(StronglyConvex, problem.regularizer)
+        self.regularizer = cast(StronglyConvex | Coupled, problem.regularizer)
+        self.strength = problem.strength
         self.qp = _kernels.SimplexQP()
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
         super().__init__(problem, max_cuts)
@@ -73,8 +75,8 @@ class QuadraticPlanes(CuttingPlanes):
         """
         support, n_free = np.flatnonzero(self.alpha), len(self.free)
         A, alpha = self.A[support], self.alpha[support]
-        u = -(alpha @ A) / self.problem.strength
-        H = self.regularizer.conjugate_curvature(u) / self.problem.strength
+        u = -(alpha @ A) / self.strength
+        H = self.regularizer.conjugate_curvature(u) / self.strength
         Q, F = (A * H) @ A.T, A[:, self.free]
         scale, size = float(np.max(np.abs(Q))) or 1.0, float(np.max(np.abs(F))) or 1.0
         E = np.column_stack([np.ones(len(support)), -F / size])
@@ -94,17 +96,17 @@ class QuadraticPlanes(CuttingPlanes):
 
     @property
     def _rho(self) -> float:
-        return _STIFFNESS / self.problem.strength
+        return _STIFFNESS / self.strength
 
     def minimizer(self, a: Array) -> Array:
         """The gradient of Omega* at -a / lambda; the proximal point in free coordinates."""
-        w = self.regularizer.conjugate_argmax(-a / self.problem.strength)
+        w = self.regularizer.conjugate_argmax(-a / self.strength)
         w[self.free] = self.v[self.free] - self._rho * a[self.free]
         return w
 
     def _curvature(self, a: Array) -> Array:
         """-dw/da, a diagonal."""
-        h = self.regularizer.conjugate_curvature(-a / self.problem.strength) / self.problem.strength
+        h = self.regularizer.conjugate_curvature(-a / self.strength) / self.strength
         h[self.free] = self._rho
         return h
 
@@ -133,7 +135,7 @@ class QuadraticPlanes(CuttingPlanes):
         A, alpha = self.A, self.alpha
         if not alpha.any():
             alpha[0] = 1.0
-        enough = 0.0 if len(self.free) else float(np.inf)
+        enough, last = 0.0 if len(self.free) else float(np.inf), float(np.inf)
         for _ in range(_NEWTON_STEPS):
             a = alpha @ A
             g = self.b + A @ self.minimizer(a)  # the gradient of D
@@ -144,18 +146,30 @@ class QuadraticPlanes(CuttingPlanes):
             round_off = _INNER_GAP * float(np.abs(self.b) @ alpha + np.abs(alpha @ g) + stiff)
             if gap <= max(enough, round_off):
                 break
-            h = self._curvature(a)
-            moving = h > 0
-            root = A[:, moving] * np.sqrt(h[moving])
+            root = self._root(a)
             Q = root @ root.T
             self.qp.assign(Q, g + Q @ alpha, alpha)
             self.qp.solve(_INNER_GAP)
             towards = self.qp.weights - alpha
             step = self._exact_step(a, towards @ A, float(towards @ self.b))
-            if step == 0 or float(towards @ g) <= round_off:  # nothing to gain but round-off
+            # Where lambda is tiny, w gains more than shows in the dual: while the gap falls, go on.
+            settled = float(towards @ g) <= round_off and gap > 0.5 * last
+            if step == 0 or settled:
                 break
-            alpha = alpha + step * towards
+            alpha, last = alpha + step * towards, gap
         self.alpha = alpha
+
+    def _root(self, a: Array) -> Array:
+        """A H^1/2, where H is not 0."""
+        h = self._curvature(a)
+        moving = h > 0
+        root: Array = self.A[:, moving] * np.sqrt(h[moving])
+        if isinstance(self.regularizer, Coupled):  # I - s s' is the square of I - k s s'
+            s = self.regularizer.conjugate_coupling(-a / self.strength)[moving]
+            square = float(s @ s)
+            k = 1 / (1 + np.sqrt(max(0.0, 1 - square)))
+            root -= np.outer(root @ s, k * s)
+        return root
 
     def _exact_step(self, a: Array, da: Array, db: float) -> float:
         """Argmax over t in [0, 1] of D(alpha + t towards), by bisection on its falling slope."""

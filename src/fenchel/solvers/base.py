@@ -45,6 +45,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
+    patience: ClassVar[int] = 50  # iterations without better bounds after which it is stalled
     takes_duals: ClassVar[bool] = False  # a state may be another problem's w, alpha and offset b
 
     @abstractmethod
@@ -53,6 +54,10 @@ class Solver(ABC):
 
         With a `state` that one of its steps made, the solver goes on with what it had learnt.
         """
+
+    def aiming(self, gap: float) -> Solver:
+        """The solver for a run that ends at this relative gap; most do not care."""
+        return self
 
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from fenchel.errors import InvalidData
 from fenchel.naming import positive, whole
 from fenchel.protocols import Array, Problem
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import L1, L2, Coupled, ElasticNet, ElasticNetBall
+from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._linear_planes import LinearPlanes
@@ -32,7 +33,7 @@ _FAR = 1e8  # a risk larger than the best objective by this factor is of no use 
 
 
 class BMRM(Solver):
-    """Bundle method: any convex risk; L2 and elastic net by quadratic, L1 by linear programmes.
+    """Bundle method: any convex risk; L1 by linear, other regularisers by quadratic programmes.
 
     `step` is how far to go from the best point to the model's minimiser for the next cut (1: all
     the way, as in the papers). `max_cuts` bounds the memory: beyond it light cuts are merged
@@ -40,7 +41,7 @@ class BMRM(Solver):
     """
 
     name = "bmrm"
-    needs = Needs(regularizers=(L2, L1, ElasticNet))
+    needs = Needs(regularizers=(L2, L1, ElasticNet, Coupled))
 
     def __init__(self, step: float = 0.3, max_cuts: int = 1000):
         if positive("step", step) > 1:
@@ -92,6 +93,8 @@ def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
     risk, regularizer = problem.risk, problem.regularizer
     if isinstance(regularizer, L1):
         return LinearPlanes(problem, max_cuts)
+    if isinstance(regularizer, ElasticNetBall):
+        return BallPlanes(problem, max_cuts)
     wide = risk.has_duals and risk.n_duals < risk.n_parameters
     if wide and isinstance(regularizer, L2) and regularizer.strong_convexity > 0:
         return DualPlanes(problem, max_cuts)

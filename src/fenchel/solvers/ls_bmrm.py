@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from fenchel.naming import between, whole
 from fenchel.protocols import Array, Point, Problem
-from fenchel.regularizers import ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._line_search import Along, exact, search
-from fenchel.solvers.base import Solver, State, Step
+from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
 
 _APART = 0.3  # mu where there are unpenalised coordinates, at the least
@@ -33,7 +33,7 @@ class LineSearchBMRM(Solver):
     """
 
     name = "ls-bmrm"
-    needs = BMRM.needs
+    needs = Needs(regularizers=(L2, L1, ElasticNet))
 
     def __init__(self, mu: float = 0.05, max_cuts: int = 1000):
         self.mu = between("mu", mu, 0, 1)
@@ -79,7 +79,7 @@ class LineSearchBMRM(Solver):
         free = len(problem.regularizer.free(problem.risk.n_parameters))
         if free and isinstance(problem.regularizer, ElasticNet):
             return "it cannot certify an elastic net with unpenalised coordinates (weights of 0)"
-        return BMRM().obstacle(problem)
+        return super().obstacle(problem) or BMRM().obstacle(problem)
 
 
 def _step(along: Along, J: float) -> float:

@@ -1,0 +1,150 @@
+"""The entropy of weights that sum up to 1 (004 example 5)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import wrightomega, xlogy
+
+from fenchel import _kernels
+from fenchel.errors import InvalidData
+from fenchel.naming import positive
+from fenchel.regularizers.base import Array, Coupled
+
+_DOUBT = 1e-10  # round-off that is forgiven at the edges of the domain
+_ROUND_OFF = 4 * np.finfo(float).eps  # of a term
+_TINY = np.finfo(float).tiny
+
+
+class Entropy(Coupled):
+    """Omega(w) = sum_j w_j log(d w_j) on the simplex {w >= 0, sum w = 1, w <= cap}, else inf.
+
+    It is 0 for equal weights 1/d. With respect to the L1 norm its strong convexity is 1.
+    """
+
+    def __init__(self, cap: float | None = None):
+        super().__init__()
+        self.cap = None if cap is None else positive("cap", cap)
+
+    @property
+    def _cap(self) -> float:
+        return 1.0 if self.cap is None else min(self.cap, 1.0)
+
+    def free(self, n_features: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """None; the simplex must not be empty."""
+        if n_features * self._cap < 1 - _DOUBT:
+            raise InvalidData(
+                f"no {n_features} weights of at most cap = {self.cap} sum up to 1: the cap must be "
+                f"at least 1/{n_features} = {1 / n_features:.6g}"
+            )
+        return super().free(n_features)
+
+    def start(self, n_features: int) -> Array:
+        """Equal weights."""
+        return np.full(n_features, 1.0 / n_features)
+
+    def check(self, w: Array) -> None:
+        """The weights are in the simplex."""
+        low, high, total = float(np.min(w)), float(np.max(w)), float(np.sum(w))
+        if low < -_DOUBT:
+            raise InvalidData(f"w0 must hold weights >= 0; w0[{int(np.argmin(w))}] is {low}")
+        if high > self._cap + _DOUBT:
+            raise InvalidData(
+                f"w0 must hold weights <= {self._cap}, the cap; w0[{int(np.argmax(w))}] is {high}"
+            )
+        if abs(total - 1) > _DOUBT:
+            raise InvalidData(f"w0 must hold weights that sum up to 1; their sum is {total}")
+
+    @property
+    def strong_convexity(self) -> float:
+        """max(2, 1 / cap).
+
+        For p with sum p = 0,  sum p_j^2 / w_j  is >= ||p||_1^2 >= 2 ||p||^2  and >= ||p||^2 / cap.
+        """
+        return max(2.0, 1.0 / self._cap)
+
+    def value(self, w: Array) -> float:
+        """sum_j w_j log(d w_j), inf outside the simplex."""
+        try:
+            self.check(w)
+        except InvalidData:
+            return math.inf
+        return max(0.0, float(np.sum(xlogy(w, len(w) * np.maximum(w, 0.0)))))
+
+    def subgradient(self, w: Array) -> Array:
+        """1 + log(d w); where w = 0, as for the least number above it."""
+        return np.asarray(1.0 + np.log(len(w) * np.maximum(w, _TINY)))
+
+    def prox(self, v: Array, step: float) -> Array:
+        """x_j = min(cap, step omega(z_j)) with omega(z) + log omega(z) = z, Wright's function.
+
+        The conditions 1 + log(d x_j) + (x_j - v_j) / step = mu give z_j; mu makes the sum 1.
+        """
+        z = v / step - 1.0 - math.log(len(v)) - math.log(step)
+        even = (1.0 / len(v) - v) / step + 1.0  # the mu for which x_j is 1/d
+
+        def x(mu: float) -> Array:
+            return np.asarray(np.minimum(self._cap, step * wrightomega(z + mu)))
+
+        low, high = float(np.min(even)), float(np.max(even))
+        if x(low).sum() >= 1 or x(high).sum() <= 1:  # all are equal, to round-off
+            return self.start(len(v))
+        return x(brentq(lambda mu: x(mu).sum() - 1.0, low, high, xtol=1e-300, rtol=1e-15))
+
+    @property
+    def relative_convexity(self) -> float:
+        """1: d is Omega itself, 1-strongly convex in the L1 norm."""
+        return 1.0
+
+    def d(self, x: Array) -> float:
+        """Omega(x)."""
+        return self.value(x)
+
+    def d_gradient(self, x: Array) -> Array:
+        """1 + log(d x)."""
+        return self.subgradient(x)
+
+    def ground(self, s: Array, c: float, weight: float) -> Array:
+        """In closed form, but for the cap."""
+        return self.conjugate_argmax(s / -(weight + c))
+
+    def stretch(self, squares: Array) -> float:
+        """The largest: <x_i, v>^2 <= sum_j |v_j| x_ij^2."""
+        return float(np.max(squares))
+
+    def conjugate(self, u: Array) -> float:
+        """log of the mean of exp(u_j), without a cap.
+
+        The Lagrangian's value at the multiplier that `shift` stands for: an upper bound of Omega*
+        whatever round-off did to the shift, with that of the terms themselves added.
+        """
+        w, shift = self._shifted(u)
+        capped = u + shift > math.log(self._cap)
+        at_cap = self._cap * float(np.sum(u[capped] + shift + 1.0 - math.log(self._cap)))
+        terms = float(np.sum(w[~capped])), at_cap, -1.0, -shift, -math.log(len(u))
+        return math.fsum(terms) + _ROUND_OFF * math.fsum(map(abs, terms))
+
+    def conjugate_argmax(self, u: Array) -> Array:
+        """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""
+        return self._shifted(u)[0]
+
+    def conjugate_curvature(self, u: Array) -> Array:
+        """w_j where w_j < cap, else 0."""
+        w = self.conjugate_argmax(u)
+        return np.where(w < self._cap, w, 0.0)
+
+    def conjugate_coupling(self, u: Array) -> Array:
+        """The roots of the same, of length 1."""
+        root = np.sqrt(self.conjugate_curvature(u))
+        return np.asarray(root / (float(np.linalg.norm(root)) or 1.0))
+
+    def _shifted(self, u: Array) -> tuple[Array, float]:
+        w = np.empty_like(u)
+        return w, _kernels.entropy_prox(-u, 1.0, None, self._cap, w)
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        return {"cap": self.cap}

@@ -1,0 +1,214 @@
+"""What the accelerated methods of 004 share: the three ways to apply them to J (section 5).
+
+    primal    R smoothed to a fixed level mu, which the gap asked for decides (5.1.1)
+    dual      the dual, which is smooth as it is where Omega is strongly convex (5.3; 5.1.2 with mu)
+    homotopy  R smoothed ever less: mu falls whenever J_mu is solved as well as it is worth
+
+Each iterate x_k comes with a point alpha_k of the other problem, the mean of those at which the
+tangents were taken (eq. 22, 35). Together they are a primal and a dual point, whose gap is J's own,
+not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. No pass is spent on
+it, as the images X w and X'u are means too.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import InvalidData
+from fenchel.naming import one_of, positive
+from fenchel.protocols import ROUND_OFF, Array, Composite, Place, Problem
+from fenchel.regularizers import Regularizer
+from fenchel.solvers import _scaled_dual
+from fenchel.solvers._estimates import Estimate
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
+OPTIMISTIC = 0.05  # the first L, relative to its upper bound
+_FORMS = ("primal", "dual", "homotopy")
+_WIDTHS = ("equal", "optimised")
+_FALL = 0.5  # of J, at which the level of smoothing is chosen anew
+_FIRST = 0.5  # of J: what the first smoothing of the homotopy may change it by
+_SOLVED = 0.5  # the gap of J_mu, relative to J's, at which the homotopy goes on
+_LESS = 4.0  # by how much
+
+
+class Iterate(NamedTuple):
+    """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt."""
+
+    x: Place
+    alpha: Place
+    L: float
+    memory: Callable[[], State]
+
+
+class Accelerated(Solver):
+    """An accelerated gradient method in one of its forms.
+
+    `mu` is the level of smoothing; None chooses it from the gap in the primal, and 0 in the dual.
+    `widths="optimised"` smooths each row by its own share of mu (004 section 5.6).
+    """
+
+    needs = Needs(regularizers=(Regularizer,))
+    patience = 1000  # with momentum, bounds rise and fall
+
+    def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):
+        self.form = one_of("form", form, _FORMS)
+        self.mu = None if mu is None else positive("mu", mu)
+        self.widths = one_of("widths", widths, _WIDTHS)
+        if self.widths == "optimised" and self.form == "dual":
+            raise InvalidData("widths='optimised' belongs to a smoothed primal, not to form='dual'")
+        self._gap = 1e-4
+
+    def aiming(self, gap: float) -> Solver:
+        """The level of smoothing depends on the gap."""
+        solver = copy.copy(self)
+        solver._gap = gap
+        return solver
+
+    @abstractmethod
+    def iterates(
+        self, J: Composite, x: Place, L: float, state: State | None = None
+    ) -> Iterator[Iterate]:
+        """The method's own iterations from x with an optimistic estimate L, or from a state."""
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Stages of equal smoothing, one after another."""
+        stages = _Stages(self, problem)
+        if state is not None and "stage" in state:
+            stages.restore(state)
+        else:
+            start = problem.risk.at(w)
+            yield Step(start, problem.objective(start))
+            stages.begin(start.w, problem.objective(start))
+        while True:
+            J, x, L = stages.J, stages.x, stages.L
+            for it in self.iterates(J, x, L, state):
+                yield stages.step(it)
+                if stages.is_over(it):
+                    break
+            state = None
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """What a form needs of the loss, and the certificate of the regulariser."""
+        risk = problem.risk
+        found = super().obstacle(problem) or _scaled_dual.obstacle(problem)
+        if found is not None:
+            return found
+        if not risk.has_duals:
+            return "it needs a loss with a conjugate"
+        if self.form == "dual":
+            if problem.regularizer.strong_convexity == 0:
+                return "form='dual' needs a strongly convex regulariser"
+            if not risk.has_dual_steps:
+                return "form='dual' knows the built-in losses of one score a row only"
+        elif not risk.differentiable and not risk.smoothable:
+            return "it needs a differentiable loss, or a hinge or piecewise linear one to smooth"
+        elif self.form == "homotopy" and risk.differentiable:
+            return "form='homotopy' needs a loss with kinks: this one needs no smoothing"
+        return None
+
+
+class _Stages:
+    """A run of minimisations of J_mu for a sequence of mu."""
+
+    def __init__(self, solver: Accelerated, problem: Problem):
+        self.solver, self.problem = solver, problem
+        self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
+        self.objective = self.bound = np.nan  # of the last step
+        self.x: Place
+        self.L = 0.0
+
+    def begin(self, w: Array, objective: float) -> None:
+        """The first stage, from w."""
+        solver, risk = self.solver, self.problem.risk
+        self.chosen_at = objective
+        if solver.mu is not None:
+            self.mu = solver.mu
+        elif solver.form == "primal" and not risk.differentiable:
+            self.mu = solver._gap * objective / risk.roughness
+        elif solver.form == "homotopy":
+            self.mu = _FIRST * objective / risk.roughness
+        self.J = self._composite()
+        self.x = self.J.start(w)
+        self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
+
+    def _composite(self) -> Composite:
+        problem, solver = self.problem, self.solver
+        kind = (
+            problem.risk.dual_composite if solver.form == "dual" else problem.risk.primal_composite
+        )
+        options: dict[str, Any] = {}
+        if solver.form != "dual":
+            options["optimised"] = solver.widths == "optimised"
+        return kind(problem.regularizer, problem.strength, self.mu, **options)
+
+    def step(self, it: Iterate) -> Step:
+        """The point, with what alpha proves."""
+        point, cut = self.J.certificate(it.x, it.alpha)
+        self.objective = self.problem.objective(point)
+        self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
+        state = functools.partial(self._state, point.w, it)
+        return Step(point, self.objective, self.bound, cut.witness, state, self.stage)
+
+    def is_over(self, it: Iterate) -> bool:
+        """Whether the next stage is due; if so, it is prepared."""
+        solver = self.solver
+        if solver.form == "dual" or self.mu == 0:
+            return False
+        if solver.form == "homotopy":
+            smoothed = self.J.value(it.x) - self.bound + self.J.roughness(it.alpha)
+            due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
+        else:
+            due = solver.mu is None and self.objective < _FALL * self.chosen_at
+            mu = self.mu * self.objective / self.chosen_at
+        if due:
+            self.L, self.x = it.L * self.mu / mu, it.x
+            self.mu, self.chosen_at, self.stage = mu, self.objective, self.stage + 1
+            self.J = self._composite()
+        return due
+
+    def _state(self, w: Array, it: Iterate) -> State:
+        stage = [self.stage, it.L, self.mu, self.chosen_at]
+        return {
+            "w": w,
+            "x": self.J.packed(it.x.x),
+            "stage": np.array(stage),
+            **it.memory(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Takes over a stage."""
+        stage, self.L, self.mu, self.chosen_at = state["stage"].tolist()
+        self.stage = int(stage)
+        self.J = self._composite()
+        self.x = self.J.place(self.J.unpacked(state["x"]))
+
+
+def remember(z: Place, psi: Estimate, alpha: Place, weight: float) -> State:
+    """What an accelerated method goes on from."""
+    J = psi.J
+    return {
+        "z": J.packed(z.x),
+        "s": J.packed(psi.s),
+        "alpha": J.packed(alpha.x),
+        "psi": np.array([psi.A, psi.c, psi.constant, weight]),
+    }
+
+
+def remembered(J: Composite, state: State) -> tuple[Place, Estimate, Place, float]:
+    """The same again: three passes."""
+    A, c, constant, weight = state["psi"].tolist()
+    psi = Estimate(J, A, c, J.unpacked(state["s"]), constant)
+    return J.place(J.unpacked(state["z"])), psi, J.dual_place(state["alpha"]), weight
+
+
+def accepted(J: Composite, x: Place, estimate: float, L: float) -> bool:
+    """J(x) <= the estimate's minimum, up to round-off; as L guarantees from J.L on."""
+    value = J.value(x)
+    return value <= estimate + ROUND_OFF * (abs(value) + abs(estimate)) or L >= J.L

@@ -1,0 +1,73 @@
+"""The accelerated gradient method with infinite memory, AGM-EF-inf (004 algorithms 1 and 2).
+
+Letters are 004's: psi_k estimates J by all tangents of f so far, z_k minimises psi_k, x_k is the
+mean of the z with weights a_i, and u_k, between x and z, is where the next tangent is taken. L,
+the curvature of f, is tried out, and may fall as well as rise. Two passes for each L tried.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+
+from fenchel.protocols import Composite, Place
+from fenchel.solvers._accelerated import (
+    GAMMA_D,
+    GAMMA_U,
+    Accelerated,
+    Iterate,
+    accepted,
+    remember,
+    remembered,
+)
+from fenchel.solvers._estimates import Estimate
+from fenchel.solvers.base import State
+
+_LARGE = 1e100  # of A, which grows exponentially under strong convexity
+
+
+class AGMInf(Accelerated):
+    """AGM-EF-inf in the primal, the dual, or with ever less smoothing (homotopy)."""
+
+    name = "agm-inf"
+
+    def iterates(
+        self, J: Composite, x: Place, L: float, state: State | None = None
+    ) -> Iterator[Iterate]:
+        """Algorithm 2."""
+        sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
+        lambda_ = lambda_1 + lambda_2
+        z, A = x, 0.0  # lines 1, 2
+        one = 1.0  # the weight of Delta(., x_0) in psi, until A is too large for it
+        psi, mean = Estimate.around(J, one, x.x), None  # 3
+        if state is not None:
+            z, psi, mean, one = remembered(J, state)
+            A = psi.A
+        while True:  # 5
+            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 6, and the first 8
+            while True:  # 7
+                a = _root(L / sigma - lambda_1, one + 2 * lambda_ * A, A * (one + lambda_ * A))  # 9
+                A_next = A + a
+                t1, t2, t3 = one + lambda_ * A, lambda_1 * a, lambda_2 * a * A / A_next
+                t = t1 + t2 + t3
+                u = (1 / (t * A_next - t2 * a)) * (a * t1 * z + (t * A + t3 * a) * x)
+                at_u = J.tangent(u)
+                psi_next = psi.plus(a, at_u, u)
+                psi_min = psi_next.minimum()
+                z_next = J.place(psi_min.x)
+                x_next = (1 / A_next) * (A * x + a * z_next)
+                if accepted(J, x_next, psi_min.value / A_next, L):  # 11
+                    break
+                L *= GAMMA_U  # 8
+            alpha = at_u.alpha
+            mean = alpha if mean is None else (1 / A_next) * (A * mean + a * alpha)  # eq. 22
+            x, z, psi, A = x_next, z_next, psi_next, A_next
+            if A > _LARGE:
+                psi, one, A = psi.times(1 / A), one / A, 1.0
+            yield Iterate(x, mean, L, functools.partial(remember, z, psi, mean, one))
+
+
+def _root(Q: float, B: float, C: float) -> float:
+    """The positive root of Q a^2 - B a - C = 0."""
+    return (B + math.sqrt(B * B + 4 * Q * C)) / (2 * Q)

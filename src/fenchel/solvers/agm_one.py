@@ -1,0 +1,77 @@
+"""The accelerated gradient method with one memory, AGM-EF-1 (004 algorithms 3 and 4).
+
+Letters are 004's. Where AGM-EF-inf keeps all tangents in its estimate psi, this method keeps of it
+the minimum and a Bregman divergence around the minimiser only: q_k(x) = c_k Delta(x, z_k) + min
+psi_k. (004 starts from a q_0 that still holds Psi and a tangent; we compress q_0 as all others,
+which leaves its lemma 11 and 12 as they are.) Two passes for each L tried.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+
+from fenchel.protocols import Composite, Place
+from fenchel.solvers._accelerated import (
+    GAMMA_D,
+    GAMMA_U,
+    Accelerated,
+    Iterate,
+    accepted,
+    remember,
+    remembered,
+)
+from fenchel.solvers._estimates import Estimate
+from fenchel.solvers.base import State
+
+
+class AGMOne(Accelerated):
+    """AGM-EF-1 in the primal, the dual, or with ever less smoothing (homotopy)."""
+
+    name = "agm-1"
+
+    def iterates(
+        self, J: Composite, x: Place, L: float, state: State | None = None
+    ) -> Iterator[Iterate]:
+        """Algorithm 4."""
+        sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
+        if state is None:
+            u = x  # 1
+            at_u, L = J.tangent(u), max(L, GAMMA_U * sigma * lambda_1)
+            while True:  # 2
+                c = L / sigma + lambda_2  # 4
+                q = Estimate.around(J, L / sigma - lambda_1, u.x).plus(1.0, at_u, u)  # 5
+                q_min = q.minimum()
+                x = z = J.place(q_min.x)  # 6
+                if accepted(J, x, q_min.value, L):  # 7
+                    break
+                L *= GAMMA_U  # 3
+            q, mean = Estimate.around(J, c, z.x, q_min.value), at_u.alpha
+            yield Iterate(x, mean, L, functools.partial(remember, z, q, mean, c))
+        else:
+            z, q, mean, c = remembered(J, state)
+        while True:  # 8
+            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 9, and the first 11
+            while True:  # 10
+                a = _root(L / sigma + lambda_2, c - lambda_1 - lambda_2, c)  # 12
+                c_next = (1 - a) * c + (lambda_1 + lambda_2) * a  # 7 of algorithm 3
+                t1, t2, t3 = (1 - a) * c, lambda_1 * a, lambda_2 * a * (1 - a)
+                t = t1 + t2 + t3
+                u = (1 / (t - t2 * a)) * ((t - (t1 + t2) * a) * x + t1 * a * z)  # 8
+                at_u = J.tangent(u)
+                psi_min = q.times(1 - a).plus(a, at_u, u).minimum()  # 9
+                z_next = J.place(psi_min.x)  # 10
+                x_next = (1 - a) * x + a * z_next  # 11
+                if accepted(J, x_next, psi_min.value, L):  # 14
+                    break
+                L *= GAMMA_U  # 11
+            mean = (1 - a) * mean + a * at_u.alpha  # eq. 35
+            x, z, c = x_next, z_next, c_next
+            q = Estimate.around(J, c, z.x, psi_min.value)  # 12
+            yield Iterate(x, mean, L, functools.partial(remember, z, q, mean, c))
+
+
+def _root(Q: float, B: float, c: float) -> float:
+    """The positive root of Q a^2 + B a - c = 0."""
+    return 2 * c / (B + math.sqrt(B * B + 4 * Q * c))

@@ -1,0 +1,86 @@
+"""The excessive gap technique (004 section 5.2; Nesterov, SIAM J. Optimization 2005).
+
+A primal point x and a dual point u are kept with J_mu(x) <= D(u): as J <= J_mu + mu max d2, their
+gap is at most mu max d2, and mu falls like 1/k^2. One step, for a strongly convex Omega:
+
+    u_hat = (1 - tau) u + tau u_mu(x)
+    x     = (1 - tau) x + tau w(u_hat)
+    u     = V(u_hat), the proximal gradient step of the dual
+    mu    = (1 - tau) mu
+
+The inequality lasts if V's step rises as its model says and tau^2 / (1 - tau) <= mu / L, where
+L is the curvature of the dual. Nesterov takes a global L and tau_k = 2 / (k + 3); we try out L as
+004's other methods do, and take the largest tau. Where to start is prescribed: from u = 0, so that
+a given w is of no use. Three passes an iteration, one more for each L tried.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.protocols import Array, Composite, Place, Problem
+from fenchel.regularizers import Regularizer
+from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
+from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.proximal_gradient import proximal_step
+
+
+class ExcessiveGap(Solver):
+    """Nesterov's excessive gap technique with an adaptive L."""
+
+    name = "excessive-gap"
+    needs = Needs(regularizers=(Regularizer,), strongly_convex=True)
+    patience = 1000
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """x and u with an excessive gap, and ever less of it."""
+        D = problem.risk.dual_composite(problem.regularizer, problem.strength, 0.0)
+        if state is not None and "mu" in state:
+            x, u = D.dual_place(state["w"]), D.place(D.unpacked(state["u"]))
+            mu, L = float(state["mu"]), float(state["L"])
+        else:
+            start = problem.risk.at(w)
+            yield Step(start, problem.objective(start))
+            u = D.place(D.unpacked(np.zeros(problem.risk.n_duals)))
+            at_u = D.tangent(u)
+            x, (u, L) = at_u.alpha, proximal_step(D, at_u, u, OPTIMISTIC * D.L)
+            mu = L
+        while True:
+            yield _step(problem, D, x, u, mu, L)
+            J_mu = problem.risk.primal_composite(problem.regularizer, problem.strength, mu)
+            u_mu = J_mu.tangent(x).alpha
+            L, accepted = L / GAMMA_D, False
+            while not accepted:
+                tau = _root(mu / L)
+                u_hat = (1 - tau) * u + tau * u_mu
+                at_hat = D.tangent(u_hat)
+                u_next, needed = proximal_step(D, at_hat, u_hat, L)
+                accepted, L = needed == L, needed  # a larger L asks for a smaller tau
+            x, u = (1 - tau) * x + tau * at_hat.alpha, u_next
+            mu *= 1 - tau
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """It needs a smooth dual, and to smooth the primal."""
+        if not problem.risk.has_dual_steps:
+            return "it knows the built-in losses of one score a row only"
+        return super().obstacle(problem)
+
+
+def _root(ratio: float) -> float:
+    """The positive root of tau^2 = (1 - tau) ratio."""
+    return 2 * ratio / (ratio + math.sqrt(ratio * ratio + 4 * ratio))
+
+
+def _step(problem: Problem, D: Composite, x: Place, u: Place, mu: float, L: float) -> Step:
+    point, cut = D.certificate(u, x)
+    bound = problem.bound(cut.a, cut.b, cut.sizes)
+    state = functools.partial(_state, D, x, u, mu, L)
+    return Step(point, problem.objective(point), bound, cut.witness, state)
+
+
+def _state(D: Composite, x: Place, u: Place, mu: float, L: float) -> State:
+    return {"w": D.packed(x.x), "u": D.packed(u.x), "mu": np.array(mu), "L": np.array(L)}

@@ -1,0 +1,46 @@
+"""FISTA (Beck and Teboulle, SIAM J. Imaging Sciences 2009, section 4), for comparison.
+
+    x_k = the proximal step from y_k,    t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2
+    y_{k+1} = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1})
+
+Unlike AGM-EF it takes no notice of strong convexity, and its L must not fall. Two passes an
+iteration, one more for each L tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.protocols import Composite, Place
+from fenchel.solvers._accelerated import Accelerated, Iterate
+from fenchel.solvers.base import State
+from fenchel.solvers.proximal_gradient import proximal_step
+
+
+class FISTA(Accelerated):
+    """FISTA on R, smoothed to the level `mu` where it has kinks."""
+
+    name = "fista"
+
+    def __init__(self, mu: float | None = None):
+        super().__init__("primal", mu)
+
+    def iterates(
+        self, J: Composite, x: Place, L: float, state: State | None = None
+    ) -> Iterator[Iterate]:
+        """FISTA with backtracking."""
+        y, t = x, 1.0
+        if state is not None:
+            y, t = J.place(J.unpacked(state["y"])), float(state["t"])
+        while True:
+            at_y = J.tangent(y)
+            x_next, L = proximal_step(J, at_y, y, L)
+            t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
+            push = (t - 1) / t_next
+            y = (1 + push) * x_next + (-push) * x
+            x, t = x_next, t_next
+            memory = lambda y=y, t=t: {"y": J.packed(y.x), "t": np.array(t)}  # noqa: E731
+            yield Iterate(x, at_y.alpha, L, memory)

@@ -1,0 +1,43 @@
+"""The proximal gradient method: AGM-EF-1's first step, over and over (004 algorithm 4, 2-7).
+
+    x <- argmin of f(x_k) + <grad f(x_k), x - x_k> + L/2 |x - x_k|^2 + Psi(x)
+
+A baseline for the accelerated methods. Two passes an iteration, one more for each L tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fenchel.protocols import Composite, Place, Tangent
+from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
+from fenchel.solvers._estimates import Estimate
+from fenchel.solvers.base import State
+
+
+class ProximalGradient(Accelerated):
+    """Proximal gradient steps on R, smoothed to the level `mu` where it has kinks."""
+
+    name = "proximal-gradient"
+
+    def __init__(self, mu: float | None = None):
+        super().__init__("primal", mu)
+
+    def iterates(
+        self, J: Composite, x: Place, L: float, state: State | None = None
+    ) -> Iterator[Iterate]:
+        """Steps; there is nothing else to remember."""
+        while True:
+            at_x = J.tangent(x)
+            x, L = proximal_step(J, at_x, x, L / GAMMA_D)
+            yield Iterate(x, at_x.alpha, L, dict)
+
+
+def proximal_step(J: Composite, at_y: Tangent, y: Place, L: float) -> tuple[Place, float]:
+    """(The next x, the L it was taken with): L rises until the model at y lies above J at x."""
+    while True:
+        low = Estimate.around(J, L / J.sigma - J.lambda_1, y.x).plus(1.0, at_y, y).minimum()
+        x = J.place(low.x)
+        if accepted(J, x, low.value, L):
+            return x, L
+        L *= GAMMA_U
