@@ -74,7 +74,7 @@ def ours(penalty: str, strength: float, seconds: float) -> Run:
         template=TUTORIAL,
         penalty=penalty,
         alpha=strength / len(y),
-        tol=1e-7,
+        tol=1e-6,
         max_seconds=seconds,
         n_jobs=1,
         callback=watch,
@@ -124,7 +124,7 @@ def crfsuite(c1: float, c2: float, iterations: int) -> Run:
 def compare(penalty: str, c1: float, c2: float, iterations: int) -> None:
     strength = 2 * c2 if penalty == "l2" else c1
     runs = {
-        "fenchel": alone(ours, penalty, strength, 400.0),
+        "fenchel": alone(ours, penalty, strength, 3600.0),
         "crfsuite": alone(crfsuite, c1, c2, iterations),
     }
     least = min(J for run in runs.values() for _, J in run.curve)
