@@ -18,7 +18,7 @@ from scipy import sparse
 import fenchel
 from fenchel.engines import Serial
 
-SECONDS = 200.0
+SECONDS = 300.0
 RUNS = (("l1", "owlqn"), ("l1", "kt-split"), ("l2", "lbfgs"))
 
 
