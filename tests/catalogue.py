@@ -108,6 +108,16 @@ MULTIVARIATE_LOSSES = [
     losses.MRR(),
 ]
 
+CHAIN_LOSSES = [
+    losses.CRF(),
+    losses.CRF(pairs="all"),
+    losses.M3N(),
+    losses.M3N(cost=_COSTS),
+    losses.M3N(rescaling="slack"),
+    losses.SoftM3N(),
+    losses.SoftM3N(temperature=0.2, cost=_COSTS, pairs="all"),
+]
+
 _UNEVEN = [0.5, 1.0, 2.0, 3.0]
 _ONE_FREE = [1.0, 0.0, 2.0, 0.7]
 

@@ -73,6 +73,7 @@ UNFITTED = {
     "ordinal": (fenchel.OrdinalRegressor(alpha=1e-2), np.array(["a", "b", "c"])[_THREE]),
     "ordinal-costs": (fenchel.OrdinalRegressor(cost=_COSTS, alpha=1e-2), _THREE / 2),
     "ranker": (fenchel.Ranker(loss="ndcg", k=None, alpha=1e-2), _THREE),
+    "reranker": (fenchel.Reranker(loss="rerank_margin", alpha=1e-2), _THREE + 1),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),

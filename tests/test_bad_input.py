@@ -25,7 +25,7 @@ from scipy import sparse
 
 import fenchel
 from fenchel.engines import Serial
-from fenchel.losses import LOSSES
+from fenchel.losses import LOSSES, ChainLoss
 from fenchel.regularizers import L2, REGULARIZERS
 
 
@@ -345,7 +345,7 @@ def test_data_of_zeros_alone_give_w_0(kind, loss, intercept):
     y = np.column_stack([y, 1 - y]) if loss in ("multilabel_hinge", "multivariate_squared") else y
     queries = {"groups": np.arange(12) // 4} if getattr(LOSSES[loss], "grouped", False) else {}
     result = minimum(kind(np.zeros((12, 3))), y, loss=loss, intercept=intercept, **queries)
-    assert not result.w.any()
+    assert not result.w[: 3 if issubclass(LOSSES[loss], ChainLoss) else None].any()
 
 
 @pytest.mark.parametrize("loss", REGRESSION)

@@ -74,6 +74,7 @@ def test_the_estimator_suits_the_labels_of_the_loss() -> None:
         Labels.SETS: {"MultilabelClassifier"},
         Labels.LEAVES: {"HierarchicalClassifier"},
         Labels.VECTORS: {"Regressor"},
+        Labels.TAGS: {"SequenceLabeler"},
     }
     for name, kind in LOSSES.items():
         assert choices.estimator_for(name) in expected[kind.labels]
@@ -177,7 +178,7 @@ def test_json_is_one_object_of_the_documented_schema(run: Command) -> None:
 
 
 # A share nu of data around the origin has no direction: see below.
-NOT_THESE = {*choices.BEYOND_FILES, "nu_novelty"}
+NOT_THESE = {*choices.BEYOND_FILES, "nu_novelty", *choices.SEQUENCES}  # see test_labeler.py
 
 
 @pytest.mark.parametrize("name", sorted(set(LOSSES) - NOT_THESE))

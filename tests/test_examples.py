@@ -1,5 +1,6 @@
 """The recipes of the docs do what their pages say."""
 
+import doctest
 import sys
 from pathlib import Path
 
@@ -29,3 +30,8 @@ def test_weights_help_a_wrong_model_and_not_a_right_one(seed):
     assert line["weighted"] < 0.6 * line["plain"]
     assert cubic["weighted"] == pytest.approx(cubic["plain"], rel=0.05)
     assert 0.2 < line["effective share"] < 0.8
+
+
+def test_the_page_on_sequences_is_true():
+    failed, tried = doctest.testfile("../docs/sequences.md")
+    assert tried > 30 and not failed

@@ -14,7 +14,15 @@ from hypothesis.extra import numpy as arrays
 from inputs import COMPRESSED, COMPRESSED_OR_BLOCKS, X, Y, survives
 
 import fenchel
-from fenchel.losses import LOSSES, Labels, MultivariateLoss, NuLoss, ScalarLoss, VectorLoss
+from fenchel.losses import (
+    LOSSES,
+    ChainLoss,
+    Labels,
+    MultivariateLoss,
+    NuLoss,
+    ScalarLoss,
+    VectorLoss,
+)
 from fenchel.regularizers import REGULARIZERS
 
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
@@ -120,6 +128,7 @@ def test_columns_of_any_size_are_refused_or_fitted(data, setting):
 SCALAR = [name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)]
 VECTOR = [name for name, kind in LOSSES.items() if issubclass(kind, VectorLoss)]
 JOINT = [name for name, kind in LOSSES.items() if issubclass(kind, MultivariateLoss)]
+CHAINS = [name for name, kind in LOSSES.items() if issubclass(kind, ChainLoss)]
 NU = [name for name, kind in LOSSES.items() if issubclass(kind, NuLoss)]
 
 
@@ -144,7 +153,9 @@ def draw_problem(rng, names):
 
 
 @pytest.mark.parametrize(
-    "names", [SCALAR, VECTOR, JOINT, NU], ids=["scalar", "vector", "joint", "nu"]
+    "names",
+    [SCALAR, VECTOR, JOINT, NU, CHAINS],
+    ids=["scalar", "vector", "joint", "nu", "chains"],
 )
 def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""

@@ -54,6 +54,8 @@ def test_every_format_has_a_golden_file_of_every_estimator():
             "MetricClassifier",
             "OrdinalRegressor",
             "Ranker",
+            "Reranker",
+            "SequenceLabeler",
         }
         known = set(get_args(Estimator)) - young
         assert {facts["type"] for facts in models.values()} == known

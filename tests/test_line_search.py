@@ -11,7 +11,7 @@ import fenchel
 from fenchel.bends import Slope, crossing
 from fenchel.losses.twins import kinks_along, slope_along
 from fenchel.regularizers import L1, L2, ElasticNet
-from fenchel.solvers._line_search import Along, exact
+from fenchel.solvers._line_search import Along, between_tangents, exact
 
 PIECEWISE = [loss for loss in LOSSES if loss.pieces(np.zeros(1)) is not None]
 SMALL = st.integers(-3, 3).map(float)  # few values, so that kinks coincide
@@ -95,3 +95,24 @@ def walked(slope, curvature, jumps):
         if slope >= 0:
             return eta
     return low - slope / curvature if curvature else np.inf
+
+
+def test_a_search_gives_up_a_slope_that_promises_too_much():
+    """At 0 the function bends upwards; -1 is among its slopes there, but it falls nowhere."""
+    trials = []
+
+    def phi(eta):
+        trials.append(eta)
+        return 1.0 + 2.0 * eta, 2.0
+
+    assert between_tangents(phi, 1.0, -1.0, 1.0) == 0.0
+    assert len(trials) < 15
+
+
+@pytest.mark.parametrize("kink", [1e-2, 1.0, 50.0])
+def test_a_search_between_tangents_leaves_little(kink):
+    def phi(eta):
+        return abs(eta - kink) + 1e-3 * eta**2, np.sign(eta - kink) + 2e-3 * eta
+
+    eta = between_tangents(phi, phi(0.0)[0], phi(0.0)[1], 1.0)
+    assert phi(0.0)[0] - phi(eta)[0] >= 0.95 * (phi(0.0)[0] - phi(kink)[0])

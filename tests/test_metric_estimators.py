@@ -194,6 +194,40 @@ def test_weights_are_copies_of_rows():
     )
 
 
+def test_weights_of_a_metric_classifier_are_copies_of_rows():
+    s = np.random.default_rng(1).integers(0, 3, len(X))
+    copies, y = np.repeat(X, s, axis=0), RARE.repeat(s)
+    weighed = MetricClassifier(metric="roc_auc", alpha=1e-2, tol=1e-6).fit(X, RARE, sample_weight=s)
+    copied = MetricClassifier(metric="roc_auc", alpha=1e-2, tol=1e-6).fit(copies, y)
+    assert weighed.objective_ == pytest.approx(copied.objective_, rel=1e-5)
+    assert weighed.threshold_ == pytest.approx(copied.threshold_, abs=0.05)
+    plain = MetricClassifier(metric="roc_auc", alpha=1e-2, tol=1e-6).fit(X, RARE)
+    assert abs(plain.objective_ - copied.objective_) > 1e-3 * copied.objective_
+    assert weighed.score(X, RARE, s) == pytest.approx(weighed.score(copies, y))
+
+
+def test_weights_of_a_ranker_are_copies_of_documents():
+    s = np.random.default_rng(1).integers(0, 3, len(X))
+    weighed = Ranker(alpha=1e-2, tol=1e-6).fit(X, RELEVANCE, QUERIES, sample_weight=s)
+    copied = Ranker(alpha=1e-2, tol=1e-6).fit(
+        np.repeat(X, s, axis=0), RELEVANCE.repeat(s), QUERIES.repeat(s)
+    )
+    assert weighed.objective_ == pytest.approx(copied.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["f1", "precision_at_k", "break_even"])
+def test_measures_that_count_rows_refuse_weights_that_differ(metric):
+    model, s = MetricClassifier(metric=metric, alpha=1e-3), np.full(len(X), 2.0)
+    assert np.array_equal(model.fit(X, RARE, s).coef_, model.fit(X, RARE).coef_)
+    assert model.score(X, RARE, s) == model.score(X, RARE)
+    s[3] = 1.0
+    for use in (model.fit, model.score):
+        with pytest.raises(fenchel.Incompatible, match=r"no meaning for sample_weight.*roc_auc"):
+            use(X, RARE, sample_weight=s)
+    with pytest.raises(fenchel.Incompatible, match=r"no meaning for sample_weight.*rank_hinge"):
+        Ranker(loss="ndcg").fit(X, RELEVANCE, QUERIES, sample_weight=s)
+
+
 @pytest.mark.parametrize("loss", ["rank_hinge", "ndcg", "mrr", "eru"])
 def test_a_ranker_ranks(loss):
     model = Ranker(loss=loss, alpha=1e-3, k=5).fit(X, RELEVANCE, groups=QUERIES)
@@ -247,6 +281,12 @@ def test_groups_are_routed_through_a_grid_search():
         (MetricClassifier(metric="recall_at_k", k=0), RARE, {}, "k must be a whole number >= 1"),
         (MetricClassifier(metric="fbeta", beta=-1), RARE, {}, "beta must be > 0"),
         (MetricClassifier(metric="f2"), RARE, {}, "unknown metric 'f2'"),
+        (
+            MetricClassifier(metric="roc_auc"),
+            RARE,
+            {"sample_weight": 1.0 * (RARE == "rare")},
+            "rows of class 'common' all have weight 0",
+        ),
         (OrdinalRegressor(cost=np.ones((3, 3))), LEVELS, {}, "3 levels, but y has 4"),
         (OrdinalRegressor(cost=[1, 2]), LEVELS, {}, "cost must be a square matrix"),
         (OrdinalRegressor(), np.ones(200), {}, "single class"),

@@ -190,6 +190,7 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
         losses.Labels.SETS: fenchel.MultilabelClassifier,
         losses.Labels.LEAVES: fenchel.HierarchicalClassifier,
         losses.Labels.VECTORS: None,
+        losses.Labels.TAGS: None,  # SequenceLabeler takes names alone
     }[loss.labels]
     if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice, a vector no estimator
         return

@@ -26,6 +26,7 @@ from fenchel.solvers import BMRM, SOLVERS, LineSearchBMRM, Pegasos
 
 EVERY = pytest.mark.parametrize("loss", MULTIVARIATE_LOSSES, ids=ids)
 SHIFTLESS = [loss for loss in MULTIVARIATE_LOSSES if not loss.intercept]
+KINKED = [loss for loss in MULTIVARIATE_LOSSES if not loss.differentiable]
 RANKED = [loss for loss in MULTIVARIATE_LOSSES if loss.grouped and not loss.weighted]
 
 
@@ -235,7 +236,7 @@ def test_a_measure_is_never_above_its_loss():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_both_bundle_methods_certify_the_same_minimum(loss, weighted):
     regularizer = REGULARIZERS[MULTIVARIATE_LOSSES.index(loss) % len(REGULARIZERS)]
-    if not loss.nonnegative and regularizer.strong_convexity == 0:
+    if not loss.nonnegative and regularizer.strong_convexity == 0:  # the bundle needs that
         regularizer = "l2"
     problem = multivariate_problem_for(loss, regularizer, weighted=weighted)
     results = []
@@ -248,6 +249,36 @@ def test_both_bundle_methods_certify_the_same_minimum(loss, weighted):
         assert checked.lower_bound == pytest.approx(result.lower_bound, rel=1e-8)
         results.append(result)
     assert max(r.lower_bound for r in results) <= min(r.objective for r in results)
+
+
+@EVERY
+@pytest.mark.parametrize("solver", ["subbfgs", "sublbfgs", "hybrid"])
+def test_quasi_newton_methods_certify_the_minimum_of_the_bundle(loss, solver):
+    problem = multivariate_problem_for(loss, intercept=loss.intercept)
+    bundle = fenchel.minimize(problem, "ls-bmrm", gap=1e-6)
+    result = fenchel.minimize(problem, solver, gap=1e-4)
+    assert result.status is fenchel.Status.CONVERGED
+    fenchel.verify(result, problem)
+    assert result.lower_bound <= bundle.objective and bundle.lower_bound <= result.objective
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=ids)
+def test_the_steepest_subgradient_is_the_slope_just_ahead(loss):
+    """On data with many ties, where a point has many subgradients."""
+    rng = np.random.default_rng(11)
+    X, chosen = rng.integers(-1, 2, size=(40, 3)).astype(float), 0
+    y, groups = sample_for(loss, rng, 40, X[:, 0] + 0.5 * rng.normal(size=40))
+    risk = fenchel.problem(X, y, loss=loss, groups=groups, intercept=loss.intercept).risk
+    for _ in range(20):
+        w, p = rng.integers(-2, 3, size=3) / 2, rng.normal(size=3)
+        point = risk.at(w)
+        steepest = point.steepest(p)
+        chosen += steepest is not point
+        ahead = (risk.at(w + 1e-5 * p).value - point.value) / 1e-5
+        assert steepest.subgradient @ p == pytest.approx(ahead, rel=1e-6, abs=1e-6)
+        v = rng.normal(size=3)
+        assert risk.at(v).value >= steepest.subgradient @ v + steepest.constant - 1e-12
+    assert chosen > 0
 
 
 @EVERY
@@ -291,6 +322,30 @@ def test_the_offset_of_fbeta_is_a_column_of_ones(loss):
     assert result.lower_bound <= other.objective and other.lower_bound <= result.objective
     value = loss.value(X @ result.w + result.intercept, y)
     assert value + 0.005 * result.w @ result.w == pytest.approx(result.objective, rel=1e-12)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from([0.4, 1.0, 3.0]), st.floats(-20, 20))
+def test_the_shift_of_the_least_fbeta_is_the_best_of_all(data, beta, guess):
+    """The loss is piecewise linear in the shift: with slopes that cancel, no shift is better."""
+    loss = losses.FBeta(beta)
+    z, y, _, _ = data.draw(samples(loss))
+    native = twin(loss, loss.sample(y))
+    b, value, g = native.least(z, guess)
+    assert value == pytest.approx(loss.value(z + b, y), rel=1e-12, abs=1e-13)
+    assert np.sum(g) == pytest.approx(0.0, abs=1e-14)
+    for other in (z, -z, z**2, z + 5 * y):  # g supports the least value from below
+        shift, least, _ = native.least(other, 0.0)
+        assert least >= value + g @ (other - z) - 1e-12
+        assert all(least <= loss.value(other + shift + d, y) + 1e-12 for d in (-3, -0.1, 0.1, 3))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e9, 1e300])
+def test_the_least_fbeta_survives_scores_of_any_size(scale):
+    z, y = scale * np.array([3.0, 1.0, -2.0, 0.5]), np.array([1.0, -1.0, 1.0, -1.0])
+    b, value, g = twin(losses.FBeta(), losses.FBeta().sample(y)).least(z, 0.0)
+    assert abs(g.sum()) <= 1e-15
+    assert value == pytest.approx(losses.FBeta().value(z + b, y), rel=1e-9)
 
 
 def test_ties_at_zero_and_on_kinks_are_certified():
@@ -350,9 +405,10 @@ def test_a_loss_is_written_in_a_few_lines():
 def test_solvers_that_cannot_say_why():
     problem = multivariate_problem_for(losses.ROC())
     able = {name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None}
-    assert able == {"bmrm", "ls-bmrm", "bmrm-noqp", "pegasos"}
-    with pytest.raises(fenchel.Incompatible, match="all subgradients at a kink"):
-        fenchel.minimize(problem, "sublbfgs")
+    bundles, subgradients = {"bmrm", "ls-bmrm", "bmrm-noqp"}, {"subbfgs", "sublbfgs", "subgd", "gd"}
+    assert able == {*bundles, *subgradients, "hybrid", "pegasos"}
+    with pytest.raises(fenchel.Incompatible, match="differentiable"):
+        fenchel.minimize(problem, "lbfgs")
     with pytest.raises(fenchel.Incompatible, match="batch of rows"):
         fenchel.minimize(problem, Pegasos(batch=5))
     assert fenchel.minimize(problem).solver == "ls-bmrm"

@@ -14,6 +14,7 @@ class Toy:
     """A convex function of two variables with the protocol of a risk."""
 
     n_parameters, n_rows, n_duals, passes = 2, 1, 1, 0
+    in_one_memory = True
     nonnegative = differentiable = has_duals = has_intercept = False
     knows_kinks = separable = True
     piecewise = True

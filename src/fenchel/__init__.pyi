@@ -20,11 +20,14 @@ from .estimators import QuantileRegressor as QuantileRegressor
 from .estimators import Ranker as Ranker
 from .estimators import Regressor as Regressor
 from .estimators import RegressorCV as RegressorCV
+from .estimators import Reranker as Reranker
+from .estimators import SequenceLabeler as SequenceLabeler
 from .features import IncompleteCholesky as IncompleteCholesky
 from .features import Spectrum as Spectrum
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx
+from .oracles import Oracle as Oracle
 from .paths import path as path
 from .protocols import Problem as Problem
 from .report.plots import plot as plot

@@ -326,3 +326,41 @@ def svmlight_text(
     first: int,
     last: int,
 ) -> bytes: ...
+
+class Chains64:
+    def __init__(
+        self,
+        start: _Indices,
+        row_start: _Indices,
+        place: npt.NDArray[np.int32],
+        value: _Numbers,
+        pair_start: _Indices,
+        run: npt.NDArray[np.uint16],
+        dense: npt.NDArray[np.int32],
+        n_labels: int,
+    ) -> None: ...
+    def log_loss(
+        self,
+        y: _Indices,
+        cost: _Vector | None,
+        temperature: float,
+        rows: _Indices | None,
+        w: _Vector,
+        g: _Vector,
+    ) -> float: ...
+    def hinge(
+        self,
+        y: _Indices,
+        cost: _Vector | None,
+        slack: bool,
+        rows: _Indices | None,
+        w: _Vector,
+        labels: _Indices,
+        g: _Vector,
+    ) -> float: ...
+    def marginals(self, w: _Vector, out: _Vector) -> None: ...
+    def best(
+        self, w: _Vector, extra: _Vector | None, scores: _Vector, labels: _Indices
+    ) -> None: ...
+
+class Chains32(Chains64): ...

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
+from fenchel.chain_risk import ChainRisk
+from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
     checked_labels,
@@ -24,33 +26,45 @@ from fenchel.data.classes import (
     checked_sets,
     checked_vectors,
 )
+from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
+from fenchel.data.sequences import (
+    MOST_LABELS,
+    Pairs,
+    all_pairs,
+    compressed,
+    cut_sequences,
+    observed_pairs,
+)
 from fenchel.data.shards import cut
-from fenchel.engines import Engine
+from fenchel.engines import Dask, Engine
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.losses import Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
+from fenchel.oracles import Oracle, oracle_risk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
+from fenchel.serve.owners import Owners, OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
 
 def problem(
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
-    loss: str | Loss = "hinge",
+    loss: str | Loss | Oracle = "hinge",
     regularizer: str | Regularizer = "l2",
     strength: float = 1e-4,
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
-    engine: str | Engine | None = None,
+    engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
@@ -70,17 +84,33 @@ def problem(
     documents of queries need `groups`, the query of each row; rows of a query stand together.
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
+
+    Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
+    a number for each of `risk.pairs`. An `Oracle` takes lists X and y of any examples.
+
+    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
+    if isinstance(loss, Oracle):
+        if intercept or sample_weight is not None or groups is not None or loss_options:
+            raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
+        if isinstance(engine, Owners):
+            raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
+        penalty = regularizers.named(regularizer, penalty_options)
+        return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
+    if isinstance(engine, Owners):
+        strength = checked_strength("strength", strength)
+        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
 
-    rows = checked_matrix(X)
+    rows = _checked_rows(X, placed)
+    y = _computed(y, placed)
     targets = _targets(y, chosen_loss, rows.n_rows)
-    weights = checked_weights(sample_weight, rows.n_rows)
+    weights = checked_weights(_computed(sample_weight, placed), rows.n_rows)
     return posed(
         rows,
         targets,
@@ -90,12 +120,26 @@ def problem(
         strength=strength,
         intercept=intercept,
         engine=placed,
-        groups=checked_groups(groups, rows.n_rows),
+        groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
 
 
+def _of_oracle(
+    X: Any,
+    y: Any,
+    oracle: Oracle,
+    penalty: Regularizer,
+    strength: float,
+    engine: str | Engine | None,
+) -> Problem:
+    strength = checked_strength("strength", strength)
+    risk = oracle_risk(oracle, X, y, engines.named(engine))
+    penalty.free(risk.n_parameters)  # refuses weights of the wrong length
+    return Problem(risk, penalty, strength)
+
+
 def posed(
-    rows: SparseRows | DenseRows,
+    rows: SparseRows | DenseRows | Blocks,
     targets: Targets,
     s: Array | None,
     *,
@@ -115,6 +159,10 @@ def posed(
         shards = cut(rows, targets.y, s, starts if loss.grouped else None)
         whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
         return Problem(whole, regularizer, strength)
+    if isinstance(loss, ChainLoss):
+        if isinstance(rows, Blocks):
+            raise Incompatible(f"{type(loss).__name__} needs its tokens in memory, not in a store")
+        return _chains(rows, targets, s, loss, regularizer, strength, engine, groups)
     if groups is not None:
         raise Incompatible(
             f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
@@ -133,12 +181,93 @@ def posed(
     if intercept:
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
-    penalty = _for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
     return Problem(risk, penalty, strength)
 
 
+def _of_owners(
+    owners: Owners,
+    data: tuple[Any, ...],
+    loss: Loss,
+    regularizer: Regularizer,
+    strength: float,
+    intercept: bool,
+) -> Problem:
+    """The problem of rows that stay with their owners, who say what loss they serve."""
+    if any(each is not None for each in data):
+        raise Incompatible("X, y and sample_weight are the owners': leave them out")
+    risk = OwnersRisk(owners)
+    if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
+        raise Incompatible(
+            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
+            f"got {loss!r} with {bool(intercept)}"
+        )
+    penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
+    return Problem(risk, penalty, strength)
+
+
+def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:
+    """X as rows, wherever they are."""
+    if isinstance(X, Blocks):
+        return X
+    if not is_dask(X):
+        return checked_matrix(X)
+    if not isinstance(engine, Dask):
+        raise Incompatible(
+            f"X is a Dask {type(X).__name__}, whose rows are with its cluster: give the engine "
+            "that runs there, engine=Dask(client)"
+        )
+    return checked_collection(X, engine.client)
+
+
+def _computed(values: Any, engine: Engine) -> Any:
+    """A number or label for each row, which all come here."""
+    if is_dask(values) and isinstance(engine, Dask):
+        return engine.client.compute(values).result()
+    return values
+
+
+def _chains(
+    rows: SparseRows | DenseRows,
+    targets: Targets,
+    s: Array | None,
+    loss: ChainLoss,
+    regularizer: Regularizer,
+    strength: float,
+    engine: Engine,
+    groups: npt.NDArray[np.int64] | None,
+) -> Problem:
+    """Rows are tokens, and groups their sequences; all rows are one sequence without groups."""
+    if s is not None:
+        raise Incompatible(f"{type(loss).__name__} has no meaning for sample_weight yet")
+    K = len(targets.classes)
+    if K > MOST_LABELS:
+        raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
+    if isinstance(loss, CostedChainLoss):
+        loss.costs(K)  # refuses a matrix of the wrong size
+    inner = np.empty(0) if groups is None else np.flatnonzero(np.diff(groups)) + 1
+    starts = np.concatenate([[0], inner, [rows.n_rows]]).astype(np.int64)
+    tokens = compressed(rows)
+    pairs = (
+        all_pairs(rows.n_columns, K)
+        if loss.pairs == "all"
+        else observed_pairs(tokens, targets.y, starts, K)
+    )
+    shards = cut_sequences(tokens, targets.y, starts, pairs)
+    risk = ChainRisk(loss, engine.place(shards), targets.classes)
+    return Problem(risk, _for_pairs(regularizer, pairs), strength)
+
+
+def _for_pairs(penalty: Regularizer, pairs: Pairs) -> Regularizer:
+    """A feature's weight for each of its pairs; 1 for transitions."""
+    if penalty.weights is None:
+        return penalty
+    each = np.append(np.broadcast_to(penalty.c, pairs.n_features), np.ones(pairs.n_labels))
+    return _reweighted(penalty, each[pairs.feature])
+
+
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
-    if loss.labels is Labels.CLASSES:
+    if loss.labels in (Labels.CLASSES, Labels.TAGS):
         return checked_codes(y, n_rows)
     if loss.labels is Labels.SETS:
         return checked_sets(y, n_rows)
@@ -149,7 +278,7 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
     return Targets(checked_labels(y, loss.labels, n_rows))
 
 
-def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
+def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
     """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
     if penalty.weights is None and not intercept:
         return penalty
@@ -159,11 +288,14 @@ def _for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) 
             "are: use intercept=False, or l2, l1 or elastic_net"
         )
     each = np.broadcast_to(penalty.c, n_columns)
-    weights = np.repeat(np.append(each, 0.0) if intercept else each, K)
+    return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
+
+
+def _reweighted(penalty: Regularizer, weights: Array) -> Regularizer:
     weights.setflags(write=False)
-    repeated = copy.copy(penalty)
-    repeated.weights = weights
-    return repeated
+    changed = copy.copy(penalty)
+    changed.weights = weights
+    return changed
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+import functools
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from scipy.optimize import minimize_scalar
 
 from fenchel import _kernels, tasks
 from fenchel.data.rows import SweptRows
-from fenchel.data.shards import Shard, joined
-from fenchel.engines import PerShard, Serial
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, twins
 from fenchel.points import LinearPoint
 from fenchel.protocols import ROUND_OFF, Array, Cut, Point
@@ -40,12 +41,21 @@ _OFFSET = 10.0
 class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
-    native: _kernels.DualProblem
+    settings: tuple[Any, ...]  # loss, y, rate, kappa and the regulariser's shrinkage
     rate: Array
     a: Array
     active: npt.NDArray[np.int32]
     n_active: int  # the first of `active` that a sweep visits
     n_moved: int = 0  # the first of them that the last sweep moved
+
+    @functools.cached_property
+    def native(self) -> _kernels.DualProblem:
+        """What the kernels take."""
+        loss, *arrays = self.settings
+        return _kernels.DualProblem(twins.built_in(loss), *arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
 
 
 class Duals:
@@ -56,9 +66,10 @@ class Duals:
     ):
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
-        # passes. They are in one memory, so one shard of them all costs nothing.
+        # passes. Where they are in one memory, one shard of them all costs nothing.
         engine = risk.engine
-        self.engine = engine if at_once else Serial().place([joined(engine.shards)])
+        at_once = at_once or not engine.in_one_memory
+        self.engine = engine if at_once else Serial().place([engine.joined()])
         self.at_once = at_once
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
@@ -143,10 +154,11 @@ class Duals:
         left out from now on.
         """
         settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
-        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split()
-        dv, db = PerShard(changes).split()
-        self.v = self.v + self.engine.total(dv) if self.at_once else dv[0]
-        self.b += self.engine.total(db)
+        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split(2)
+        dv, db = changes.split(2)
+        change, db_total = self.engine.totals(dv, db)
+        self.v = self.v + change if self.at_once else change
+        self.b += db_total
         violation, rise, visits = zip(*done, strict=True)
         self._pay(2 * sum(visits) / self.risk.n_rows)
         return max(violation), sum(rise)
@@ -190,8 +202,8 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
 
 def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-    ups, downs = risk.engine.map(_signed_sums, a).split()
-    up, down = risk.engine.total(ups), risk.engine.total(downs)
+    ups, downs = risk.engine.map(_signed_sums, a).split(2)
+    up, down = risk.engine.totals(ups, downs)
     if abs(up - down) <= ROUND_OFF * (up + down):
         return a
     return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
@@ -217,12 +229,11 @@ def _row_duals(
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    dual = _kernels.DualProblem(
-        twins.built_in(loss), shard.y, rate, kappa, *(shrinkage or (None, None))
-    )
-    return RowDuals(dual, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
+    settings = loss, shard.y, rate, kappa, *(shrinkage or (None, None))
+    return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
+@mutates
 def _sweep(
     shard: Shard,
     v: Array,
@@ -244,6 +255,7 @@ def _sweep(
     return (new - v if change else new, offset - b), (violation, rise, n)
 
 
+@mutates
 def _release(shard: Shard, rows: RowDuals, z: Array, b: float, margin: float) -> None:
     rows.n_active = _kernels.movable(rows.native, z + b, rows.a, margin, rows.active)
 
@@ -252,6 +264,7 @@ def _slopes(shard: Shard, rows: RowDuals) -> Array:
     return rows.a.copy()
 
 
+@mutates
 def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
     rows.a[:] = a
 

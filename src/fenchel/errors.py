@@ -3,6 +3,7 @@
 FenchelError
 ├── InvalidData         (ValueError)    arrays, labels or settings that cannot be used
 ├── Incompatible        (TypeError)     loss, regulariser and solver do not go together
+├── HostLost            (RuntimeError)  shards of a remote engine that no process could hold
 ├── NotConverged        (RuntimeError)  raised only by `Result.raise_for_status()`
 └── InvalidCertificate  (RuntimeError)  `verify` could not confirm what a result claims
 """
@@ -25,6 +26,10 @@ class InvalidData(FenchelError, ValueError):
 
 class Incompatible(FenchelError, TypeError):
     """A combination of loss, regulariser, solver and options that makes no sense."""
+
+
+class HostLost(FenchelError, RuntimeError):
+    """Shards of a remote engine were lost again and again, or could be placed nowhere."""
 
 
 class NotConverged(FenchelError, RuntimeError):

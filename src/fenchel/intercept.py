@@ -58,6 +58,14 @@ def profile(
     return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
 
 
+def around(
+    sums: Callable[[float], tuple[float, float]], kink: float, width: float
+) -> Offset | None:
+    """The same with a bracket of a kink at which L is known to be least; None if it is not."""
+    below, above = (Trial(b, *sums(b)) for b in (kink - width, kink + width))
+    return _mix(below, above) if below.slope <= 0 <= above.slope else None
+
+
 def _off_kinks(
     trial: Callable[[float], Trial], below: Trial, above: Trial, resolution: float
 ) -> Offset:

@@ -50,7 +50,7 @@ class AugmentedRisk:
         """The slopes u and the bent rows at (w, b), and the gradient: a pass."""
         engine, risk = self.risk.engine, self.risk
         settings = risk.loss, self.z, self.a, self.kappa, self.b
-        self.u, self.bent = engine.map(_augmented_slopes, *settings).split()
+        self.u, self.bent = engine.map(_augmented_slopes, *settings).split(2)
         risk.passes += 1
         weighted = engine.map(tasks.weighted, self.u)
         self.gradient: Array = engine.total(engine.map(tasks.adjoint, weighted)) / risk.weight
@@ -139,7 +139,7 @@ class AugmentedRisk:
 
     def _chosen(self, scale: float) -> Any:
         """The bent rows with the roots of their weights, and their column of ones."""
-        parts = self.risk.engine.map(_bent_rows, self.bent, self.risk.has_intercept)
+        parts = list(self.risk.engine.map(_bent_rows, self.bent, self.risk.has_intercept))
         stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return np.sqrt(scale) * stacked(parts).astype(np.float64)
 
@@ -159,9 +159,9 @@ class AugmentedRay:
         """Its slope at eta: no pass."""
         at, engine = self.origin, self.origin.risk.engine
         settings = at.risk.loss, at.z, at.a, at.kappa, at.b, self.q, self.rate, eta
-        slopes, curvatures = engine.map(_augmented_slope_along, *settings).split()
-        weight = at.risk.weight
-        return Slope(float(engine.total(slopes)) / weight, float(engine.total(curvatures)) / weight)
+        parts = engine.map(_augmented_slope_along, *settings).split(2)
+        slope, curvature = engine.totals(*parts)
+        return Slope(float(slope) / at.risk.weight, float(curvature) / at.risk.weight)
 
     def move(self, eta: float) -> None:
         """Takes the step: a pass for the gradient."""

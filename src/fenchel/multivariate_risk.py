@@ -15,15 +15,19 @@ import numpy.typing as npt
 
 from fenchel import tasks
 from fenchel.engines import Engine, PerShard
-from fenchel.intercept import Offset
+from fenchel.intercept import Offset, around
 from fenchel.losses import MultivariateLoss
 from fenchel.losses.multivariate import Indices, Sample
 from fenchel.losses.multivariate_twins import twin
-from fenchel.points import LinearPoint
+from fenchel.points import LinearPoint, LinearRay
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Ties
 
 Array = npt.NDArray[np.float64]
+
+_FLAT = 1e-14  # of slopes that add up to 0 but for round-off
+_AHEAD = 1e4  # units of resolution to the slopes just ahead: most rows move by more than rounding
+_ASIDE = 8  # units of resolution from a kink, as scores are rounded to some units
 
 
 class Touch(NamedTuple):
@@ -32,6 +36,14 @@ class Touch(NamedTuple):
     c: float
     g: PerShard
     value: float
+
+
+class Least(NamedTuple):
+    """The least value over all offsets, the offset, and slopes of this value where known."""
+
+    b: float
+    value: float
+    g: PerShard | None
 
 
 class MultivariatePoint(LinearPoint):
@@ -45,33 +57,63 @@ class MultivariatePoint(LinearPoint):
     risk: MultivariateRisk
 
     @functools.cached_property
-    def offset(self) -> Offset:
-        """The best intercept; 0 with R(w) as its value without one."""
-        if not self.risk.has_intercept:
-            return Offset(Bracket(), 0.0, self._exact.value, self._exact.value)
-        found = self._profiled()
-        value = self.risk.tangent(self._shifted(found.best)).value
-        return found._replace(value=value, floor=min(found.floor, value))
+    def _least(self) -> Least:
+        """At the scores as they are; the offset is 0 without an intercept."""
+        risk = self.risk
+        if not risk.has_intercept:
+            touch = risk.tangent(self.z) if risk.has_ties else self._rounded(0.0)
+            return Least(0.0, touch.value, touch.g)
+        known = risk.least(self.z, self.near)
+        if known is not None:
+            return known
+        b = self._searched.best
+        return Least(b, risk.tangent(self._shifted(b)).value, None)
 
     @functools.cached_property
-    def _exact(self) -> Touch:
-        return self.risk.tangent(self.z) if self.risk.has_ties else self._rounded(0.0)
+    def _searched(self) -> Offset:
+        return self._profiled()
+
+    @property
+    def value(self) -> float:
+        """R(w)."""
+        return self._least.value
+
+    @property
+    def intercept(self) -> float:
+        """The best offset."""
+        return self._least.b
+
+    @functools.cached_property
+    def offset(self) -> Offset:
+        """The best offset with the bracket of the cut, which a line search can do without."""
+        b, value, known = self._least
+        if not self.risk.has_intercept:
+            return Offset(Bracket(), b, value, value)
+        found = None if known is None else around(self._sums, b, _ASIDE * self._resolution)
+        found = self._searched if found is None else found
+        return found._replace(best=b, value=value, floor=min(found.floor, value))
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(the cut's value, its slope in the offset) at the offset b."""
         touch, engine = self._rounded(b), self.risk.engine
-        return touch.value, float(engine.total(engine.map(tasks.total, touch.g)))
+        slope = float(engine.total(engine.map(tasks.total, touch.g)))
+        size = float(engine.total(engine.map(tasks.magnitude, touch.g)))
+        return touch.value, 0.0 if abs(slope) <= _FLAT * size else slope
 
     def _rounded(self, b: float) -> Touch:
-        """The cut at the offset b; the last one is kept."""
-        if self._last is None or self._last[0] != b:
+        """The cut at the offset b; the last two are kept."""
+        if b not in self._kept:
             z = self._shifted(b)
             at = self.risk.engine.map(tasks.rounded, z) if self.risk.has_ties else z
             touch = self.risk.tangent(at)
-            self._last = b, touch._replace(value=self.risk.height(touch, z))
-        return self._last[1]
+            while len(self._kept) > 1:
+                del self._kept[next(iter(self._kept))]
+            self._kept[b] = touch._replace(value=self.risk.height(touch, z))
+        return self._kept[b]
 
-    _last: tuple[float, Touch] | None = None
+    @functools.cached_property
+    def _kept(self) -> dict[float, Touch]:
+        return {}
 
     def _shifted(self, b: float) -> PerShard:
         return self.z if b == 0 else self.risk.engine.map(tasks.shifted, self.z, b)
@@ -93,10 +135,10 @@ class MultivariatePoint(LinearPoint):
 
     def rate(self, q: PerShard) -> float:
         """A slope of R along q."""
-        if self.risk.has_intercept:
+        engine, g = self.risk.engine, self._least.g
+        if g is None:
             return super().rate(q)
-        engine = self.risk.engine
-        return float(engine.total(engine.map(tasks.inner, self._exact.g, q)))
+        return float(engine.total(engine.map(tasks.inner, g, q)))
 
     @property
     def _slope(self) -> float:
@@ -109,9 +151,29 @@ class MultivariatePoint(LinearPoint):
         """None: rounded scores have their ties wherever they are computed."""
         return None
 
-    def steepest(self, p: Array) -> MultivariatePoint:
-        """Itself: of its subgradients one is known."""
-        return self
+    def steepest(self, p: Array) -> LinearPoint:
+        """The point a hair's breadth ahead along p; itself where the cut is the same there.
+
+        Slopes along p only rise, so that its subgradient has <a, p> at least as large as all at w.
+        L is piecewise linear: unless the step meets one more kink, it is one of them.
+        """
+        if self.risk.differentiable:
+            return self
+        ray = self.towards(p)
+        fastest = max(self.risk.engine.map(tasks.largest, ray.q))
+        if fastest == 0:
+            return self
+        ahead = ray.at(_AHEAD * self._resolution / fastest)
+        same = self.risk.engine.map(tasks.equal, self.slopes, ahead.slopes)
+        return self if all(same) else ahead
+
+    def towards(self, p: Array) -> LinearRay:
+        """The ray w + eta p; the last one is kept, as a line search asks for it once more."""
+        if self._ray is None or not np.array_equal(self._ray.p, p):
+            self._ray = super().towards(p)
+        return self._ray
+
+    _ray: LinearRay | None = None
 
 
 class MultivariateRisk(LinearRisk):
@@ -121,7 +183,7 @@ class MultivariateRisk(LinearRisk):
     point = MultivariatePoint
     separable = False
     piecewise = False
-    knows_kinks = False
+    knows_kinks = True
 
     def __init__(
         self,
@@ -141,7 +203,9 @@ class MultivariateRisk(LinearRisk):
             self._parts = engine.map(tasks.twin, loss, PerShard(local))
             self._shares = PerShard((len(part) - 1) / (len(starts) - 1) for part in local)
         else:
-            y, s = (np.concatenate(engine.map(task)) for task in (tasks.labels, tasks.weights))
+            y, s = (
+                np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights)
+            )
             weighted = any(shard.s is not None for shard in engine.shards)
             self._whole = twin(loss, Sample(y, s if weighted else None, starts))
 
@@ -154,12 +218,17 @@ class MultivariateRisk(LinearRisk):
         """L at these scores."""
         engine = self.engine
         if self.loss.grouped:
-            c, g = engine.map(tasks.tangent, self._parts, self._shares, z).split()
+            c, g = engine.map(tasks.tangent, self._parts, self._shares, z).split(2)
             touch = Touch(float(engine.total(c)), g, 0.0)
         else:
             constant, slopes = self._whole.tangent(engine.gather(z))
             touch = Touch(constant, engine.scatter(slopes), 0.0)
         return touch._replace(value=self.height(touch, z))
+
+    def least(self, z: PerShard, guess: float) -> Least | None:
+        """L at these scores and the offset that suits them best; None where L cannot tell."""
+        known = None if self.loss.grouped else self._whole.least(self.engine.gather(z), guess)
+        return None if known is None else Least(*known[:2], self.engine.scatter(known[2]))
 
     def height(self, touch: Touch, z: PerShard) -> float:
         """c + <g, z>."""

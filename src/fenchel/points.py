@@ -13,7 +13,17 @@ from fenchel.bends import Slope
 from fenchel.engines import PerShard
 from fenchel.intercept import Offset, profile
 from fenchel.protocols import ROUND_OFF
-from fenchel.ties import balanced, kinked, kinked_adjoint, kinked_scores, rechosen, steepest, ties
+from fenchel.ties import (
+    balanced,
+    kinked,
+    kinked_adjoint,
+    kinked_rows,
+    kinked_scores,
+    n_kinked,
+    rechosen,
+    steepest,
+    ties,
+)
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 if TYPE_CHECKING:
@@ -46,15 +56,19 @@ class LinearPoint:
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        largest = max(self.risk.engine.map(tasks.largest, self.z))
-        resolution = _BLUR * (1.0 + largest)
-        return profile(self._sums, self.near, resolution, self.risk.differentiable)
+        return profile(self._sums, self.near, self._resolution, self.risk.differentiable)
+
+    @property
+    def _resolution(self) -> float:
+        """The least distance of offsets that makes a difference."""
+        largest: float = max(self.risk.engine.map(tasks.largest, self.z))
+        return _BLUR * (1.0 + largest)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
         engine = self.risk.engine
-        values, slopes = engine.map(tasks.sums, self.risk.loss, self.z, b).split()
-        return engine.total(values) / self.risk.weight, engine.total(slopes) / self.risk.weight
+        sums = engine.totals(*engine.map(tasks.sums, self.risk.loss, self.z, b).split(2))
+        return sums[0] / self.risk.weight, sums[1] / self.risk.weight
 
     @property
     def value(self) -> float:
@@ -139,12 +153,12 @@ class LinearPoint:
         if self.risk.differentiable or (self.risk.has_intercept and chosen is None):
             return None
         if chosen is None:
-            rows, slopes = engine.map(ties, self.risk.loss, self.z).split()
+            rows, slopes = engine.map(ties, self.risk.loss, self.z).split(2)
         else:
-            rows, slopes = PerShard(part.rows for part in self._kinked), chosen
+            rows, slopes = engine.map(kinked_rows, self._kinked), chosen
         first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
         places = [start + part for start, part in zip(first, rows, strict=False)]
-        return Ties(np.concatenate(places), np.concatenate(slopes))
+        return Ties(np.concatenate(places), np.concatenate(list(slopes)))
 
     @property
     def alpha(self) -> Array:
@@ -162,13 +176,16 @@ class LinearPoint:
 
         With an intercept the slopes must still add up to what they do, so that b stays the best.
         """
-        engine, n = self.risk.engine, sum(len(part.rows) for part in self._kinked)
+        engine, n = self.risk.engine, sum(self.risk.engine.map(n_kinked, self._kinked))
         if n == 0:
             return self
         if n > self.risk.n_rows / 4:
             self.risk.passes += 2  # so many rows that the two products count as passes
         q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
-        chosen = balanced(self._kinked, q) if self.risk.has_intercept else steepest(self._kinked, q)
+        if self.risk.has_intercept:
+            chosen = balanced(engine, self._kinked, q)
+        else:
+            chosen = engine.map(steepest, self._kinked, q)
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
         point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
@@ -228,13 +245,13 @@ class LinearRay:
     def slope(self, eta: float) -> Slope:
         """The slope of R just right of eta; with an intercept, of the line above R."""
         risk = self.origin.risk
-        parts = risk.engine.map(tasks.slope_along, risk.loss, *self._line, eta).split()
-        slope, curvature = (float(risk.engine.total(part)) / risk.weight for part in parts)
+        parts = risk.engine.map(tasks.slope_along, risk.loss, *self._line, eta).split(2)
+        slope, curvature = (float(part) / risk.weight for part in risk.engine.totals(*parts))
         return Slope(slope, curvature)
 
     def kinks(self, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]."""
         risk = self.origin.risk
         found = risk.engine.map(tasks.kinks_along, risk.loss, *self._line, low, high)
-        kinks: Array = np.concatenate(found) / [1, risk.weight, risk.weight]
+        kinks: Array = np.concatenate(list(found)) / [1, risk.weight, risk.weight]
         return kinks

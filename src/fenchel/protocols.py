@@ -292,7 +292,12 @@ class Risk(Protocol):
     passes: int  # products with X or X' so far
     has_intercept: bool  # R(w) is a minimum over an offset
     separable: bool  # R(w) is a sum over rows, but for the offset
+    keeps_scores: bool  # so that steps along a ray cost no pass
     classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
+
+    @property
+    def in_one_memory(self) -> bool:
+        """All rows are at hand, in any order; else they are read or asked for block by block."""
 
     @property
     def n_duals(self) -> int:

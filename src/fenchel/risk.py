@@ -41,6 +41,7 @@ class LinearRisk:
 
     point: ClassVar[type[LinearPoint]] = LinearPoint
     separable = True
+    keeps_scores = True
 
     def __init__(
         self,
@@ -62,6 +63,11 @@ class LinearRisk:
         self.n_numbers = sum(shard.rows.n_numbers for shard in engine.shards)
         self.weight = float(engine.total(engine.map(tasks.weight)))  # S
         self.passes = 0
+
+    @property
+    def in_one_memory(self) -> bool:
+        """They are where the engine holds them."""
+        return self.engine.in_one_memory
 
     @property
     def n_duals(self) -> int:
@@ -197,18 +203,19 @@ class LinearRisk:
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
-        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split()
+        values, gradients, z = self.engine.map(tasks.evaluate, self.loss, self.outputs(w)).split(3)
         point = self.point(self, w, z)
-        value = self.engine.total(values) / self.weight
+        value, gradient = self.engine.totals(values, gradients)
+        value /= self.weight
         point.offset = Offset(Bracket(), 0.0, value, value)
-        point.subgradient = self.engine.total(gradients).ravel() / self.weight
+        point.subgradient = gradient.ravel() / self.weight
         return point
 
     def scored(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w, its subgradient to be computed on first use: a pass now, unless w is 0."""
         if w.any():
             self.passes += 1
-            z = self.engine.map(tasks.scores, w)
+            z = self.engine.map(tasks.scores, self.outputs(w))
         else:
             z = self.engine.map(tasks.zeros)
         return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)

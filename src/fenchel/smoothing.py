@@ -70,8 +70,9 @@ class SmoothedRisk:
         """(R_mu, its slope in the offset, the slopes) at the offset b."""
         engine, weight = self.risk.engine, self.risk.weight
         settings = self.risk.loss, z, self.mu, self.widths, b
-        values, slopes, u = engine.map(_smoothed, *settings).split()
-        return engine.total(values) / weight, engine.total(slopes) / weight, u
+        values, slopes, u = engine.map(_smoothed, *settings).split(3)
+        value, slope = engine.totals(values, slopes)
+        return value / weight, slope / weight, u
 
     @property
     def smoothness(self) -> float:

@@ -163,6 +163,16 @@ def total(shard: Shard, a: Array) -> float:
     return float(np.sum(a))
 
 
+def magnitude(shard: Shard, a: Array) -> float:
+    """sum_i |a_i|."""
+    return float(np.sum(np.abs(a)))
+
+
+def equal(shard: Shard, a: Array, b: Array) -> bool:
+    """All a_i = b_i."""
+    return np.array_equal(a, b)
+
+
 def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:
     """weight_a a + weight_b b."""
     return weight_a * a + weight_b * b

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.data.rows import Rows
 from fenchel.data.shards import Shard
-from fenchel.engines import PerShard
+from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, vector_twins
 from fenchel.losses.twins import slopes, twin
 
@@ -108,27 +108,36 @@ def weighted(s: Array | None, slopes: Array) -> Array:
     return slopes if s is None else (slopes.T * s).T
 
 
-def steepest(kinked: PerShard, q: PerShard) -> PerShard:
+def n_kinked(shard: Shard, kinked: Kinked | KinkedVectors) -> int:
+    """How many rows lie on a kink."""
+    return len(kinked.rows)
+
+
+def kinked_rows(shard: Shard, kinked: Kinked | KinkedVectors) -> Indices:
+    """Which rows lie on a kink."""
+    return kinked.rows
+
+
+def steepest(shard: Shard, kinked: Kinked | KinkedVectors, q: Array) -> Array:
     """Argmax of sum_i s_i <a_i, q_i> over slopes a."""
-    return PerShard(part.steepest(rise) for part, rise in zip(kinked, q, strict=True))
+    return kinked.steepest(q)
 
 
-def balanced(kinked: PerShard, q: PerShard) -> PerShard:
+def balanced(engine: Engine, kinked: PerShard, q: PerShard) -> PerShard:
     """The same with sum_i s_i a_i as it is now: the slopes of the largest q are raised first."""
-    weights = [np.ones(len(part.rows)) if part.s is None else part.s for part in kinked]
-    s, lowest, highest = (
-        np.concatenate(parts)
-        for parts in (
-            weights,
-            [part.lowest for part in kinked],
-            [part.highest for part in kinked],
-        )
-    )
-    order = np.argsort(-np.concatenate(q), kind="stable")
+    parts = list(engine.map(_ranges, kinked, q))
+    s, lowest, highest, now, rises = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(-rises, kind="stable")
     room = (s * (highest - lowest))[order]
-    budget = sum(float(np.sum(part.now)) for part in kinked) - float(s @ lowest)
+    budget = float(np.sum(now)) - float(s @ lowest)
     share = np.clip(budget - (np.cumsum(room) - room), 0.0, room)
     a = lowest.copy()
     a[order] += np.divide(share, s[order], out=np.zeros_like(share), where=room > 0)
     a = np.minimum(a, highest)
-    return PerShard(np.split(a, np.cumsum([len(part) for part in q])[:-1]))
+    return PerShard(np.split(a, np.cumsum([len(part[-1]) for part in parts])[:-1]))
+
+
+def _ranges(shard: Shard, kinked: Kinked, q: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Weights of the rows on a kink, their slopes' ends, what they contribute, and q itself."""
+    s = np.ones(len(kinked.rows)) if kinked.s is None else kinked.s
+    return s, kinked.lowest, kinked.highest, kinked.now, q

@@ -26,6 +26,8 @@ from fenchel.nu import NuRisk
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
+from fenchel.structured_risk import StructuredRisk
+from fenchel.structured_verification import verify_structured
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -43,6 +45,8 @@ def verify(result: Result, problem: Problem) -> Certificate:
     result claims. A result without a witness gets the tangent bound at its w, and says so.
     """
     risk = problem.risk
+    if isinstance(risk, StructuredRisk):
+        return verify_structured(result, problem)
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
     data = _data(risk)
@@ -77,16 +81,21 @@ class _Data:
         self.loss: Loss = risk.loss
         self.K = None if risk.classes is None else len(risk.classes)
         self.has_offsets = risk.n_offsets > 0
-        self.blocks: list[Any] = [shard.rows.matrix() for shard in shards]
+        self.shards = shards
+        self.n_columns = shards[0].rows.n_columns - risk.n_offsets
         self.y = np.concatenate([shard.y for shard in shards])
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
         s = np.concatenate(weights)
         self.share: Array = s / np.sum(s)  # s_i / S
         self.has_intercept = risk.has_intercept
 
+    def blocks(self) -> Iterator[Any]:
+        """The rows as matrices, one at a time: they may be more than memory holds."""
+        return (shard.rows.matrix() for shard in self.shards)
+
     def parameters(self, result: Result) -> tuple[Array, float]:
         """(w as one vector, the intercept that is not part of it)."""
-        w, n_columns = np.asarray(result.w, dtype=np.float64), self.blocks[0].shape[1]
+        w, n_columns = np.asarray(result.w, dtype=np.float64), self.n_columns
         if w.shape != ((n_columns,) if self.K is None else (self.K, n_columns)):
             raise InvalidData(f"the result's w has shape {w.shape}, but X {n_columns} columns")
         if self.K is None:
@@ -104,20 +113,20 @@ class _Data:
 
     def scores(self, w: Array) -> Array:
         """X w."""
-        W, n = self.columns(w), self.blocks[0].shape[1]
+        W, n = self.columns(w), self.n_columns
         offset = W[n] if self.has_offsets else 0.0
         return np.concatenate(
-            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks]
+            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks()]
         )
 
     def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
         """Each block of rows with its part of a per-row array."""
-        ends = np.cumsum([block.shape[0] for block in self.blocks])
-        return zip(self.blocks, np.split(a, ends[:-1]), strict=True)
+        ends = np.cumsum([shard.rows.n_rows for shard in self.shards])
+        return zip(self.blocks(), np.split(a, ends[:-1]), strict=True)
 
     def adjoint(self, a: Array) -> Array:
         """X' a, as one vector."""
-        total = np.zeros((self.blocks[0].shape[1], *a.shape[1:]))
+        total = np.zeros((self.n_columns, *a.shape[1:]))
         for block, part in self.parts(a):
             total += block.T @ part
         offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
@@ -125,7 +134,7 @@ class _Data:
 
     def magnitude(self, a: Array, coordinates: npt.NDArray[np.intp]) -> Array:
         """|X|' |a| in some coordinates."""
-        columns, n = coordinates // (self.K or 1), self.blocks[0].shape[1]
+        columns, n = coordinates // (self.K or 1), self.n_columns
         inner = np.unique(columns[columns < n])
         total = np.zeros((n + 1, *a.shape[1:]))
         for block, part in self.parts(a):

@@ -15,8 +15,10 @@ from fenchel.cli.inspect import inspect
 from fenchel.cli.path import path
 from fenchel.cli.predict import predict
 from fenchel.cli.resume import resume
+from fenchel.cli.serve import serve
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.train import train
+from fenchel.cli.worker import worker
 
 __all__ = ["app", "main"]
 
@@ -26,9 +28,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
-    "130 Ctrl-C, 143 SIGTERM.",
+    "5 a worker or owner lost, 130 Ctrl-C, 143 SIGTERM.",
 )
-for command in (train, path, predict, evaluate, inspect, convert, resume):
+for command in (train, path, predict, evaluate, inspect, convert, resume, worker, serve):
     app.command()(command)
 
 

@@ -44,7 +44,13 @@ Loss = Literal[
     "multivariate_squared",
     "hierarchical_hinge",
     "hierarchical_softmax",
+    "rerank_likelihood",
+    "rerank_margin",
+    "crf",
+    "m3n",
+    "soft_m3n",
 ]
+Pairs = Literal["observed", "all"]
 Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
@@ -85,6 +91,8 @@ LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "beta": ("fbeta",),
     "k": ("precision_at_k", "recall_at_k", "ndcg"),
     "half_life": ("eru",),
+    "temperature": ("soft_m3n",),
+    "pairs": ("crf", "m3n", "soft_m3n"),
 }
 
 CLASSIFICATION = LOSSES[:10]
@@ -99,7 +107,9 @@ METRICS = {
     "recall_at_k": "recall_at_k",
     "prbep": "break_even",
 }
-RANKING = ("rank_hinge", "ndcg", "mrr", "eru")
+RERANKING = ("rerank_likelihood", "rerank_margin")
+RANKING = ("rank_hinge", "ndcg", "mrr", "eru", *RERANKING)
+SEQUENCES = ("crf", "m3n", "soft_m3n")
 OF_ALL_ROWS = (*METRICS, "ordinal", *RANKING)
 _ESTIMATORS = {
     "quantile": "QuantileRegressor",
@@ -109,6 +119,8 @@ _ESTIMATORS = {
     **dict.fromkeys(METRICS, "MetricClassifier"),
     "ordinal": "OrdinalRegressor",
     **dict.fromkeys(RANKING, "Ranker"),
+    **dict.fromkeys(RERANKING, "Reranker"),
+    **dict.fromkeys(SEQUENCES, "SequenceLabeler"),
     "multilabel_hinge": "MultilabelClassifier",
     "hierarchical_hinge": "HierarchicalClassifier",
     "hierarchical_softmax": "HierarchicalClassifier",

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fenchel import __version__
-from fenchel.cli import inputs, metrics, models
+from fenchel.cli import inputs, metrics, models, tagging
 from fenchel.cli.choices import NOVELTY, RANKING
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import DataPath, IndexBase, Json, ModelPath, Quiet, Target, Verbose
@@ -39,12 +39,19 @@ def evaluate(
     Classes: accuracy, balanced accuracy, F1, area under the ROC curve, and for probabilities the
     log loss. Numbers: mean absolute error, root mean squared error, R2; the pinball loss of a
     quantile, the Poisson deviance of counts. Novelty: the share of rows that are novel. Levels:
-    accuracy, the mean error in levels. Rankings: NDCG@10 and the mean reciprocal rank.
+    accuracy, the mean error in levels. Rankings: NDCG@10 and the mean reciprocal rank. Tags: the
+    accuracy of tokens and sequences, and the F1 of chunks as conlleval has it.
     """
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     with terminal.warnings():
         fitted = models.load(model)
         _check_measurable(fitted)
+        if models.is_labeler(fitted):
+            n_rows, found = tagging.measured(fitted, data, terminal)
+            _show(
+                Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
+            )
+            return Code.OK
         X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
         if loss in RANKING:

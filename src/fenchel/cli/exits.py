@@ -33,6 +33,7 @@ class Code(IntEnum):
     USAGE = 2
     BAD_DATA = 3
     NOT_CONVERGED = 4
+    HOST_LOST = 5
     INTERRUPTED = 130  # Ctrl-C
     TERMINATED = 143  # SIGTERM
 
@@ -75,12 +76,14 @@ def _quietly() -> Code:
 
 
 def _code(error: BaseException) -> Code:
-    from fenchel.errors import FenchelError, Incompatible
+    from fenchel.errors import FenchelError, HostLost, Incompatible
 
     if isinstance(error, UsageError | TyperException | Incompatible):
         return Code.USAGE
     if isinstance(error, ImportError) and "fenchel[" in str(error):
         return Code.USAGE  # an extra is not installed, and the message says how to get it
+    if isinstance(error, HostLost):
+        return Code.HOST_LOST
     return Code.BAD_DATA if isinstance(error, FenchelError) else Code.INTERNAL
 
 

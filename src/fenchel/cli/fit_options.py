@@ -65,6 +65,22 @@ K = Annotated[
     int | None, _of_loss(help="precision_at_k, recall_at_k, ndcg: the first k. (default 10)")
 ]
 HalfLife = Annotated[float | None, _of_loss(help="eru: the place that is worth half. (default 5)")]
+Temperature = Annotated[
+    float | None, _of_loss(help="soft_m3n: how soft its margin is. (default 1)")
+]
+Pairs = Annotated[
+    str | None,
+    _of_loss(
+        metavar="<name>", help="crf, m3n, soft_m3n: weights, observed or all. (default observed)"
+    ),
+]
+Template = Annotated[
+    str | None,
+    _of_loss(metavar="<name|file>", help="crf, ...: default, words, or a file as for CRF++."),
+]
+MinCount = Annotated[
+    int | None, _of_loss(help="crf, ...: rarer features are left out. (default 1)")
+]
 Nu = Annotated[
     float | None, _of_loss(help="nu_...: the share within the margin, or novel. (default 0.5)")
 ]
@@ -74,4 +90,10 @@ Rho = Annotated[
 Gap = Annotated[float | None, when(help=_GAP_HELP)]
 Solver = Annotated[str | None, when(metavar="<name>", help=_SOLVER_HELP, autocompletion=_solvers)]
 Threads = Annotated[int | None, when(help="The model does not depend on it. (default: all)")]
+Engine = Annotated[
+    str | None,
+    when(
+        metavar="<where>", help="threads, serial, dask, tcp://scheduler or mpi. (default threads)"
+    ),
+]
 Config = Annotated[Path | None, file(help=_CONFIG_HELP)]

@@ -7,19 +7,22 @@ import os
 import shlex
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, summary
+from fenchel.cli import inputs, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
     RANKING,
+    SEQUENCES,
     TOGETHER,
     estimator_for,
 )
@@ -33,6 +36,9 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
+
+# Estimators that are told their loss.
+_BY_LOSS = ("Classifier", "Regressor", "Ranker", "Reranker", "SequenceLabeler")
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -56,6 +62,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_files(data, output, plot)
         plot_path = None if plot is None else str(plot.absolute())
         known = data if data == inputs.STDIN else data.absolute()
+        settings = tagging.settled(settings)
         return cls(str(known), str(output.absolute()), settings, plot_path)
 
 
@@ -73,12 +80,10 @@ def run(
 ) -> Code:
     """Reads, fits, saves and reports; the model is saved however the fit ended."""
     settings, state = job.settings, checkpoint or f"{job.output}.checkpoint"
-    with terminal.warnings():
+    with terminal.warnings(), _where(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
-        dataset, reading = inputs.read(
-            Path(job.data), terminal, target=settings.target, index_base=settings.index_base
-        )
+        dataset, reading = _read(job, terminal)
         if settings.loss in RANKING:
             inputs.check_queries(dataset.qid, job.data)
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
@@ -99,6 +104,29 @@ def run(
     return code
 
 
+@contextmanager
+def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
+    """The engine that the settings ask for, in use."""
+    if settings.engine is None:
+        yield
+        return
+    from fenchel import engines
+
+    with terminal.busy(f"starting {settings.engine}"):
+        engine = engines.named(settings.engine)
+    with engines.using(engine):
+        yield
+
+
+def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
+    settings = job.settings
+    if settings.loss in SEQUENCES:
+        return tagging.read(Path(job.data), terminal)
+    return inputs.read(
+        Path(job.data), terminal, target=settings.target, index_base=settings.index_base
+    )
+
+
 def rehearse(settings: Settings, plot: str | None) -> None:
     """Refuses what could not end well, on two rows, before the data are read."""
     from fenchel.solvers import chosen
@@ -114,11 +142,14 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         loss="fbeta" if loss == "f1" else loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
-        intercept=settings.intercept is not False and loss not in (*NOVELTY, *OF_ALL_ROWS),
+        intercept=settings.intercept is not False
+        and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
+        engine="serial",
         groups=[0, 0] if loss in RANKING else None,
         **options,
     )
     chosen(settings.solver, problem)
+    tagging.check(settings)
     estimator_of(settings, n_rows=2)  # imports scikit-learn, which takes a second
     if plot is not None:
         _check_plot(plot)
@@ -168,7 +199,7 @@ def _fitted(
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
-    estimator = estimator_of(job.settings, dataset.X.shape[0])
+    estimator = estimator_of(job.settings, inputs.shape(dataset.X)[0])
     runs = n_runs(job.settings.loss, dataset.y)
     with progress(terminal, interrupts, job.settings.gap, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
@@ -200,13 +231,16 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         "tol": settings.gap,
         "max_iter": settings.max_iterations,
         "max_seconds": settings.max_seconds,
-        "n_jobs": settings.threads,
+        "n_jobs": None if settings.engine else settings.threads,
         **settings.loss_options(),
     }
     if settings.l1_ratio is not None:
         parameters["l1_ratio"] = settings.l1_ratio
-    if estimator_for(settings.loss) in ("Classifier", "Regressor", "Ranker"):
+    if estimator_for(settings.loss) in _BY_LOSS:
         parameters["loss"] = settings.loss
+    for name in ("template", "min_count"):
+        if getattr(settings, name) is not None:
+            parameters[name] = getattr(settings, name)
     if settings.loss == "nu_novelty" and settings.nu is None:
         parameters["nu"] = 0.5  # which makes it one
     if settings.loss in METRICS:

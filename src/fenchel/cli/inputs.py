@@ -32,19 +32,19 @@ def read(
     """What a file holds, and the seconds it took to read; the options are those of `files.read`."""
     from fenchel.data import files
 
-    with _file(path) as file, terminal.step(f"read {_name(path)}") as step:
+    with file(path) as data, terminal.step(f"read {name(path)}") as step:
         try:
             dataset = files.read(
-                file,
+                data,
                 target=target,
                 index_base=index_base,
                 features=features,
                 n_features=n_features,
             )
         except OSError as error:
-            raise UsageError(f"cannot read {_name(path)}: {error.strerror or error}") from error
+            raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
         except InvalidData as error:
-            raise InvalidData(str(error).replace(str(file), _name(path))) from error
+            raise InvalidData(str(error).replace(str(data), name(path))) from error
         step.found = _size(dataset.X)
     return dataset, step.seconds
 
@@ -67,7 +67,7 @@ def read_for(
     X: Any = dataset.X
     if index_base is None and (trained, dataset.index_base) == (1, 0):
         terminal.warn(
-            f"{_name(path)} has an index 0, while the training data counted from 1: what stands "
+            f"{name(path)} has an index 0, while the training data counted from 1: what stands "
             "at index 0 is left out. If this file counts from 0, give --index-base 0"
         )
         X = X[:, 1:]
@@ -78,10 +78,13 @@ def _as_wide(X: Any, n_features: int, path: Path) -> Any:
     """Sparse rows may name fewer features than the model has: the others are 0."""
     from scipy import sparse
 
+    from fenchel.data.blocks import Blocks
+
+    if isinstance(X, Blocks) and X.shape[1] < n_features:
+        return X.widened(n_features)
     if X.shape[1] > n_features or (X.shape[1] < n_features and not sparse.issparse(X)):
         raise InvalidData(
-            f"{_name(path)} has {X.shape[1]:,} features, but the model was trained on "
-            f"{n_features:,}"
+            f"{name(path)} has {X.shape[1]:,} features, but the model was trained on {n_features:,}"
         )
     if X.shape[1] < n_features:
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
@@ -93,9 +96,9 @@ def check_queries(qid: Any, path: Path | str) -> None:
     if qid is not None:
         return
     if is_table(str(path)):
-        raise InvalidData(f"{_name(Path(path))}:1: no column is called qid, for the query of a row")
+        raise InvalidData(f"{name(Path(path))}:1: no column is called qid, for the query of a row")
     raise InvalidData(
-        f"{_name(Path(path))}:1: the line has no query, nor has any other; write it as qid:7 right "
+        f"{name(Path(path))}:1: the line has no query, nor has any other; write it as qid:7 right "
         "after the label, lines of a query one after the other"
     )
 
@@ -107,7 +110,7 @@ def check_readable(path: Path) -> None:
 
 
 @contextmanager
-def _file(path: Path) -> Iterator[Path]:
+def file(path: Path) -> Iterator[Path]:
     """The path itself, or a temporary copy of stdin."""
     check_readable(path)
     if path != STDIN:
@@ -119,7 +122,8 @@ def _file(path: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _name(path: Path) -> str:
+def name(path: Path) -> str:
+    """The file as messages call it."""
     return "stdin" if path == STDIN else short(path)
 
 
@@ -134,6 +138,10 @@ def shape(X: Any) -> tuple[int, int, int]:
     """Rows, features and nonzeros."""
     import numpy as np
 
+    from fenchel.features.templates import Tokens
+
+    if isinstance(X, Tokens):
+        return X.n_sequences, len(X.columns), X.n_tokens
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 

@@ -71,6 +71,9 @@ def _coefficients(fitted: Any, top: int) -> Coefficients:
         first = getattr(fitted, "index_base_", 0)
         names = range(first, first + fitted.n_features_in_)
     classes = getattr(fitted, "classes_", None)
+    if models.is_labeler(fitted):
+        pairs = [*fitted.state_features_, *fitted.transition_features_]
+        names, classes = [f"{feature} -> {tag}" for feature, tag in pairs], None
     if hasattr(fitted, "thresholds_"):  # one score for all levels
         classes = None
     labels = None if classes is None else [label(value) for value in classes.tolist()]
@@ -116,7 +119,10 @@ def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
 def _problem(fitted: Any, loss: str) -> str:
     options = {name: getattr(fitted, name) for name, able in LOSS_OPTIONS.items() if loss in able}
     given = {name: value for name, value in options.items() if value is not None}
-    said = "".join(f", {name} {value:g}" for name, value in given.items())
+    said = "".join(
+        f", {name} {value if isinstance(value, str) else format(value, 'g')}"
+        for name, value in given.items()
+    )
     intercept = "with" if getattr(fitted, "fit_intercept", loss in ("f1", "fbeta")) else "without"
     return f"{loss}{said} + {fitted.penalty}, strength {fitted.alpha:g}, {intercept} intercept"
 

@@ -20,6 +20,11 @@ def load(path: Path) -> Any:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
+def is_labeler(model: Any) -> bool:
+    """Whether it tags tokens."""
+    return type(model).__name__ == "SequenceLabeler"
+
+
 def loss_name(model: Any) -> str:
     """The loss a model was trained with."""
     kind = type(model).__name__

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli import inputs, path_summary
-from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS
+from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS, SEQUENCES
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import check_files, estimator_of, introduce, n_runs, rehearse, save
 from fenchel.cli.metrics import comparable
@@ -43,6 +43,8 @@ class Job(msgspec.Struct, frozen=True):
     def of(cls, data: Path, settings: Settings, **rest: Any) -> Job:
         """Refused if it could not end well."""
         job = cls(data, settings, **rest)
+        if settings.loss in SEQUENCES:
+            raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
         check_files(data, job.output, job.plot)
         if job.validation is not None:
             check_files(job.validation, job.output, job.plot)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from fenchel.cli import inputs, models
+from fenchel.cli import inputs, models, tagging
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import OUTPUT, DataPath, IndexBase, ModelPath, Quiet, Target, Verbose
 from fenchel.cli.outputs import check_writable
@@ -53,7 +54,8 @@ def predict(
 ) -> Code:
     """Predict the rows of DATA with MODEL: one line for each, on stdout or in a file.
 
-    Targets in DATA are not looked at. Of two classes, a score > 0 speaks for the second; of more,
+    Targets in DATA are not looked at; tags of tokens come one a line, a blank line after each
+    sequence. Of two classes, a score > 0 speaks for the second; of more,
     there is one column per class.
     """
     terminal = Terminal(quiet=quiet, verbose=verbose)
@@ -63,6 +65,10 @@ def predict(
         check_writable(output)
     with terminal.warnings():
         fitted = models.load(model)
+        if models.is_labeler(fitted):
+            _refuse(scores or probabilities)
+            _write_lines(tagging.predicted(fitted, data, terminal), output)
+            return Code.OK
         method = _method(fitted, scores, probabilities)
         X, _, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         predicted = getattr(fitted, method)(X)
@@ -70,6 +76,14 @@ def predict(
         terminal.note(f"columns: {' '.join(map(label, fitted.classes_.tolist()))}")
     _write(predicted, output)
     return Code.OK
+
+
+def _refuse(asked: bool) -> None:
+    if asked:
+        raise UsageError(
+            "tags have neither --scores nor --probabilities here; in Python, use "
+            "predict_best and predict_marginals"
+        )
 
 
 def _method(fitted: Any, scores: bool, probabilities: bool) -> str:
@@ -87,20 +101,30 @@ def _method(fitted: Any, scores: bool, probabilities: bool) -> str:
 
 
 def _write(predicted: Any, output: Path | None) -> None:
+    _write_lines(_lines(predicted), output)
+
+
+def _write_lines(lines: Iterable[str], output: Path | None) -> None:
+    """Lines in blocks, on stdout or in a file."""
     if output is None:
-        _write_rows(predicted, sys.stdout.buffer)
+        _write_to(sys.stdout.buffer, lines)
         return
     from fenchel.files import replacing
 
     with replacing(output) as file:
-        _write_rows(predicted, file)
+        _write_to(file, lines)
 
 
-def _write_rows(predicted: Any, file: BinaryIO) -> None:
+def _write_to(file: BinaryIO, lines: Iterable[str]) -> None:
+    for line in lines:
+        file.write(f"{line}\n".encode())
+    file.flush()
+
+
+def _lines(predicted: Any) -> Iterator[str]:
     for start in range(0, len(predicted), _ROWS):
         rows = predicted[start : start + _ROWS].tolist()
         lines = (
             (" ".join(map(label, row)) for row in rows) if predicted.ndim > 1 else map(label, rows)
         )
-        file.write("".join(f"{line}\n" for line in lines).encode())
-    file.flush()
+        yield from lines

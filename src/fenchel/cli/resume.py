@@ -16,7 +16,7 @@ from fenchel.cli.settings import changed
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
-_FLAGS = ("gap", "max_iterations", "max_seconds", "threads")
+_FLAGS = ("gap", "max_iterations", "max_seconds", "threads", "engine")
 
 
 def resume(
@@ -29,6 +29,7 @@ def resume(
     max_iterations: Annotated[int | None, typer.Option(help="Of both runs together.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="From now on.")] = None,
     threads: Annotated[int | None, typer.Option(help="Another number than before.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Another one than before.")] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

@@ -18,7 +18,9 @@ from fenchel.cli.choices import (
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
+    SEQUENCES,
     Loss,
+    Pairs,
     Regularizer,
     Solver,
     nearest,
@@ -51,9 +53,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beta: Positive | None = None
     k: Whole | None = None
     half_life: Annotated[float, Meta(gt=1, le=LARGEST)] | None = None
+    temperature: Positive | None = None
+    pairs: Pairs | None = None
+    template: str | None = None
+    min_count: Whole | None = None
     max_iterations: Whole = 10_000
     max_seconds: Positive | None = None
     threads: Whole | None = None
+    engine: str | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None
     target: str | None = None
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
@@ -105,6 +112,12 @@ def _consistent(settings: Settings) -> Settings:
             able = " and ".join(LOSS_OPTIONS[name])
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} does not go with --loss {settings.loss}: it is for {able}")
+    for name in ("template", "min_count"):
+        if getattr(settings, name) is not None and settings.loss not in SEQUENCES:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} is for the tokens of --loss {', '.join(SEQUENCES)}")
+    if settings.intercept is not None and settings.loss in SEQUENCES:
+        raise UsageError(f"--loss {settings.loss} has no intercept: transitions do its work")
     if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
         raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
     if settings.balanced and settings.loss not in CLASSIFICATION:

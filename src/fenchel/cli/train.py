@@ -13,6 +13,7 @@ from fenchel.cli.fit_options import (
     Beta,
     Config,
     Delta,
+    Engine,
     Epsilon,
     Gap,
     HalfLife,
@@ -20,12 +21,16 @@ from fenchel.cli.fit_options import (
     K,
     L1Ratio,
     Loss,
+    MinCount,
     Mu,
     Nu,
+    Pairs,
     Quantile,
     Regularizer,
     Rho,
     Solver,
+    Temperature,
+    Template,
     Threads,
     file,
     what,
@@ -61,11 +66,16 @@ def train(
     beta: Beta = None,
     k: K = None,
     half_life: HalfLife = None,
+    temperature: Temperature = None,
+    pairs: Pairs = None,
+    template: Template = None,
+    min_count: MinCount = None,
     gap: Gap = None,
     max_iterations: Annotated[int | None, when(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="Of fitting. (default no limit)")] = None,
     solver: Solver = None,
     threads: Threads = None,
+    engine: Engine = None,
     seed: Annotated[int | None, when(help=_SEED_HELP)] = None,
     target: Target = None,
     index_base: IndexBase = None,
@@ -78,7 +88,8 @@ def train(
     """Fit a linear model to DATA, to a proved accuracy, and save it.
 
     The loss decides what is fitted: classes, a regression, a quantile, counts, novelty; a measure
-    of two classes (roc, f1, ...), ordered levels, or the ranking of the documents of queries.
+    of two classes (roc, f1, ...), ordered levels, the ranking of the documents of queries, or tags
+    of tokens (crf, m3n, soft_m3n), one a line with its columns, a blank line after each sequence.
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel.data.blocks import Blocks
 from fenchel.errors import InvalidData
 from fenchel.memory import require
 
@@ -21,7 +22,7 @@ class Dataset:
     together. `index_base` is what the file called the first column: 0 or 1.
     """
 
-    X: npt.NDArray[np.floating[Any]] | sparse.csr_array
+    X: npt.NDArray[np.floating[Any]] | sparse.csr_array | Blocks
     y: npt.NDArray[Any] | None = None
     qid: npt.NDArray[np.int64] | None = None
     feature_names: tuple[str, ...] | None = None

@@ -14,7 +14,7 @@ from fenchel.data.compression import reading, suffixes
 from fenchel.data.dataset import Dataset
 from fenchel.errors import InvalidData
 
-BINARY = {".parquet": "Parquet", ".npz": "a NumPy archive"}
+BINARY = {".parquet": "Parquet", ".npz": "a NumPy archive", ".store": "a store"}
 DELIMITED = (".csv", ".tsv")
 
 # How files of other formats begin.
@@ -49,7 +49,7 @@ def read(
     n_features: int | None = None,
     index_base: int | None = None,
 ) -> Dataset:
-    """The data set in a file: .csv, .tsv, .parquet, .npz, or svmlight whatever else its name.
+    """The data set in a file: .csv, .tsv, .parquet, .npz, .store, or else svmlight.
 
     Text formats may be compressed: .gz, .bz2, .xz. For tables, `target` is the name of the target
     column or its number from 0; `features` picks columns by name, which files without names take
@@ -64,6 +64,10 @@ def read(
         from fenchel.data.tables import read_parquet
 
         return read_parquet(path, **wanted)
+    if suffix == ".store":
+        from fenchel.data.store import read_store
+
+        return read_store(path, n_features=len(features) if features else n_features)
     if suffix == ".npz":
         return _narrowed(path, _read_npz(path), features, n_features)
     first = _first_line(path)
@@ -91,6 +95,10 @@ def write(dataset: Dataset, path: str | os.PathLike[str]) -> None:
         from fenchel.data.tables import write_parquet
 
         write_parquet(dataset, path)
+    elif suffix == ".store":
+        from fenchel.data.store import write_store
+
+        write_store(dataset, path)
     elif suffix == ".npz":
         from fenchel.data.npz import write_npz
 

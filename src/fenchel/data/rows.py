@@ -75,6 +75,12 @@ class SparseRows:
     value: npt.NDArray[np.floating[Any]]
     n_columns: int
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the rows of others."""
+        first, last = self.row_start[0], self.row_start[-1]
+        parts = self.row_start - first, self.column[first:last], self.value[first:last]
+        return SparseRows, (*parts, self.n_columns)
+
     @property
     def n_rows(self) -> int:
         """The number of rows."""
@@ -149,6 +155,11 @@ class DenseRows:
     """Rows of a dense matrix in C or Fortran order, strided along the other axis."""
 
     values: npt.NDArray[np.floating[Any]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled in the order they have, on which the order of sums depends."""
+        by_column = self.values.strides[0] == self.values.itemsize != self.values.strides[1]
+        return DenseRows, (np.asarray(self.values, order="F" if by_column else "C"),)
 
     @property
     def n_rows(self) -> int:

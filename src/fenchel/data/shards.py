@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from fenchel.data.blocks import Blocks
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
+from fenchel.errors import InvalidData
 
 # Larger shards gain nothing more; data of fewer numbers than a quarter of one stay whole.
 NUMBERS_PER_SHARD = 1 << 20
@@ -27,12 +29,12 @@ class Shard:
 
 
 def cut(
-    rows: SparseRows | DenseRows,
+    rows: SparseRows | DenseRows | Blocks,
     y: npt.NDArray[Any],
     s: Array | None,
     starts: npt.NDArray[np.int64] | None = None,
 ) -> tuple[Shard, ...]:
-    """The rows in shards of about equal work; views, never copies.
+    """The rows in shards of about equal work; views, never copies. Blocks are shards as they are.
 
     Groups of rows that begin at `starts` are never parted.
 
@@ -40,6 +42,8 @@ def cut(
     whatever runs them; it is even, to be shared by two. A shard's gradient has n_columns entries:
     with at least sixteen numbers of X for each, adding them up costs little beside the products.
     """
+    if isinstance(rows, Blocks):
+        return _blockwise(rows, y, s, starts)
     ends = _ends(rows)
     size, total = max(NUMBERS_PER_SHARD, 16 * rows.n_columns), int(ends[-1] - ends[0])
     pairs = round(total / size / 2)
@@ -52,6 +56,25 @@ def cut(
     return tuple(
         Shard(_slice(rows, i, j), y[i:j], None if s is None else s[i:j])
         for i, j in itertools.pairwise(edges)
+    )
+
+
+def _blockwise(
+    blocks: Blocks,
+    y: npt.NDArray[Any],
+    s: Array | None,
+    starts: npt.NDArray[np.int64] | None,
+) -> tuple[Shard, ...]:
+    edges = np.cumsum([0, *(part.n_rows for part in blocks.parts)])
+    parted = np.empty(0) if starts is None else np.setdiff1d(edges, starts)
+    if len(parted):
+        raise InvalidData(
+            f"a block of X ends at row {parted[0]}, within a group: rows of a group must be in one "
+            "block"
+        )
+    return tuple(
+        Shard(part, y[i:j], None if s is None else s[i:j])
+        for part, (i, j) in zip(blocks.parts, itertools.pairwise(edges), strict=True)
     )
 
 

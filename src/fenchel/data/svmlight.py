@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -144,6 +145,66 @@ def parse_svmlight(
     return _assembled(parser, n_features)
 
 
+def stream_svmlight(
+    path: Path, numbers: int, *, index_base: int | None = None
+) -> Iterator[Svmlight]:
+    """The rows of a file in parts of about so many numbers, or 16 for each column seen by then.
+
+    Indices count from 1 unless `index_base` says 0: whether a 0 is still to come is not known
+    here, and one that comes is an error. Rows of a query are not parted. The columns of a part are
+    those seen so far.
+    """
+    base = 1 if index_base is None else index_base
+    parser = _kernels.SvmlightParser32(base, _LARGEST, True, Threads(None).n_threads, _CHUNK)
+    block, left = bytearray(_BLOCK), None
+    with reading(path) as file:
+        while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
+            if not parser.feed(np.frombuffer(block, np.uint8, n)):
+                _refuse(path, parser.fault, *parser.fault_place)
+            if parser.n_bytes >= 12 * max(numbers, 16 * parser.highest):
+                part = _joined(left, _assembled(parser, None))
+                part, left = _whole_queries(part)
+                if len(part.y):
+                    yield part
+    if not parser.finish():
+        _refuse(path, parser.fault, *parser.fault_place)
+    if parser.highest < 0:
+        _check_whole(parser, path, None)
+    part = _joined(left, _assembled(parser, None))
+    if len(part.y):
+        yield part
+
+
+def _joined(first: Svmlight | None, second: Svmlight) -> Svmlight:
+    """The rows of two parts."""
+    if first is None:
+        return second
+    X = sparse.csr_array(
+        (first.X.data, first.X.indices, first.X.indptr),
+        shape=(first.X.shape[0], second.X.shape[1]),
+    )
+    qid = None
+    if first.qid is not None and second.qid is not None:
+        qid = np.concatenate([first.qid, second.qid])
+    return second._replace(
+        X=sparse.vstack([X, second.X], format="csr"),
+        y=np.concatenate([first.y, second.y]),
+        qid=qid,
+    )
+
+
+def _whole_queries(part: Svmlight) -> tuple[Svmlight, Svmlight | None]:
+    """A part without its last query, which may go on, and that query."""
+    if part.qid is None or not len(part.qid):
+        return part, None
+    k = int(np.flatnonzero(part.qid == part.qid[-1])[0])
+    begin, end = (
+        Svmlight(part.X[rows], part.y[rows], part.qid[rows], part.index_base)
+        for rows in (slice(None, k), slice(k, None))
+    )
+    return begin, end
+
+
 def write_svmlight(
     path: Path, X: Any, y: Any, qid: Any | None = None, *, index_base: int = 1
 ) -> None:
@@ -216,6 +277,8 @@ def _assembled(parser: _kernels._SvmlightParser, n_features: int | None) -> Svml
     n_columns = parser.highest + 1 - base if n_features is None else n_features
     has_queries = parser.has_queries
     row_start, column, value, y, qid = parser.take()
+    if len(row_start) == len(y):  # not the first part of the file
+        row_start = np.concatenate([[0], row_start])
     if len(value) <= _LARGEST:
         row_start = row_start.astype(column.dtype)  # SciPy would else make both arrays int64
     X = sparse.csr_array((value, column, row_start), shape=(len(y), n_columns))

@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.data.shards import Shard
+from fenchel.data.blocks import KeptRows
+from fenchel.data.rows import WithOnes
+from fenchel.data.shards import Shard, joined
+from fenchel.engines.sums import total
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound="Engine")
+Task = TypeVar("Task", bound=Callable[..., Any])
 
 
-class PerShard(tuple[Any, ...]):
-    """One value for each shard; it stays where the shard is."""
+class PerShard:
+    """One value for each shard; it stays where the shard is, unless it is looked at here."""
 
-    def split(self) -> tuple[PerShard, ...]:
-        """A PerShard of k-tuples as k PerShards."""
-        return tuple(PerShard(part) for part in zip(*self, strict=True))
+    def __init__(self, values: Iterable[Any]):
+        self._values = tuple(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, shard: int) -> Any:
+        return self._values[shard]
+
+    def split(self, n: int) -> tuple[PerShard, ...]:
+        """A PerShard of n-tuples as n PerShards."""
+        if any(len(value) != n for value in self._values):
+            raise ValueError(f"a task gave {len(self._values[0])} values instead of {n}")
+        return tuple(PerShard(value[k] for value in self._values) for k in range(n))
+
+
+def mutates(task: Task) -> Task:
+    """Marks a task that changes a PerShard argument in place, which must be done in order."""
+    task.mutates = True  # type: ignore[attr-defined]
+    return task
 
 
 class Engine(ABC):
     """Runs functions on shards.
 
     A task is a module-level function whose first argument is a shard. Arguments that are
-    `PerShard` are split, all others are broadcast. Sums are added in the order of the shards, so
-    every engine gives the bits that `Serial` gives.
+    `PerShard` are split, all others are broadcast. Sums are added in an order that depends on the
+    number of shards alone, so every engine gives the bits that `Serial` gives.
     """
 
     def __init__(self) -> None:
@@ -49,20 +73,32 @@ class Engine(ABC):
         """The number of shards."""
         return len(self.shards)
 
+    @property
+    def in_one_memory(self) -> bool:
+        """All rows lie in this process's memory, so that they can be taken in any order."""
+        rows = [shard.rows for shard in self.shards]
+        inner = [each.rows if isinstance(each, WithOnes) else each for each in rows]
+        return not any(isinstance(each, KeptRows) for each in inner)
+
+    def joined(self) -> Shard:
+        """All rows as one shard, where they are in one memory."""
+        return joined(self.shards)
+
     @abstractmethod
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
         """task(shard, *args) for every shard."""
 
     def total(self, values: PerShard) -> Any:
-        """The sum of a PerShard of numbers or arrays, in the order of the shards."""
-        total = values[0].copy() if isinstance(values[0], np.ndarray) else values[0]
-        for value in values[1:]:
-            total += value
-        return total
+        """The sum of a PerShard of numbers or arrays."""
+        return total(list(values))
+
+    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+        """Several sums at once."""
+        return tuple(map(self.total, values))
 
     def gather(self, values: PerShard) -> Array:
         """A PerShard of per-row arrays as one array."""
-        return np.concatenate(values)
+        return np.concatenate(list(values))
 
     def scatter(self, values: Array) -> PerShard:
         """One array of per-row values as a PerShard."""

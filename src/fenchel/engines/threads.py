@@ -25,7 +25,7 @@ class Threads(Engine):
     def __init__(self, n_threads: int | None = None):
         super().__init__()
         self.n_threads = (
-            _default_threads() if n_threads is None else whole("n_threads", n_threads, least=1)
+            default_threads() if n_threads is None else whole("n_threads", n_threads, least=1)
         )
 
     def settings(self) -> dict[str, Any]:
@@ -64,7 +64,8 @@ def _pool(n_threads: int, pid: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="fenchel")
 
 
-def _default_threads() -> int:
+def default_threads() -> int:
+    """What the environment says, or one for each core this process may use."""
     for name in _ENVIRONMENT:
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:

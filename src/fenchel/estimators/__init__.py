@@ -6,12 +6,14 @@ from fenchel.estimators.boosting import ERLPBoost
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
 from fenchel.estimators.hierarchical import HierarchicalClassifier
+from fenchel.estimators.labeler import SequenceLabeler
 from fenchel.estimators.metric import MetricClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
 from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
+from fenchel.estimators.reranker import Reranker
 
 __all__ = [
     "Classifier",
@@ -27,4 +29,6 @@ __all__ = [
     "Ranker",
     "Regressor",
     "RegressorCV",
+    "Reranker",
+    "SequenceLabeler",
 ]

@@ -14,9 +14,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from fenchel.arrays import checked_strength
+from fenchel.data.blocks import Blocks
 from fenchel.data.checked import checked_matrix, unmasked
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
@@ -100,8 +106,11 @@ class LinearEstimator(BaseEstimator, ABC):
             checkpoint=checkpoint_of(self.checkpoint),
         )
 
-    def _rows(self, X: Any, *, reset: bool) -> SparseRows | DenseRows:
+    def _rows(self, X: Any, *, reset: bool) -> SparseRows | DenseRows | Blocks:
         """X with its shape and column names checked by scikit-learn, its values by us: once."""
+        if isinstance(X, Blocks):
+            _check_n_features(self, X, reset=reset)
+            return X
         X = validate_data(
             self,
             unmasked("X", X),
@@ -125,9 +134,8 @@ class LinearEstimator(BaseEstimator, ABC):
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         """The problems of a fit, all that was given checked, and what to make of their results."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, posed: Posed) -> Self:
         """Keeps what the fit found out, and warns if that is less than was asked for."""
-        posed = self._posed(X, y, sample_weight)
         with in_these_words():
             results = posed.run()
         self._take(posed, results)
@@ -196,7 +204,7 @@ class LinearEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._products_of(self._rows(X, reset=False))
 
-    def _products_of(self, rows: SparseRows | DenseRows) -> Array:
+    def _products_of(self, rows: SparseRows | DenseRows | Blocks) -> Array:
         coef = np.atleast_2d(self.coef_)
         if len(coef) == 1:
             return rows.scores(coef[0])[:, np.newaxis]

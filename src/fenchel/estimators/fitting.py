@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fenchel.arrays import posed
 from fenchel.checkpoint import Checkpoint
+from fenchel.data.blocks import Blocks
 from fenchel.data.classes import Targets
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
@@ -48,7 +49,7 @@ class Fit:
 
     def problems(
         self,
-        rows: SparseRows | DenseRows,
+        rows: SparseRows | DenseRows | Blocks,
         targets: Iterable[Targets],
         s: Array | None,
         groups: Groups | None = None,

@@ -175,7 +175,7 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their leaves y and their weights."""
-        return self._fit(X, y, sample_weight)
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)

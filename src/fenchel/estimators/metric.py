@@ -16,9 +16,9 @@ from fenchel.data.checked import checked_classes
 from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.classifier import check_discrete
+from fenchel.estimators.classifier import check_discrete, check_weighed
 from fenchel.estimators.fitting import Posed
-from fenchel.estimators.settings import multivariate_loss_of
+from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.estimators.thresholds import (
     balanced_accuracy,
     best_threshold,
@@ -72,7 +72,7 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     l1_ratio : float, default=0.5
         For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses "ls-bmrm", and "bmrm", "bmrm-noqp" and "pegasos" can too.
+        How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
     max_iter : int, default=10_000
@@ -172,9 +172,12 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         settings = {"k": self.k} if self.metric == "f1" else {"k": self.k, "beta": self.beta}
         return multivariate_loss_of("metric", self.metric, METRICS, settings)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Minimises the objective over the rows of X and their labels y, and sets the threshold."""
-        return self._fit(X, y, None)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X and their labels y, and sets the threshold.
+
+        Weights are for "roc_auc", where a pair of rows counts with the product of theirs.
+        """
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         loss = self._loss()
@@ -188,6 +191,8 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
                 f"holds {len(classes)} classes; use fenchel.Classifier"
             )
         targets = [Targets(np.where(codes == 1, 1.0, -1.0))]
+        weights = self._weights(loss, sample_weight, rows.n_rows)
+        check_weighed(weights, classes, codes)
 
         def adopt(results: list[Result]) -> None:
             (result,) = results
@@ -195,10 +200,13 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
             self.classes_ = classes
             self.coef_, self.intercept_ = result.w[np.newaxis], np.array([result.intercept])
             scores = self._products_of(rows)[:, 0] + self.intercept_[0]
-            self.threshold_ = _threshold(loss, scores, codes == 1)
+            self.threshold_ = _threshold(loss, scores, codes == 1, weights)
 
-        problems = settings.problems(rows, targets, None)
+        problems = settings.problems(rows, targets, weights)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
+
+    def _weights(self, loss: MultivariateLoss, sample_weight: Any, n_rows: int) -> Array | None:
+        return multivariate_weights(loss, sample_weight, n_rows, "metric='roc_auc'")
 
     def decision_function(self, X: Any) -> Array:
         """The score of each row of X less `threshold_`: positive for the second class."""
@@ -211,10 +219,11 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         labels: npt.NDArray[Any] = self.classes_[above.astype(np.intp)]
         return labels
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure on the rows of X: of the predictions, of the scores, or of the k highest."""
         loss, scores = self._loss(), self._scores(X)[:, 0]
         right = self._positive(y, len(scores))
+        weights = self._weights(loss, sample_weight, len(scores))
         if isinstance(loss, FBeta):
             taken = scores > self.threshold_
             return float(fbeta_score(right, taken, beta=loss.beta, zero_division=0.0))
@@ -222,7 +231,7 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
             raise InvalidData(f"y holds one class only, for which there is no {self.metric}")
         if isinstance(loss, TopK):
             return 1.0 - _missed(loss, scores, right)
-        return float(roc_auc_score(right, scores))
+        return float(roc_auc_score(right, scores, sample_weight=weights))
 
     def _positive(self, y: Any, n_rows: int) -> npt.NDArray[np.bool_]:
         """Which rows are positive; all labels must be known."""
@@ -236,11 +245,13 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         return np.asarray(y == self.classes_[1])
 
 
-def _threshold(loss: MultivariateLoss, scores: Array, right: npt.NDArray[np.bool_]) -> float:
+def _threshold(
+    loss: MultivariateLoss, scores: Array, right: npt.NDArray[np.bool_], s: Array | None
+) -> float:
     if isinstance(loss, TopK):
         return top_threshold(scores, loss.taken(int(right.sum()))[0])
     measure = f_measure(loss.beta) if isinstance(loss, FBeta) else balanced_accuracy
-    return best_threshold(scores, right, measure)
+    return best_threshold(scores, right, measure, s)
 
 
 def _missed(loss: TopK, scores: Array, right: npt.NDArray[np.bool_]) -> float:

@@ -166,7 +166,7 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
         y is an indicator array of zeros and ones, dense or sparse, with a column for each label; or
         a list with a collection of labels for each row.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)

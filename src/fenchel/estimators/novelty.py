@@ -144,7 +144,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their weights; y is ignored."""
-        return self._fit(X, y, sample_weight)
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)

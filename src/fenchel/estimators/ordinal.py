@@ -47,7 +47,7 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
     l1_ratio : float, default=0.5
         For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses "ls-bmrm", and "bmrm", "bmrm-noqp" and "pegasos" can too.
+        How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
     max_iter : int, default=10_000
@@ -145,7 +145,7 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
 
         A pair of rows counts with the product of their weights.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)

@@ -15,7 +15,7 @@ from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Groups, Posed
 from fenchel.estimators.measures import ndcg
-from fenchel.estimators.settings import multivariate_loss_of
+from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.losses import ERU, MRR, NDCG, Labels, MultivariateLoss, RankHinge
 from fenchel.naming import whole
 from fenchel.protocols import Array
@@ -53,7 +53,7 @@ class Ranker(LinearEstimator):
     l1_ratio : float, default=0.5
         For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses "ls-bmrm", and "bmrm", "bmrm-noqp" and "pegasos" can too.
+        How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
     max_iter : int, default=10_000
@@ -150,25 +150,28 @@ class Ranker(LinearEstimator):
         settings = {"k": self.k, "half_life": self.half_life}
         return multivariate_loss_of("loss", self.loss, RANKING, settings)
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their relevances y.
 
-        `groups` has the query of each row, a whole number; rows of a query stand together.
+        `groups` has the query of each row, a whole number; rows of a query stand together. Weights
+        are for "rank_hinge", where a pair of documents counts with the product of theirs.
         """
-        return self._fit(X, y, groups)
+        return self._fit(self._posed(X, y, sample_weight, groups))
 
-    def _posed(self, X: Any, y: Any, groups: Any) -> Posed:
+    def _posed(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Posed:
         settings = self._settings(fit_intercept=False)
         rows = self._rows(X, reset=True)
         relevance = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         queries = self._groups(groups, rows.n_rows)
+        loss, instead = self._loss(), "loss='rank_hinge'"
+        weights = multivariate_weights(loss, sample_weight, rows.n_rows, instead)
 
         def adopt(results: list[Result]) -> None:
             (result,) = results
             self._warn_of_zero(result, str(self.loss))
             self.coef_, self.intercept_ = result.w, 0.0
 
-        problems = settings.problems(rows, [Targets(relevance)], None, queries)
+        problems = settings.problems(rows, [Targets(relevance)], weights, queries)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
 
     def _groups(self, groups: Any, n_rows: int) -> Groups:

@@ -14,10 +14,13 @@ import joblib
 import numpy as np
 
 from fenchel.checkpoint import Checkpoint
-from fenchel.engines import Engine, Serial, Threads
+from fenchel.data.checked import checked_weights
+from fenchel.engines import Engine, Serial, Threads, named
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
+from fenchel.losses.reranking import Reranking
 from fenchel.naming import construct
+from fenchel.protocols import Array
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
 from fenchel.solvers import SOLVERS, Solver
 
@@ -30,6 +33,7 @@ _ESTIMATORS = {
     Labels.SETS: "MultilabelClassifier",
     Labels.LEAVES: "HierarchicalClassifier",
     Labels.VECTORS: "fenchel.problem",
+    Labels.TAGS: "SequenceLabeler",
 }
 
 # What the rest of the library calls the settings of an estimator.
@@ -76,7 +80,7 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
 def _of_all_rows(kind: type[MultivariateLoss]) -> str:
     """The estimator of such a loss."""
     if kind.grouped:
-        return "Ranker"
+        return "Reranker" if issubclass(kind, Reranking) else "Ranker"
     return "MetricClassifier" if kind.labels is Labels.BINARY else "OrdinalRegressor"
 
 
@@ -87,6 +91,21 @@ def multivariate_loss_of(
     kind = able.get(name) if isinstance(name, str) else None
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct(what, name, able, {key: settings[key] for key in takes if key in settings})
+
+
+def multivariate_weights(
+    loss: MultivariateLoss, sample_weight: Any, n_rows: int, instead: str
+) -> Array | None:
+    """Sample weights for a loss that has them; for others, weights that are all the same."""
+    s = checked_weights(sample_weight, n_rows)
+    if s is None or loss.weighted:
+        return s
+    if (s != s[0]).any():
+        raise Incompatible(
+            f"{type(loss).__name__} has no meaning for sample_weight: a row counts or does not. "
+            f"Drop the rows you do not want, or use {instead}, whose pairs can be weighed"
+        )
+    return None
 
 
 def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:
@@ -109,9 +128,9 @@ def solver_of(solver: object) -> str | Solver:
 
 
 def engine_of(n_jobs: object) -> Engine:
-    """Threads as joblib counts them, except that None means what the environment allows."""
+    """Threads as joblib counts them; None means the engine in use, or what the system allows."""
     if n_jobs is None:
-        return Threads()
+        return named(None)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise InvalidData(
             f"n_jobs must be None, a whole number >= 1, or -1 for all cores; got {n_jobs!r}"

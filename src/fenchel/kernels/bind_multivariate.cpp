@@ -1,5 +1,7 @@
 // Bindings of the losses of all scores at once. Each gives c and writes the slopes g: the loss is
 // c + <g, f>; both are nan where a score is not finite.
+#include <nanobind/stl/pair.h>
+
 #include <limits>
 
 #include "bindings.hpp"
@@ -56,13 +58,32 @@ double pairwise_hinge(Vector<double> f, Vector<std::int32_t> level, Weights s,
         f, g, [&] { return fenchel::pairwise_hinge(f.data(), rows, groups, costs, g.data()); });
 }
 
-double fbeta(Vector<double> f, Vector<double> y, double beta, Output g) {
+/// Positives are there, and negatives.
+void require_both(const Vector<double>& f, const Vector<double>& y) {
     require(y.size() == f.size(), "y", y.size(), f.size());
     std::size_t n_positive = 0;
     for (std::size_t i = 0; i < y.size(); ++i) n_positive += y(i) > 0;
     require(n_positive > 0, "the positives", 0, 1);
-    const fenchel::FBeta loss(beta, n_positive, f.size());
-    return guarded(f, g, [&] { return loss(f.data(), y.data(), f.size(), g.data()); });
+    require(n_positive < y.size(), "the negatives", 0, 1);
+}
+
+double fbeta(Vector<double> f, Vector<double> y, double beta, Output g) {
+    require_both(f, y);
+    return guarded(f, g,
+                   [&] { return fenchel::fbeta(beta, f.data(), y.data(), f.size(), g.data()); });
+}
+
+std::pair<double, double> least_fbeta(Vector<double> f, Vector<double> y, double beta, double guess,
+                                      Output g) {
+    require_both(f, y);
+    double t = guess;
+    const double value = guarded(f, g, [&] {
+        const auto least =
+            fenchel::least_fbeta(beta, f.data(), y.data(), f.size(), guess, g.data());
+        t = least.first;
+        return least.second;
+    });
+    return {t, value};
 }
 
 double smoothed_fbeta(Vector<double> f, Vector<double> y, double beta, double mu, Output g) {
@@ -109,6 +130,8 @@ void bind_multivariate_losses(nb::module_& m) {
     m.def("pairwise_hinge", &pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(), "s"_a.none(),
           "start"_a.noconvert(), "cost"_a.none(), "g"_a.noconvert());
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
+    m.def("least_fbeta", &least_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "guess"_a,
+          "g"_a.noconvert());
     m.def("smoothed_fbeta", &smoothed_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "mu"_a,
           "g"_a.noconvert());
     m.def("top_k", &top_k, "f"_a.noconvert(), "y"_a.noconvert(), "k"_a, "whole"_a,

@@ -69,6 +69,7 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
     return nb::ndarray<nb::numpy, Element, nb::ndim<2>>(kept->data(), {kept->size(), width}, owner);
 }
 
+void bind_chains(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);
 void bind_ground_problems(nb::module_& m);
 void bind_multivariate_losses(nb::module_& m);

@@ -7,8 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "sorted.hpp"
@@ -37,48 +40,102 @@ struct TwoClasses {
 /// are the sums of the highest scores. Where its increments
 ///     (1 + beta^2) a / (D (D + 1)) + (2/n) f_(c+1)
 /// end to be > 0 is found by bisection, from where it was for b - 1.
+///
+/// A shift t of all scores does not change their order, so that one sort serves every t. The loss
+/// is the maximum of lines in t of the slopes (2/n) (c - b).
 class FBeta {
   public:
-    FBeta(double beta, std::size_t n_positive, std::size_t n)
-        : square_(beta * beta), n_positive_(static_cast<double>(n_positive)), step_(2.0 / n) {}
-
-    double operator()(const double* f, const double* y, std::size_t n, double* g) const {
-        TwoClasses rows(f, y, n);
-        auto& lost = rows.positive;   // the first b of them
-        auto& found = rows.negative;  // the first c of them
+    FBeta(double beta, const double* f, const double* y, std::size_t n)
+        : rows_(f, y, n), square_(beta * beta), step_(2.0 / static_cast<double>(n)) {
         std::vector<Scored> spare;
-        sort_rows(lost, spare, Order::rising);
-        sort_rows(found, spare, Order::falling);
-        std::vector<double> gain(found.size() + 1, 0.0);  // of the c highest negatives
-        for (std::size_t c = 0; c < found.size(); ++c) gain[c + 1] = gain[c] + found[c].score;
-        std::size_t best_b = 0, best_c = 0, c = 0;
-        double best = -1.0, loss = 0.0;  // `loss` of the b lowest positives
-        for (std::size_t b = 0; b <= lost.size(); ++b) {
-            if (b > 0) loss += lost[b - 1].score;
-            c = count(b, found, c);
-            const double value = delta(b, c) + step_ * (gain[c] - loss);
-            if (value > best || b == 0) best = value, best_b = b, best_c = c;
+        sort_rows(rows_.positive, spare, Order::rising);
+        sort_rows(rows_.negative, spare, Order::falling);
+        n_positive_ = static_cast<double>(rows_.positive.size());
+        gain_.assign(rows_.negative.size() + 1, 0.0);
+        for (std::size_t c = 0; c < rows_.negative.size(); ++c)
+            gain_[c + 1] = gain_[c] + rows_.negative[c].score;
+    }
+
+    /// The worst labelling at a shift: the first b of the positives and c of the negatives.
+    struct Worst {
+        double t, value;
+        std::size_t b, c;
+    };
+
+    Worst worst(double t) const {
+        Worst best{t, -1.0, 0, 0};
+        std::size_t c = 0;
+        double loss = 0.0;  // of the b lowest positives
+        for (std::size_t b = 0; b <= rows_.positive.size(); ++b) {
+            if (b > 0) loss += rows_.positive[b - 1].score;
+            c = count(b, t, c);
+            const double moved = t * (static_cast<double>(c) - static_cast<double>(b));
+            const double value = delta(b, c) + step_ * (gain_[c] - loss + moved);
+            if (value > best.value || b == 0) best = {t, value, b, c};
         }
-        std::fill(g, g + n, 0.0);
-        for (std::size_t b = 0; b < best_b; ++b) g[lost[b].row] = -step_;
-        for (std::size_t k = 0; k < best_c; ++k) g[found[k].row] = step_;
-        return delta(best_b, best_c);
+        return best;
+    }
+
+    /// Adds the slopes of a labelling times a weight, and gives its Delta.
+    double add(const Worst& at, double weight, double* g) const {
+        for (std::size_t b = 0; b < at.b; ++b) g[rows_.positive[b].row] -= weight * step_;
+        for (std::size_t c = 0; c < at.c; ++c) g[rows_.negative[c].row] += weight * step_;
+        return delta(at.b, at.c);
+    }
+
+    /// The slope of the loss in t.
+    double slope(const Worst& at) const {
+        return step_ * (static_cast<double>(at.c) - static_cast<double>(at.b));
+    }
+
+    /// The shift of the least loss, from a guess, with the lines that meet there: the first falls
+    /// and the second rises, or both are the same and flat.
+    std::pair<Worst, Worst> least(double guess) const {
+        Worst below = worst(guess), above = below;
+        for (double width = spread(); slope(below) > 0 && std::isfinite(below.t); width *= 4) {
+            above = below;
+            below = worst(below.t - width);
+        }
+        for (double width = spread(); slope(above) < 0 && std::isfinite(above.t); width *= 4) {
+            below = above;
+            above = worst(above.t + width);
+        }
+        for (bool halve = false; slope(below) < 0 && slope(above) > 0;) {
+            const double width = above.t - below.t,
+                         t = halve ? below.t + 0.5 * width : meeting(below, above);
+            if (!(below.t < t && t < above.t)) break;
+            const Worst here = worst(t);
+            const double line = below.value + slope(below) * (t - below.t);
+            if (!halve && here.value <= line + kRoundOff * std::abs(line)) {
+                below.t = above.t = t;
+                below.value = above.value = here.value;
+                break;
+            }
+            (slope(here) < 0 ? below : above) = here;
+            halve = !halve && above.t - below.t > 0.5 * width;
+        }
+        if (slope(below) == 0) return {below, below};
+        if (slope(above) == 0) return {above, above};
+        return {below, above};
     }
 
   private:
+    static constexpr double kRoundOff = 1e-15;
+
     double delta(std::size_t b, std::size_t c) const {
         const double a = n_positive_ - static_cast<double>(b);
         return 1.0 - (1.0 + square_) * a / (square_ * n_positive_ + a + static_cast<double>(c));
     }
 
     /// How many of the increments for this b are > 0; near `guess` most of the time.
-    std::size_t count(std::size_t b, const std::vector<Scored>& found, std::size_t guess) const {
+    std::size_t count(std::size_t b, double t, std::size_t guess) const {
         const double a = n_positive_ - static_cast<double>(b);
         const auto rises = [&](std::size_t c) {
             const double D = square_ * n_positive_ + a + static_cast<double>(c);
-            return (1.0 + square_) * a / (D * (D + 1.0)) + step_ * found[c].score > 0;
+            return (1.0 + square_) * a / (D * (D + 1.0)) + step_ * (rows_.negative[c].score + t) >
+                   0;
         };
-        std::size_t low = 0, high = found.size(), step = 1;  // the count is in [low, high]
+        std::size_t low = 0, high = rows_.negative.size(), step = 1;  // the count is in [low, high]
         if (guess < high && rises(guess)) {
             low = guess + 1;
             while (low + step < high && rises(low + step)) low += step + 1, step *= 2;
@@ -99,8 +156,47 @@ class FBeta {
         return low;
     }
 
-    double square_, n_positive_, step_;
+    /// How far to look for the least loss at first: a share of how far the scores are apart.
+    double spread() const {
+        const double lowest = std::min(rows_.positive.front().score, rows_.negative.back().score);
+        const double highest = std::max(rows_.positive.back().score, rows_.negative.front().score);
+        return 1.0 + 0.01 * (highest - lowest);
+    }
+
+    /// Where two lines meet.
+    double meeting(const Worst& below, const Worst& above) const {
+        const double rise = slope(above) * (above.t - below.t);
+        return below.t + (below.value - above.value + rise) / (slope(above) - slope(below));
+    }
+
+    TwoClasses rows_;
+    double square_, step_, n_positive_;
+    std::vector<double> gain_;  // of the c highest negatives
 };
+
+/// c, with the slopes in g: the loss is c + <g, f>.
+inline double fbeta(double beta, const double* f, const double* y, std::size_t n, double* g) {
+    const FBeta loss(beta, f, y, n);
+    std::fill(g, g + n, 0.0);
+    return loss.add(loss.worst(0.0), 1.0, g);
+}
+
+/// (t, value) for the shift t of the least loss; in g a subgradient of the least loss, whose slopes
+/// add up to 0. nan where shifts that would matter are out of range.
+inline std::pair<double, double> least_fbeta(double beta, const double* f, const double* y,
+                                             std::size_t n, double guess, double* g) {
+    const FBeta loss(beta, f, y, n);
+    const auto [below, above] = loss.least(guess);
+    const double falls = -loss.slope(below), rises = loss.slope(above);
+    const bool found = falls >= 0 && rises >= 0 && std::isfinite(below.t + above.t);
+    const double share = falls + rises > 0 ? rises / (falls + rises) : 1.0;  // of `below`
+    std::fill(g, g + n, found ? 0.0 : std::numeric_limits<double>::quiet_NaN());
+    if (!found) return {guess, std::numeric_limits<double>::quiet_NaN()};
+    loss.add(below, share, g);
+    if (share < 1) loss.add(above, 1 - share, g);
+    const auto& best = below.value <= above.value ? below : above;
+    return {best.t, best.value};
+}
 
 /// k rows are taken for positive, a of them rightly: Delta = 1 - a / `whole`. `right` is the mean
 /// of the best such labellings, so that the loss is >= 0 and shifts of all scores do not matter;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.losses.base import Conjugable, Labels, Loss, Pieces, ScalarLoss
+from fenchel.losses.chains import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.labeling import PRBEP, FBeta, PrecisionAtK, RecallAtK, SmoothedFBeta
 from fenchel.losses.margin import (
@@ -23,6 +24,7 @@ from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
 from fenchel.losses.nu import NuHinge, NuLoss, NuNovelty
 from fenchel.losses.ordinal import ROC, Ordinal
 from fenchel.losses.ranking import ERU, MRR, NDCG, RankHinge
+from fenchel.losses.reranking import RerankLikelihood, RerankMargin
 from fenchel.losses.residual import (
     AbsoluteError,
     EpsilonInsensitive,
@@ -38,13 +40,16 @@ from fenchel.losses.vector import ConjugableVector, VectorLoss
 from fenchel.naming import construct, instance
 
 __all__ = [
+    "CRF",
     "ERU",
     "LOSSES",
+    "M3N",
     "MRR",
     "NDCG",
     "PRBEP",
     "ROC",
     "AbsoluteError",
+    "ChainLoss",
     "Conjugable",
     "ConjugableVector",
     "EpsilonInsensitive",
@@ -73,10 +78,13 @@ __all__ = [
     "Quantile",
     "RankHinge",
     "RecallAtK",
+    "RerankLikelihood",
+    "RerankMargin",
     "Sample",
     "ScalarLoss",
     "SmoothedFBeta",
     "SmoothedHinge",
+    "SoftM3N",
     "Softmax",
     "SquaredEpsilonInsensitive",
     "SquaredError",
@@ -122,6 +130,11 @@ LOSSES: dict[str, type[Loss]] = {
     "multivariate_squared": MultivariateSquared,
     "hierarchical_hinge": HierarchicalHinge,
     "hierarchical_softmax": HierarchicalSoftmax,
+    "rerank_likelihood": RerankLikelihood,
+    "rerank_margin": RerankMargin,
+    "crf": CRF,
+    "m3n": M3N,
+    "soft_m3n": SoftM3N,
 }
 
 

@@ -24,6 +24,7 @@ class Labels(enum.Enum):
     SETS = "sets of labels"
     LEAVES = "leaves of a taxonomy"
     VECTORS = "vectors of real numbers"
+    TAGS = "a label for each token of sequences"
 
 
 class Pieces(NamedTuple):

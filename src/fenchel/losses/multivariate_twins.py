@@ -29,6 +29,12 @@ class Twin(Protocol):
     def tangent(self, z: Array) -> Tangent:
         """The tangent at z."""
 
+    def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
+        """(b, L(z + b), g): the best shift b, near the guess, and g in dL at it that adds up to 0.
+
+        None where that is not known better than by trying.
+        """
+
 
 def twin(loss: MultivariateLoss, sample: Sample) -> Twin:
     """The native loss, by exact type: a subclass may have changed the formula."""
@@ -41,8 +47,8 @@ def _pairs(loss: PairwiseHinge, sample: Sample) -> tuple[str, tuple[Any, ...]]:
     return "pairwise_hinge", (level, sample.s, sample.starts, loss.cost)
 
 
-def _fbeta(loss: FBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
-    return "fbeta", (_numbers(sample), loss.beta)
+def _fbeta(loss: FBeta, sample: Sample) -> tuple[str, tuple[Any, ...], str]:
+    return "fbeta", (_numbers(sample), loss.beta), "least_fbeta"
 
 
 def _smoothed_fbeta(loss: SmoothedFBeta, sample: Sample) -> tuple[str, tuple[Any, ...]]:
@@ -71,7 +77,7 @@ def _numbers(sample: Sample) -> Array:
     return np.ascontiguousarray(sample.y, dtype=np.float64)
 
 
-_NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[str, tuple[Any, ...]]]] = {
+_NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[Any, ...]]] = {
     ROC: _pairs,
     Ordinal: _pairs,
     RankHinge: _pairs,
@@ -102,13 +108,23 @@ class _Formula(NamedTuple):
             )
         return Tangent(float(c), g)
 
+    def least(self, z: Array, guess: float) -> None:
+        return None
+
 
 class _Native(NamedTuple):
-    """A kernel by its name, with the arguments between scores and slopes."""
+    """A kernel by its name, with the arguments between scores and slopes; and one for shifts."""
 
     kernel: str
     arguments: tuple[Any, ...]
+    shifting: str | None = None
 
     def tangent(self, z: Array) -> Tangent:
         g = np.empty_like(z)
         return Tangent(getattr(_kernels, self.kernel)(z, *self.arguments, g), g)
+
+    def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
+        if self.shifting is None:
+            return None
+        g = np.empty_like(z)
+        return *getattr(_kernels, self.shifting)(z, *self.arguments, guess, g), g

@@ -68,7 +68,7 @@ class CostLoss(VectorLoss):
     nonnegative = True
 
     def __init__(self, cost: Cost = None):
-        self.cost = cost if cost is None or callable(cost) else _checked(cost)
+        self.cost = cost if cost is None or callable(cost) else checked_cost(cost)
 
     @property
     def uniform(self) -> float | None:
@@ -102,7 +102,8 @@ class CostLoss(VectorLoss):
         return float(np.sqrt(2.0))
 
 
-def _checked(cost: Any) -> float | Array:
+def checked_cost(cost: Any) -> float | Array:
+    """A cost of mistakes: a number, or a matrix with Delta(z, y) in row z and column y."""
     if np.ndim(cost) == 0:
         if not real("cost", cost) >= 0:
             raise InvalidData(f"cost must be >= 0; got {cost!r}")

@@ -12,6 +12,7 @@ parameter that a file lacks, because it is new, has its default.
     history                               seven columns, the lines of all runs one after the other
     classes, feature_names                where there are any, see labels.py
     penalty.weights, cost, loss.cost      where a penalty or a loss has them
+    pairs.counts, pairs.labels            of a SequenceLabeler, see chains.py
 
 A loss of all scores has one run and a line of coef for each class, even where `coef_` has but the
 difference of two; one of a taxonomy has a line for each node.
@@ -30,7 +31,7 @@ from msgspec import Meta
 import fenchel
 from fenchel.errors import FenchelError, Incompatible, InvalidData
 from fenchel.losses import VectorLoss
-from fenchel.model import coefficients, container, labels, parameters, runs
+from fenchel.model import chains, coefficients, container, labels, parameters, runs
 from fenchel.model.container import Arrays, Path, take
 from fenchel.protocols import Array
 from fenchel.result import Record, Result
@@ -46,6 +47,8 @@ Estimator = Literal[
     "MetricClassifier",
     "OrdinalRegressor",
     "Ranker",
+    "Reranker",
+    "SequenceLabeler",
     "Regressor",
     "QuantileRegressor",
     "PoissonRegressor",
@@ -57,7 +60,9 @@ _OF_CLASSES = (
     "HierarchicalClassifier",
     "MetricClassifier",
     "OrdinalRegressor",
+    "SequenceLabeler",
 )
+_OF_ONE_LINE = ("Ranker", "Reranker", "SequenceLabeler")  # and regressors: coef_ is a vector
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -165,6 +170,8 @@ def _fitted_arrays(estimator: Any) -> Arrays:
     arrays = {**coefficients.stored(coef), "intercept": intercept, "history": history}
     if hasattr(estimator, "threshold_"):
         arrays["threshold"] = np.array([estimator.threshold_], dtype=np.float64)
+    if hasattr(estimator, "pairs_"):
+        arrays |= chains.stored(estimator.pairs_)
     if hasattr(estimator, "thresholds_"):
         arrays["thresholds"] = np.array(estimator.thresholds_, dtype=np.float64)
     return arrays
@@ -291,13 +298,18 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     n = 1 if classes is None or (len(classes) == 2 and not together) else len(classes)
     if header.estimator == "OrdinalRegressor":
         n = 1  # one score, whatever the number of levels
+    width = header.n_features
+    if header.estimator == "SequenceLabeler":
+        assert classes is not None
+        estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes))
+        n, width = 1, len(estimator.pairs_.label)  # a number for each pair
     if header.estimator == "HierarchicalClassifier":
         assert classes is not None
         estimator._adopt(classes)
         if not np.array_equal(classes, estimator.taxonomy_.classes):
             raise InvalidData("its classes are not the leaves of its taxonomy")
         n = len(estimator.nodes_)
-    coef = coefficients.restored(arrays, (n, header.n_features))
+    coef = coefficients.restored(arrays, (n, width))
     intercept = _finite(arrays, "intercept", n)
     weights = coef[np.newaxis] if together else coef
     estimator._keep(_restored_results(header, weights, intercept, arrays))
@@ -305,7 +317,7 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
         from fenchel.estimators.classifier import folded
 
         coef, intercept = folded(coef), folded(intercept)
-    if header.estimator.endswith("Regressor") or header.estimator == "Ranker":
+    if header.estimator.endswith("Regressor") or header.estimator in _OF_ONE_LINE:
         estimator.coef_, estimator.intercept_ = coef[0], float(intercept[0])
     else:
         estimator.coef_, estimator.intercept_ = coef, intercept

@@ -19,6 +19,7 @@ _DECREASE = 1e-4
 _CURVATURE = 0.9
 _TRIALS, _TRIALS_AT_KINKS = 200, 12
 _LEFT = 0.05  # of the descent that a step between tangents may leave
+_HOPELESS = 1e-6  # of the descent that the slope promises, where there was none so far
 _ROUND_OFF = 1e-15
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
@@ -102,7 +103,7 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
     slope = along(0.0)[1]
     if not slope < 0:
         return 0.0
-    if not risk.knows_kinks:
+    if not (risk.knows_kinks and risk.separable):
         return between_tangents(along, value, slope, eta)
     trials = _TRIALS if risk.differentiable else _TRIALS_AT_KINKS
     return wolfe(along, value, slope, eta, trials)
@@ -114,8 +115,10 @@ def between_tangents(
     """A step that leaves at most a twentieth of the descent that phi has; inf where it has no end.
 
     The tangents on the two sides of the minimum meet below it, which says how much is left. As
-    phi is convex, its slopes say on which side a trial is; a kink needs no more care than that.
+    phi is convex, its slopes say on which side a trial is; a kink needs no more care than that. At
+    a kink the slope at 0 may promise what is not there; the search for it is soon given up.
     """
+    promised = -slope * eta
     low, high = Trial(0.0, value, slope), Trial(eta, *phi(eta))
     while high.slope < 0 and high.value < math.inf:
         low, high = high, Trial(4 * high.eta, *phi(4 * high.eta))
@@ -123,7 +126,8 @@ def between_tangents(
             return math.inf
     for _ in range(_TRIALS):
         least = min(low.value, high.value)
-        if least - _meet(low, high) <= _LEFT * (value - least):
+        enough = _LEFT * (value - least) if least < value else _HOPELESS * promised
+        if least - _meet(low, high) <= enough:
             break
         eta = _between(low.eta, low.slope, high.eta, high.slope)
         if not low.eta < eta < high.eta:

@@ -45,7 +45,7 @@ class AGMInf(Accelerated):
             z, psi, mean, one = remembered(J, state)
             A = psi.A
         while True:  # 5
-            L /= GAMMA_D  # 6, and the first 8
+            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 6, and the first 8
             while True:  # 7
                 a = _root(L / sigma - lambda_1, one + 2 * lambda_ * A, A * (one + lambda_ * A))  # 9
                 A_next = A + a
@@ -69,5 +69,5 @@ class AGMInf(Accelerated):
 
 
 def _root(Q: float, B: float, C: float) -> float:
-    """The positive root of Q a^2 - B a - C = 0; none where L <= sigma lambda_1."""
-    return (B + math.sqrt(B * B + 4 * Q * C)) / (2 * Q) if Q > 0 else math.inf
+    """The positive root of Q a^2 - B a - C = 0."""
+    return (B + math.sqrt(B * B + 4 * Q * C)) / (2 * Q)

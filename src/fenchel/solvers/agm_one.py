@@ -38,7 +38,7 @@ class AGMOne(Accelerated):
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         if state is None:
             u = x  # 1
-            at_u = J.tangent(u)
+            at_u, L = J.tangent(u), max(L, GAMMA_U * sigma * lambda_1)
             while True:  # 2
                 c = L / sigma + lambda_2  # 4
                 q = Estimate.around(J, L / sigma - lambda_1, u.x).plus(1.0, at_u, u)  # 5
@@ -52,7 +52,7 @@ class AGMOne(Accelerated):
         else:
             z, q, mean, c = remembered(J, state)
         while True:  # 8
-            L /= GAMMA_D  # 9, and the first 11
+            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 9, and the first 11
             while True:  # 10
                 a = _root(L / sigma + lambda_2, c - lambda_1 - lambda_2, c)  # 12
                 c_next = (1 - a) * c + (lambda_1 + lambda_2) * a  # 7 of algorithm 3

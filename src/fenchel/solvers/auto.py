@@ -2,8 +2,8 @@
 
 Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
-problem gets the fastest on the measured problem most like it. For small problems, and those of
-other kinds, a fixed order decides.
+problem gets the fastest on the measured problem most like it. For small problems, those of other
+kinds, and rows that are not all in memory, where passes cost more, a fixed order decides.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
 def auto(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why."""
     able = [kind for kind in CANDIDATES.get(kind_of(problem), ()) if _can(kind, problem)]
-    if len(able) > 1 and problem.risk.n_numbers >= _SMALL:
+    if len(able) > 1 and problem.risk.n_numbers >= _SMALL and problem.risk.in_one_memory:
         return _measured(able, problem)
     obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
-        if free and kind is LineSearchBMRM:
+        if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
             return kind(), reason

@@ -67,7 +67,11 @@ class SubgradientMethod(Solver):
             eta = search(along, J)  # line 9
             if math.isinf(eta):
                 yield Step(point, -math.inf)  # J falls without end along p
-            if eta == 0 or math.isinf(eta):
+                return
+            if eta == 0 and B.forget():
+                continue
+            if eta == 0:
+                yield Step(point, J, *bound.at_last())
                 return
             new = along.at(eta)  # line 11
             s, g_new = new.w - point.w, problem.subgradient(new)  # lines 10 and 12
@@ -97,11 +101,6 @@ class SubgradientMethod(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Algorithm 2 must know the kinks; to certify, every coordinate must be penalised."""
-        if not problem.risk.separable:
-            return (
-                "it needs all subgradients at a kink, and a loss of all scores at once has too "
-                "many to choose from"
-            )
         if not problem.risk.knows_kinks:
             return "it needs to know where the loss has kinks (define `pieces` or `kinks` on it)"
         if problem.strength > 0 and len(problem.regularizer.free(problem.risk.n_parameters)):

@@ -1,0 +1,175 @@
+"""Accelerated gradient methods beside bundle and quasi-Newton methods (004 printed no experiments).
+
+Three tables on one thread, CPU seconds: passes to certified gaps over strengths; the
+same certified minimum as other solvers on many problems; and the estimate of L beside the true one.
+
+    FENCHEL_DATA=... python benchmarks/accelerated.py [gaps|minima|curvature|plot]
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from data import a9a, news, real, two_classes
+from scipy.sparse.linalg import svds
+from sklearn.preprocessing import MaxAbsScaler
+from threadpoolctl import threadpool_limits
+
+import fenchel
+from fenchel.losses import Quantile
+from fenchel.solvers import AGMInf, AGMOne, Solver
+
+GAPS = (1e-2, 1e-3, 1e-4)
+STRENGTHS = (1e-3, 1e-4, 1e-5, 1e-6)
+SECONDS = 15.0  # for a fit
+METHODS: dict[str, Solver] = {
+    "agm-inf primal": AGMInf(),
+    "agm-1 primal": AGMOne(),
+    "optimised widths": AGMInf(widths="optimised"),
+    "agm-inf dual": AGMInf("dual"),
+    "agm-inf homotopy": AGMInf("homotopy"),
+    "excessive gap": fenchel.solver("excessive-gap"),
+    "fista": fenchel.solver("fista"),
+    "bmrm": fenchel.solver("bmrm"),
+    "ls-bmrm": fenchel.solver("ls-bmrm"),
+    "sublbfgs": fenchel.solver("sublbfgs"),
+}
+
+
+def w8a() -> tuple[Any, Any]:
+    return real("w8a/w8a", 300)
+
+
+def covtype() -> tuple[Any, Any]:
+    X, y = real("covtype/covtype", 54)
+    return MaxAbsScaler().fit_transform(X), two_classes(y, 2)
+
+
+def regression(name: str, d: int) -> tuple[Any, Any]:
+    X, y = real(f"{name}/{name}.svm", d)
+    return MaxAbsScaler().fit_transform(X), (y - y.mean()) / y.std()
+
+
+def timed(problem: fenchel.Problem, solver: Any, gap: float) -> tuple[float, fenchel.Result]:
+    start = time.process_time()
+    result = fenchel.minimize(problem, solver, gap=gap, max_seconds=SECONDS)
+    return time.process_time() - start, result
+
+
+def reached(problem: fenchel.Problem, solver: Solver) -> Iterator[str]:
+    """The passes to each gap, and milliseconds a pass.
+
+    A level of smoothing that follows the gap needs a run each.
+    """
+    own = getattr(solver, "form", None) == "primal"
+    runs = [timed(problem, solver, gap) for gap in (GAPS if own else GAPS[-1:])]
+    for gap, (_, result) in zip(GAPS, runs if own else runs * len(GAPS), strict=True):
+        there = next((record for record in result.history if record.gap <= gap), None)
+        yield "-" if there is None else f"{there.passes}"
+    seconds, passes = (
+        sum(column) for column in zip(*((s, r.passes) for s, r in runs), strict=True)
+    )
+    yield f"{1e3 * seconds / passes:.1f}"
+
+
+def gaps() -> None:
+    """Passes to each gap, hinge loss."""
+    for name, load in (("a9a", a9a), ("20news", news)):
+        X, y = load()
+        for strength in STRENGTHS:
+            heads = [f"{name}, {strength:g}", *(f"{gap:g}" for gap in GAPS), "ms a pass"]
+            print("\n| " + " | ".join(heads) + " |")
+            print("|---" * len(heads) + "|")
+            problem = fenchel.problem(X, y, loss="hinge", strength=strength, engine="serial")
+            for method, solver in METHODS.items():
+                print(f"| {method} | {' | '.join(reached(problem, solver))} |", flush=True)
+
+
+def problems() -> Iterator[tuple[str, fenchel.Problem]]:
+    """One or more for each kind and each set."""
+    serial = {"engine": "serial"}
+    sets = {"a9a": a9a(), "w8a": w8a(), "covtype": covtype(), "20news": news()}
+    for name, (X, y) in sets.items():
+        hinge = {"loss": "hinge", **serial}
+        yield f"{name} hinge", fenchel.problem(X, y, strength=1e-3, **hinge)
+        yield f"{name} hinge, bias", fenchel.problem(X, y, strength=1e-3, intercept=True, **hinge)
+        yield (
+            f"{name} L1 hinge",
+            fenchel.problem(X, y, strength=1e-3, regularizer="l1", **hinge),
+        )
+        yield f"{name} logistic", fenchel.problem(X, y, loss="logistic", strength=1e-3, **serial)
+    for name, d in (("mv", 12), ("abalone", 10)):
+        X, y = regression(name, d)
+        yield (
+            f"{name} squares, elastic net",
+            fenchel.problem(
+                X, y, loss="squared_error", regularizer="elastic_net", strength=1e-3, **serial
+            ),
+        )
+        yield (
+            f"{name} quantile 0.9",
+            fenchel.problem(X, y, loss=Quantile(0.9), strength=1e-3, **serial),
+        )
+
+
+def minima() -> None:
+    """Whether the certified interval meets that of another solver; passes to a gap of 1e-4."""
+    print("| problem | other | its minimum | solver | passes | seconds | gap | agrees |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, problem in problems():
+        other = fenchel.minimize(problem, gap=1e-6, max_seconds=60)
+        methods = [AGMInf()] if problem.risk.differentiable else [AGMInf(), AGMInf("homotopy")]
+        for solver in methods:
+            seconds, found = timed(problem, solver, 1e-4)
+            meets = found.lower_bound <= other.objective and other.lower_bound <= found.objective
+            print(
+                f"| {name} | {other.solver} | {other.objective:.6f} | agm-inf {solver.form} | "
+                f"{found.passes} | {seconds:.1f} | {found.gap:.0e} | {'yes' if meets else 'NO'} |",
+                flush=True,
+            )
+
+
+def curvature() -> None:
+    """The median estimate of L over 200 iterations, relative to the true one."""
+    print("| data | loss | form | L_k / L, median | least | largest | trials an iteration |")
+    print("|---|---|---|---|---|---|---|")
+    for name, load in (("a9a", a9a), ("w8a", w8a), ("20news", news)):
+        X, y = load()
+        longest = float(svds(X, k=1, return_singular_vectors=False)[0]) ** 2 / X.shape[0]
+        for loss, mu in (("hinge", 1e-2), ("logistic", 0.0)):
+            problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine="serial")
+            J = problem.risk.primal_composite(problem.regularizer, problem.strength, mu)
+            L = longest * (1 / mu if mu else problem.risk.loss.smoothness)
+            before = problem.risk.passes
+            steps = AGMInf().iterates(J, J.start(np.zeros(X.shape[1])), 0.05 * J.L)
+            found = [it.L / L for it in itertools.islice(steps, 200)]
+            trials = (problem.risk.passes - before) / 2 / len(found)
+            print(
+                f"| {name} | {loss}{f', mu = {mu:g}' if mu else ''} | primal | "
+                f"{np.median(found):.3f} | {min(found):.3f} | {max(found):.3f} | {trials:.2f} |",
+                flush=True,
+            )
+
+
+def plot() -> None:
+    """Draws docs/accelerated.svg."""
+    problem = fenchel.problem(*a9a(), loss="hinge", strength=1e-3, engine="serial")
+    chosen = ("agm-inf primal", "agm-inf dual", "agm-inf homotopy", "excessive gap", "bmrm")
+    runs = {
+        name: fenchel.minimize(problem, METHODS[name], gap=1e-4, max_seconds=60) for name in chosen
+    }
+    target = Path(__file__).parent.parent / "docs" / "accelerated.svg"
+    fenchel.plot(runs, target, title="a9a: hinge loss, strength 1e-3")
+
+
+if __name__ == "__main__":
+    parts = {"curvature": curvature, "gaps": gaps, "minima": minima, "plot": plot}
+    with threadpool_limits(1):
+        for part in sys.argv[1:] or parts:
+            parts[part]()

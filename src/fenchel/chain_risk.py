@@ -1,0 +1,104 @@
+"""The risk of linear chains, on the kernels."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel import tasks
+from fenchel.data.rows import SparseRows
+from fenchel.data.sequences import Sequences
+from fenchel.engines import Engine, PerShard
+from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
+from fenchel.protocols import Array
+from fenchel.structured_risk import Evaluation, StructuredRisk
+
+Rows = npt.NDArray[np.int64]
+
+
+class ChainRisk(StructuredRisk):
+    """The mean loss of sequences; `classes` are the labels that codes stand for."""
+
+    nonnegative = True
+
+    def __init__(self, loss: ChainLoss, engine: Engine, classes: npt.NDArray[Any]):
+        shards = [shard for shard in engine.shards if isinstance(shard, Sequences)]
+        self.loss, self.classes, self.pairs = loss, classes, shards[0].pairs
+        self.differentiable = loss.differentiable
+        n_rows = sum(shard.n_sequences for shard in shards)
+        n_numbers = sum(shard.rows.n_numbers for shard in shards)
+        super().__init__(engine, len(self.pairs.label), n_rows, n_numbers)
+
+    def evaluated(self, w: Array) -> PerShard:
+        """By forward-backward or Viterbi."""
+        return self.engine.map(_evaluate, self.loss, w, None)
+
+    @functools.cached_property
+    def length(self) -> float:
+        """Twice the sum of its tokens' lengths and of its transitions."""
+        return float(self.engine.total(self.engine.map(_length))) / self.n_rows
+
+    def curvature(self) -> Array:
+        """Mean squares, as if all labels were as likely as those of the data."""
+        squares: Array = self.engine.total(self.engine.map(_squares))
+        return squares[self.pairs.feature] / (self.n_rows * self.pairs.n_labels)
+
+    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
+        """Of these sequences, which come in order."""
+        ends = np.cumsum([len(shard.starts) - 1 for shard in self._shards])
+        parts = np.split(rows.astype(np.int64), np.searchsorted(rows, ends[:-1]))
+        local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
+        found = self.engine.map(_evaluate, self.loss, w, PerShard(local))
+        total: Array = self.engine.total(found.split(3)[1])
+        return total / len(rows)
+
+    @property
+    def _shards(self) -> list[Sequences]:
+        return [shard for shard in self.engine.shards if isinstance(shard, Sequences)]
+
+    def fingerprint(self) -> bytes:
+        """A digest of the loss, the labels and every shard."""
+        with np.printoptions(threshold=sys.maxsize):  # a matrix of costs, in full
+            settings = f"{self.loss!r} {self.classes!r}"
+        digest = hashlib.blake2b(settings.encode(), digest_size=16)
+        for part in self.engine.map(_fingerprint):
+            digest.update(part)
+        return digest.digest()
+
+
+def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) -> Evaluation:
+    gradient, L = np.zeros(len(w)), shard.pairs.n_labels
+    if isinstance(loss, M3N):
+        labels = np.zeros(len(shard.y), dtype=np.int64)
+        slack = loss.rescaling == "slack"
+        cost = None if slack else loss.costs(L)
+        value = shard.chains.hinge(shard.y, cost, slack, rows, w, labels, gradient)
+        return Evaluation(value, gradient, labels)
+    assert isinstance(loss, CRF | SoftM3N)
+    cost, temperature = (None, 1.0) if isinstance(loss, CRF) else (loss.costs(L), loss.temperature)
+    value = shard.chains.log_loss(shard.y, cost, temperature, rows, w, gradient)
+    return Evaluation(value, gradient)
+
+
+def _length(shard: Sequences) -> float:
+    """The most that phi(y') - phi(y) can be long, over all sequences."""
+    rows = shard.rows
+    assert isinstance(rows, SparseRows)
+    return 2.0 * float(np.sum(np.sqrt(rows.row_squares(None))) + len(shard.y))
+
+
+def _squares(shard: Sequences) -> Array:
+    """sum_t x_tf^2 for each feature, the labels before last."""
+    before = np.bincount(shard.y, minlength=shard.pairs.n_labels).astype(np.float64)
+    return np.concatenate([shard.rows.squares(None), before])
+
+
+def _fingerprint(shard: Sequences) -> bytes:
+    digest = hashlib.blake2b(tasks.fingerprint(shard), digest_size=16)
+    digest.update(shard.starts.data)
+    return digest.digest()

@@ -1,0 +1,108 @@
+"""Tags of tokens: files with a token a line, as the commands read and measure them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from fenchel.cli import inputs
+from fenchel.cli.choices import SEQUENCES
+from fenchel.cli.exits import UsageError
+from fenchel.cli.settings import Settings
+from fenchel.cli.terminal import Terminal, short
+from fenchel.errors import InvalidData
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
+    from fenchel.features.templates import Tokens
+
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Tokens and their tags; the other fields are those of a data set of numbers."""
+
+    X: Tokens
+    y: list[list[str]]
+    qid: None = None
+    feature_names: None = None
+    index_base: None = None
+
+
+def settled(settings: Settings) -> Settings:
+    """The settings with the text of a template in place of its file."""
+    if settings.loss not in SEQUENCES:
+        return settings
+    template = settings.template or _DEFAULT
+    if os.path.isfile(template):
+        template = Path(template).read_text(encoding="utf-8")
+    return msgspec.structs.replace(settings, template=template)
+
+
+def check(settings: Settings) -> None:
+    """Refuses a template that cannot be understood."""
+    from fenchel.features.templates import parsed
+
+    if settings.template is None:
+        return
+    try:
+        parsed(settings.template)
+    except InvalidData as error:
+        raise UsageError(f"--template: {error}") from error
+
+
+def read(path: Path, terminal: Terminal) -> tuple[Dataset, float]:
+    """Tokens whose last column is the tag, and the seconds it took to read them."""
+    tokens, seconds = _tokens(path, terminal)
+    if len(tokens.columns) < 2:
+        raise InvalidData(f"{short(path)}: lines have one column; the last one holds the tag")
+    return cast("Dataset", _tagged(tokens)), seconds
+
+
+def predicted(model: Any, path: Path, terminal: Terminal) -> Iterator[str]:
+    """The tag of each token, and "" after each sequence."""
+    tokens, _ = _tokens(path, terminal)
+    for tags in model.predict(tokens):
+        yield from tags
+        yield ""
+
+
+def measured(model: Any, path: Path, terminal: Terminal) -> tuple[int, dict[str, float | None]]:
+    """The number of sequences, and how well the model's tags agree with the last column."""
+    from fenchel.estimators.chunks import agreement
+
+    data = _tagged(_tokens(path, terminal)[0])
+    tags = model.predict(data.X)
+    found = agreement(data.y, tags)
+    right = sum(ours == theirs for ours, theirs in zip(data.y, tags, strict=True))
+    chunks = {"precision": found.precision, "recall": found.recall, "f1": found.f1}
+    return len(tags), {
+        "token_accuracy": found.accuracy,
+        "sequence_accuracy": right / len(tags),
+        **{f"chunk_{name}": value if found.chunks else None for name, value in chunks.items()},
+    }
+
+
+def _tagged(tokens: Tokens) -> Tagged:
+    from fenchel.estimators.sequences import split
+
+    inputs_of, tags = tokens._replace(columns=tokens.columns[:-1]), tokens.columns[-1]
+    return Tagged(inputs_of, split(tags, tokens.starts))
+
+
+def _tokens(path: Path, terminal: Terminal) -> tuple[Tokens, float]:
+    from fenchel.data.conll import read_conll
+
+    inputs.check_readable(path)
+    if path == inputs.STDIN:
+        raise UsageError("tokens are read from a file, not from stdin")
+    with terminal.step(f"read {short(path)}") as step:
+        tokens = read_conll(path)
+        step.found = f"{tokens.n_sequences:,} sequences, {tokens.n_tokens:,} tokens"
+    return tokens, step.seconds

@@ -1,0 +1,61 @@
+"""`fenchel worker`: lends this machine to a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.options import Quiet
+from fenchel.cli.terminal import Terminal
+
+_SECONDS = 30  # for the scheduler to answer
+
+
+def worker(
+    scheduler: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="tcp://host:8786", show_default=False)
+    ],
+    threads: Annotated[int, typer.Option(help="That work on shards.", min=1)] = 1,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    authority: Annotated[Path | None, typer.Option(help="For tls://: whom to believe.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="For tls://: who this is.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Of the certificate.")] = None,
+    quiet: Quiet = False,
+) -> Code:
+    """Join a Dask cluster as a worker, which is started anew if it dies.
+
+    Whoever reaches a scheduler without TLS can run any code on its workers: use tls:// on networks
+    that are not your own. A scheduler is started by `dask scheduler`.
+    """
+    terminal = Terminal(quiet=quiet)
+    try:
+        asyncio.run(_work(scheduler, threads, host, (authority, certificate, key), terminal))
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(f"no scheduler answers at {scheduler}: {error}") from error
+    return Code.OK
+
+
+async def _work(
+    scheduler: str, threads: int, host: str, files: tuple[Path | None, ...], terminal: Terminal
+) -> None:
+    try:
+        from distributed import Nanny, Security
+    except ImportError as error:
+        raise ImportError("a worker needs Dask: pip install 'fenchel[dask]'") from error
+    authority, certificate, key = (None if file is None else str(file) for file in files)
+    security = None
+    if authority is not None:
+        security = Security(
+            tls_ca_file=authority,
+            tls_worker_cert=certificate,
+            tls_worker_key=key,
+            require_encryption=True,
+        )
+    nanny = Nanny(scheduler, nthreads=threads, host=host, security=security, death_timeout=_SECONDS)
+    async with nanny:
+        terminal.note(f"worker of {scheduler}, {threads} threads, at {nanny.worker_address}")
+        await nanny.finished()

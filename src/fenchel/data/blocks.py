@@ -1,0 +1,130 @@
+"""Rows that are kept elsewhere, in blocks: in files, or by the workers of a cluster.
+
+What a solver needs of rows stays the same; a block is fetched for each thing that is done with it,
+and let go of again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from fenchel import _kernels
+from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
+from fenchel.errors import InvalidData
+
+
+class KeptRows(ABC):
+    """A block of rows that are kept elsewhere."""
+
+    n_rows: int
+    n_columns: int
+    n_numbers: int
+
+    @abstractmethod
+    def opened(self) -> AbstractContextManager[SparseRows | DenseRows]:
+        """The rows themselves, for as long as they are needed."""
+
+    def widened(self, n_columns: int) -> KeptRows:
+        """The same rows with zeros in further columns."""
+        raise InvalidData(f"X has {self.n_columns} columns; {n_columns} are expected")
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+        with self.opened() as rows:
+            return rows.scores(w)
+
+    def adjoint(self, a: Array) -> Array:
+        """g = X' a."""
+        with self.opened() as rows:
+            return rows.adjoint(a)
+
+    def evaluate(
+        self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+    ) -> tuple[float, Array, Array]:
+        """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
+        with self.opened() as rows:
+            return rows.evaluate(loss, y, s, w)
+
+    def squares(self, s: Array | None) -> Array:
+        """g_j = sum_i s_i x_ij^2."""
+        with self.opened() as rows:
+            return rows.squares(s)
+
+    def row_squares(self, scale: Array | None) -> Array:
+        """q_i = sum_j x_ij^2 scale_j."""
+        with self.opened() as rows:
+            return rows.row_squares(scale)
+
+    def sweep(
+        self, dual: _kernels.DualProblem, *state: Any
+    ) -> tuple[float, int, int, float, float]:
+        """Steps on some rows: see kernels/dual_ascent.hpp."""
+        with self.opened() as rows:
+            return rows.sweep(dual, *state)
+
+    def matrix(self) -> Any:
+        """A copy of the rows as a NumPy or SciPy matrix."""
+        with self.opened() as rows:
+            return rows.matrix().copy()
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+        """A copy of some rows."""
+        with self.opened() as all_rows:
+            return all_rows.take(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """All rows of X, in blocks; each becomes a shard."""
+
+    parts: Sequence[KeptRows]
+    n_columns: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of stored entries."""
+        return sum(part.n_numbers for part in self.parts)
+
+    @property
+    def nnz(self) -> int:
+        """The same, as SciPy calls it."""
+        return self.n_numbers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, self.n_columns
+
+    def __getitem__(self, chosen: Any) -> Any:
+        """The rows that a mask chooses: itself, or a matrix in memory."""
+        if np.shape(chosen) != (self.n_rows,):
+            raise InvalidData("of rows that are kept elsewhere no columns can be chosen")
+        if np.all(chosen):
+            return self
+        parts = np.split(chosen, np.cumsum([part.n_rows for part in self.parts])[:-1])
+        taken = [
+            part.take(np.flatnonzero(mask)).matrix()
+            for part, mask in zip(self.parts, parts, strict=True)
+        ]
+        return sparse.vstack(taken) if sparse.issparse(taken[0]) else np.vstack(taken)
+
+    def widened(self, n_columns: int) -> Blocks:
+        """The same rows with zeros in further columns."""
+        return Blocks([part.widened(n_columns) for part in self.parts], n_columns)
+
+    def scores(self, w: Array) -> Array:
+        """z = X w."""
+        return np.concatenate([part.scores(w) for part in self.parts])

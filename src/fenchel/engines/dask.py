@@ -1,0 +1,217 @@
+"""Shards on the workers of a Dask cluster, one actor a worker."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import logging
+import os
+import pickle
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fenchel.data.dask_rows import DaskRows
+from fenchel.data.rows import Rows, WithOnes
+from fenchel.data.shards import Shard
+from fenchel.engines.host import Host, Reply, Request
+from fenchel.engines.remote import Gone, Placed, Remote
+from fenchel.engines.threads import default_threads
+from fenchel.errors import FenchelError, Incompatible, InvalidData
+from fenchel.naming import whole
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+    from distributed.security import Security
+
+_CONNECT = 30  # seconds for a cluster to answer for the first time
+
+
+class Dask(Remote):
+    """Runs shards on the workers of a Dask cluster.
+
+    `cluster` is a `distributed.Client`, the address of a scheduler, or None for workers of this
+    machine, `n_workers` of them (one a core unless given), which listen on loopback alone.
+    `security` is Dask's `Security`, for clusters that speak TLS. Whoever reaches a scheduler
+    without TLS can run any code on its workers.
+    """
+
+    def __init__(
+        self,
+        cluster: Client | str | None = None,
+        *,
+        n_workers: int | None = None,
+        security: Security | None = None,
+        deadline: float = 300.0,
+    ):
+        super().__init__(deadline)
+        self.n_workers = None if n_workers is None else whole("n_workers", n_workers, least=1)
+        self.security = security
+        if cluster is None:
+            self.client = _local(self.n_workers or default_threads(), os.getpid())
+        elif isinstance(cluster, str):
+            self.client = _connected(cluster, security)
+        else:
+            self.client = cluster
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"cluster": self.client, "deadline": self.deadline}
+
+    def _n_hosts(self) -> int:
+        return len(self.client.nthreads())
+
+    def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
+        """On the worker with the fewest of our shards, another than before if there is one."""
+        with _gone():
+            self.client.wait_for_workers(1, timeout=self.deadline)  # dead ones may come back
+            threads: dict[str, int] = self.client.nthreads()
+            others = [address for address in threads if address != avoided]
+            load = dict.fromkeys(others or threads, 0)
+            for each in self.hosts:
+                if each is not placed and each.where in load:
+                    load[each.where] += each.last - each.first
+            address = min(load, key=lambda name: load[name] / threads[name])
+            return self._actor(placed, address, threads[address])
+
+    def _actor(self, placed: Placed, address: str, n_threads: int) -> tuple[Any, str, list[bytes]]:
+        shards = self.shards[placed.first : placed.last]
+        blocks = [_block(shard.rows) for shard in shards]
+        # Beside the graph, which is not made for data.
+        data = self.client.scatter([list(shards)], workers=[address], hash=False)[0]
+        kept = self.client.scatter([placed.snapshot], workers=[address], hash=False)[0]
+        future = self.client.submit(
+            _host,
+            data,
+            blocks,
+            placed.first,
+            self.n_shards,
+            n_threads,
+            kept,
+            actor=True,
+            pure=False,
+            workers=[address],
+            allow_other_workers=True,  # one that died meanwhile would never take it
+        )
+        with self.client.as_current():
+            actor = future.result(timeout=self.deadline)
+            actor._try_bind_worker_client()
+            found = actor.fingerprints().result(timeout=self.deadline)
+        return actor, actor._address, found
+
+    def _send(self, placed: Placed, request: Request) -> Callable[[float], Reply]:
+        content, buffers = _packed(request)
+        with _gone(), self.client.as_current():
+            reply = placed.host.answer(content, buffers)
+
+        def wait(seconds: float) -> Reply:
+            with _gone():
+                content, buffers = reply.result(timeout=max(seconds, 0.001))
+                answer: Reply = pickle.loads(content, buffers=buffers)
+                return answer
+
+        return wait
+
+    def _stop(self, placed: Placed) -> None:
+        placed.host = None  # Dask lets go of an actor to which nobody refers
+
+
+class _Actor(Host):
+    """A host as Dask's workers call it: requests and replies are pickled here.
+
+    What cannot be pickled is then an error at once; Dask would let us wait for ever.
+    """
+
+    def answer(self, content: bytes, buffers: Sequence[Any]) -> tuple[Any, ...]:
+        """`run`, pickled: the content, and the arrays beside it."""
+        return _packed(self.run(pickle.loads(content, buffers=buffers)))
+
+
+def _host(shards: Sequence[Shard], blocks: Sequence[Rows | None], *settings: Any) -> _Actor:
+    """The actor; rows that Dask keeps come as blocks."""
+    pairs = zip(shards, blocks, strict=True)
+    return _Actor(
+        [replace(shard, rows=_with(shard.rows, block)) for shard, block in pairs], *settings
+    )
+
+
+def _with(rows: Rows, block: Rows | None) -> Rows:
+    if block is None:
+        return rows
+    return WithOnes(block) if isinstance(rows, WithOnes) else block
+
+
+def _block(rows: Rows) -> Future | None:
+    """What Dask keeps of these rows."""
+    inner = rows.rows if isinstance(rows, WithOnes) else rows
+    return inner.future if isinstance(inner, DaskRows) else None
+
+
+def _packed(message: Any) -> tuple[bytes, list[Any]]:
+    """A message as bytes, and the arrays in it beside them."""
+    from distributed.protocol import pickle as dask_pickle
+
+    buffers: list[Any] = []
+    try:
+        content = dask_pickle.dumps(message, buffer_callback=buffers.append)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise Incompatible(f"it cannot be sent to the workers of a cluster: {error}") from error
+    return content, [np.frombuffer(buffer, np.uint8) for buffer in buffers]
+
+
+@contextlib.contextmanager
+def _gone() -> Iterator[None]:
+    """Dask's many ways to say that a worker is lost."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except FenchelError:
+        raise
+    except TimeoutError as error:
+        raise Gone("it did not answer in time") from error
+    except (OSError, RuntimeError, ValueError, KilledWorker, CancelledError) as error:
+        raise Gone(f"{type(error).__name__}: {error}") from error
+
+
+@functools.cache
+def _local(n_workers: int, pid: int) -> Client:
+    """Workers of this machine, for all problems of this process."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+        silence_logs=logging.CRITICAL,
+    )
+    client = Client(cluster, set_as_default=False, direct_to_workers=True)
+    atexit.register(_closed, client, cluster)
+    return client
+
+
+def _closed(client: Client, cluster: Any) -> None:
+    client.close()
+    cluster.close()
+
+
+@functools.cache
+def _connected(address: str, security: Security | None) -> Client:
+    from distributed import Client
+
+    try:
+        return Client(
+            address,
+            set_as_default=False,
+            direct_to_workers=True,
+            timeout=_CONNECT,
+            security=security,
+        )
+    except OSError as error:
+        raise InvalidData(f"no Dask scheduler answers at {address}: {error}") from error

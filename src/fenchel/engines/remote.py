@@ -1,0 +1,350 @@
+"""What engines share whose shards are held by other processes.
+
+`map` only notes down what is to be done; the calls go out, all in one request to each host, when
+something of their results is wanted here: a sum, or the values themselves. An iteration of a solver
+is then a request or two, and a line search on a ray that was set up sends numbers, not vectors.
+
+A host may be lost at any time, with all values that it kept. What it takes to make them anew is
+known here: the calls that they came from, back to the last snapshot of all kept values. So the
+shards of a lost, slow or lying host are placed once more from their source, the calls replayed, and
+the same request asked again: tasks are functions, so the bits are those that were lost.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import operator
+import time
+import warnings
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fenchel.data.shards import Shard
+from fenchel.engines.base import Engine, PerShard
+from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
+from fenchel.engines.sums import combined
+from fenchel.errors import FenchelWarning, HostLost, InvalidData
+from fenchel.naming import positive
+
+R = TypeVar("R", bound="Remote")
+log = logging.getLogger("fenchel.engines")
+
+_TRIES = 4  # placements of the same shards in one round
+_LONGEST, _LARGEST = 256, 1 << 28  # calls, and bytes of their arguments, between snapshots
+
+
+class Gone(Exception):
+    """A host did not answer, for whatever reason its transport gave."""
+
+
+class Held(PerShard):
+    """A value for each shard that the hosts keep; looking at it fetches it."""
+
+    def __init__(self, engine: Remote, number: int):
+        self._engine, self.number = engine, number
+        weakref.finalize(self, engine._drop, number)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._engine.collect(self))
+
+    def __len__(self) -> int:
+        return self._engine.n_shards
+
+    def __getitem__(self, shard: int) -> Any:
+        return self._engine.collect(self)[shard]
+
+    def split(self, n: int) -> tuple[PerShard, ...]:
+        """A value of n-tuples as n values; nothing is fetched."""
+        return tuple(self._engine.map(_item, self, k) for k in range(n))
+
+
+def _itself(shard: Shard, value: Any) -> Any:
+    return value
+
+
+def _item(shard: Shard, value: Any, k: int) -> Any:
+    return value[k]
+
+
+@dataclass
+class Placed:
+    """Consecutive shards, and the host that holds them."""
+
+    first: int
+    last: int
+    host: Any = None  # what the transport calls it
+    where: str = ""
+    fingerprints: list[bytes] = field(default_factory=list)
+    snapshot: dict[int, list[Any]] = field(default_factory=dict)
+    replacements: int = 0
+
+
+class Remote(Engine):
+    """An engine of hosts; `deadline` is how many seconds a host may take for a round.
+
+    After that its shards are placed elsewhere.
+    """
+
+    def __init__(self, deadline: float = 300.0):
+        super().__init__()
+        self.deadline = positive("deadline", deadline)
+        self.hosts: list[Placed] = []
+        self.rounds = 0
+        self._numbers = itertools.count()
+        self._live: set[int] = set()
+        self._dropped: list[int] = []
+        self._pending: list[Call] = []
+        self._log: list[Call] = []  # what led from the snapshots to the values kept now
+
+    # What a transport does.
+
+    @abstractmethod
+    def _n_hosts(self) -> int:
+        """How many hosts there may be."""
+
+    @abstractmethod
+    def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
+        """A host for these shards: what it is called, where it is, its shards' fingerprints.
+
+        Raises Gone if none can be had; `avoided` is where it should not be.
+        """
+
+    @abstractmethod
+    def _send(self, placed: Placed, request: Request) -> Callable[[float], Reply]:
+        """Sends a request; gives what waits for the reply, so many seconds, or raises Gone."""
+
+    @abstractmethod
+    def _stop(self, placed: Placed) -> None:
+        """Lets go of a host; never raises."""
+
+    # What all do with it.
+
+    @property
+    def in_one_memory(self) -> bool:
+        """They are not."""
+        return False
+
+    def place(self: R, shards: Sequence[Shard]) -> R:
+        """An engine with the same settings whose hosts hold these shards."""
+        placed = super().place(shards)
+        n_hosts = max(1, min(placed._n_hosts(), len(shards)))
+        numbers = np.cumsum([0, *(shard.rows.n_numbers for shard in shards)])
+        targets = numbers[-1] * np.arange(1, n_hosts) / n_hosts
+        inner = np.searchsorted(numbers, targets).tolist()
+        edges = sorted({0, *inner, len(shards)})
+        placed.hosts = [Placed(first, last) for first, last in itertools.pairwise(edges)]
+        for each in placed.hosts:
+            placed._settle(each)
+        return placed
+
+    def map(self, task: Callable[..., Any], *args: Any) -> Held:
+        """Notes the task down; it is done when something of it is wanted."""
+        number = next(self._numbers)
+        self._live.add(number)
+        self._pending.append(Call(number, task, tuple(map(_sent, args))))
+        return Held(self, number)
+
+    def total(self, values: PerShard) -> Any:
+        """The sum."""
+        return self.totals(values)[0]
+
+    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+        """The sums, of which the hosts add up as much as they can."""
+        held = [each if isinstance(each, Held) else self.map(_itself, each) for each in values]
+        replies = self._ask(summed=tuple(each.number for each in held))
+        parts = [
+            functools.reduce(operator.or_, each)
+            for each in zip(*(r.sums for r in replies), strict=True)
+        ]
+        return tuple(_own(combined(each, self.n_shards)) for each in parts)
+
+    def collect(self, values: Held) -> list[Any]:
+        """The values of all shards."""
+        replies = self._ask(collected=values.number)
+        return [each for reply in replies for each in reply.values]
+
+    def close(self) -> None:
+        """Lets go of shards and hosts."""
+        for each in self.hosts:
+            self._stop(each)
+        self.hosts = []
+        super().close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _drop(self, number: int) -> None:
+        """Called when nobody refers to a value any more, by the garbage collector even."""
+        self._live.discard(number)
+        self._dropped.append(number)
+
+    def _ask(self, *, summed: tuple[int, ...] = (), collected: int | None = None) -> list[Reply]:
+        """Does all that is pending; the replies are in the order of the shards."""
+        self.rounds += 1
+        calls = _needed(self._pending, self._live)
+        self._pending = []
+        self._log += calls  # first of all: an interrupt may come at any time
+        dropped, self._dropped = self._dropped, []
+        request = Request(self.rounds, calls, dropped, collected, summed)
+        replies = self._replies(request)
+        self._shorten()
+        for reply in replies:
+            if reply.error is not None:
+                raise reply.error
+        return replies
+
+    def _sent(self, placed: Placed, request: Request) -> Callable[[float], Reply] | None:
+        try:
+            return self._send(placed, _for(placed, request))
+        except Gone as error:
+            log.debug("round %d: %s", request.round, error)
+            return None
+
+    def _reply(
+        self,
+        placed: Placed,
+        request: Request,
+        waiting: Callable[[float], Reply] | None,
+        started: float,
+    ) -> Reply:
+        """A host's reply; if there is none, that of the next host with its shards."""
+        doubted = False  # a nan is believed if two hosts give it
+        for _ in range(_TRIES):
+            trouble = "it did not take the request"
+            if waiting is not None:
+                try:
+                    reply = waiting(max(0.0, started + self.deadline - time.monotonic()))
+                    self._check(placed, request, reply)
+                    if doubted or not _has_nan(reply):
+                        return reply
+                    trouble, doubted = "it answered with nan", True
+                except Gone as error:
+                    trouble = str(error)
+            self._replace(placed, request, trouble)
+            started = time.monotonic()
+            waiting = self._sent(placed, self._replay(request))
+        raise HostLost(
+            f"{self._name(placed)} were placed {_TRIES} times in round {request.round} and lost as "
+            f"often, the last time in {placed.where}: {trouble}"
+        )
+
+    def _check(self, placed: Placed, request: Request, reply: Reply) -> None:
+        if isinstance(reply.error, Missing):
+            raise Gone(str(reply.error))
+        n_rows = sum(shard.rows.n_rows for shard in self.shards[placed.first : placed.last])
+        if (reply.round, reply.first, reply.n_rows) != (request.round, placed.first, n_rows):
+            raise Gone(f"it answered for round {reply.round} and {reply.n_rows} rows")
+
+    def _replace(self, placed: Placed, request: Request, trouble: str) -> None:
+        """Gives the shards of a host that failed to another, and says so."""
+        warnings.warn(
+            f"{self._name(placed)} in {placed.where} failed in round {request.round}: {trouble}; "
+            "they are placed anew from their source",
+            FenchelWarning,
+            stacklevel=2,
+        )
+        self._stop(placed)
+        placed.replacements += 1
+        self._settle(placed)
+
+    def _settle(self, placed: Placed) -> None:
+        """Places shards on a host, which must find what was there the first time."""
+        trouble = ""
+        for _ in range(_TRIES):
+            try:
+                placed.host, placed.where, found = self._start(placed, placed.where)
+                break
+            except Gone as error:
+                trouble = str(error)
+        else:
+            raise HostLost(f"{self._name(placed)} can be placed nowhere: {trouble}")
+        if placed.fingerprints and found != placed.fingerprints:
+            pairs = zip(placed.fingerprints, found, strict=True)
+            changed = [placed.first + k for k, (old, new) in enumerate(pairs) if old != new]
+            raise InvalidData(
+                f"the data of shard {changed[0]} changed while they were in use: start the run "
+                "afresh, with files that stay as they are"
+            )
+        placed.fingerprints = found
+
+    def _replay(self, request: Request) -> Request:
+        """The request with all calls before it that its values depend on."""
+        calls = _needed(self._log, self._live)
+        made = {call.result for call in calls}.union(*(each.snapshot for each in self.hosts))
+        return replace(request, calls=calls, dropped=sorted(made - self._live))
+
+    def _shorten(self) -> None:
+        """Keeps what is needed of the log, or a snapshot in its place where that is too much."""
+        if len(self._log) <= _LONGEST and sum(call.n_bytes for call in self._log) <= _LARGEST:
+            return
+        self._log = _needed(self._log, self._live)
+        n_bytes = sum(call.n_bytes for call in self._log)
+        if len(self._log) <= _LONGEST // 2 and n_bytes <= _LARGEST // 2:
+            return
+        for each, reply in zip(self.hosts, self._ask_snapshot(), strict=True):
+            each.snapshot = reply.snapshot or {}
+        self._log = []
+
+    def _ask_snapshot(self) -> list[Reply]:
+        self.rounds += 1
+        dropped, self._dropped = self._dropped, []
+        return self._replies(Request(self.rounds, (), dropped, snapshot=True))
+
+    def _replies(self, request: Request) -> list[Reply]:
+        """Those of all hosts, which work at the same time."""
+        started = time.monotonic()
+        waiting = [self._sent(each, request) for each in self.hosts]
+        return [
+            self._reply(each, request, reply, started)
+            for each, reply in zip(self.hosts, waiting, strict=True)
+        ]
+
+    def _name(self, placed: Placed) -> str:
+        rows = [shard.rows.n_rows for shard in self.shards]
+        first = sum(rows[: placed.first])
+        last = first + sum(rows[placed.first : placed.last]) - 1
+        return f"shards {placed.first} to {placed.last - 1} (rows {first} to {last})"
+
+
+def _own(total: Any) -> Any:
+    """A sum that the caller may change: what came from a host may be read-only."""
+    return total.copy() if isinstance(total, np.ndarray) else total
+
+
+def _sent(arg: Any) -> Any:
+    """An argument as it is now: the caller may change its arrays before they are sent."""
+    if isinstance(arg, Held):
+        return Ref(arg.number)
+    if isinstance(arg, PerShard):
+        return Parts([_sent(value) for value in arg])
+    return arg.copy() if isinstance(arg, np.ndarray) else arg
+
+
+def _for(placed: Placed, request: Request) -> Request:
+    return replace(request, calls=[c.within(placed.first, placed.last) for c in request.calls])
+
+
+def _needed(calls: Sequence[Call], wanted: set[int]) -> list[Call]:
+    """The calls on which wanted values depend, or that change one of them."""
+    needed, kept = set(wanted), []
+    for call in reversed(calls):
+        if call.result in needed or (call.mutates and call.refs & needed):
+            kept.append(call)
+            needed |= call.refs
+    return kept[::-1]
+
+
+def _has_nan(reply: Reply) -> bool:
+    values = [*reply.values, *(value for sums in reply.sums for value in sums.values())]
+    return any(np.isnan(value).any() for value in values if _is_real(value))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")

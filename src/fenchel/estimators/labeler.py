@@ -1,0 +1,283 @@
+"""Sequence labelling: a label for each token."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel.chain_risk import ChainRisk
+from fenchel.data.classes import Targets, checked_codes
+from fenchel.data.sequences import Pairs, Sequences
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.fitting import Posed
+from fenchel.estimators.sequences import flat_labels, named_tokens, split
+from fenchel.features.tokens import Named, Vocabulary
+from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
+from fenchel.naming import construct, whole
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record, Result
+from fenchel.solvers import Solver
+
+CHAINS: dict[str, type[ChainLoss]] = {"crf": CRF, "m3n": M3N, "soft_m3n": SoftM3N}
+
+Labels = list[list[Any]]
+
+
+class SequenceLabeler(LinearEstimator):
+    """Linear chains: labels for the tokens of sequences, to a certified gap.
+
+    Minimises alpha * penalty(w) + mean over sequences of loss(w). crfsuite's objective is the sum
+    over n sequences: its c2 is alpha * n / 2 with penalty="l2", its c1 alpha * n with "l1".
+
+    Parameters
+    ----------
+    loss : {"crf", "m3n", "soft_m3n"}, default="crf"
+        The conditional log-likelihood; the max-margin Markov network; or its softened version.
+    template : str, default=None
+        With a template tokens are columns of text: "default", "words", or lines in the language of
+        CRF++ (see fenchel.features.templates). Without, they are dicts of features as for
+        sklearn-crfsuite, or lists of names.
+    min_count : int, default=1
+        Features that occur less often in the training data are left out.
+    pairs : {"observed", "all"}, default="observed"
+        Which weights there are: for the pairs of features and labels, and of labels that follow
+        each other, that occur in the training data; or for all.
+    cost : float or array of shape (n_labels, n_labels), default=1.0
+        For "m3n" and "soft_m3n": what a wrong label costs, or each in row k for the label in
+        column l, labels being sorted.
+    rescaling : {"margin", "slack"}, default="margin"
+        For "m3n": the cost as part of the margin, or as a factor on what it is missed by.
+    temperature : float, default=1.0
+        For "soft_m3n", which comes close to "m3n" as it goes to 0.
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against a loss that is a mean.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses "lbfgs", "owlqn" or "bmrm".
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    coef_ : ndarray of shape (n_pairs,)
+        The weights of `pairs_`; `state_features_` and `transition_features_` have them by name.
+    pairs_ : fenchel.data.sequences.Pairs
+        The pairs of features and labels, those of labels with the next last.
+    feature_names_in_ : ndarray of str
+        The features, the most frequent first.
+    objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
+        As of every estimator: what was proved, and how.
+
+    Examples
+    --------
+    >>> from fenchel import SequenceLabeler
+    >>> X = [["the dog barks".split(), "a cat sleeps".split()][k % 2] for k in range(6)]
+    >>> y = [["D", "N", "V"]] * 6
+    >>> model = SequenceLabeler(template="U:%x[0,0]", alpha=1e-2).fit(X, y)
+    >>> model.predict([["the", "cat", "barks"]])
+    [['D', 'N', 'V']]
+    >>> model.result_.converged
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "crf",
+        template: str | None = None,
+        min_count: int = 1,
+        pairs: str = "observed",
+        cost: float | npt.ArrayLike = 1.0,
+        rescaling: str = "margin",
+        temperature: float = 1.0,
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        super().__init__(
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.loss = loss
+        self.template = template
+        self.min_count = min_count
+        self.pairs = pairs
+        self.cost = cost
+        self.rescaling = rescaling
+        self.temperature = temperature
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _loss(self) -> ChainLoss:
+        settings = {"cost": self.cost, "rescaling": self.rescaling, "temperature": self.temperature}
+        mine = {"crf": (), "m3n": ("cost", "rescaling"), "soft_m3n": ("cost", "temperature")}
+        taken = {name: settings[name] for name in mine.get(str(self.loss), ())}
+        return construct("loss", self.loss, CHAINS, {"pairs": self.pairs, **taken})
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Minimises the objective over sequences X with a list of labels for each in y."""
+        return self._fit(self._posed(X, y, None))
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+        settings = self._settings(fit_intercept=False)
+        min_count = whole("min_count", self.min_count, least=1)
+        tokens = named_tokens(X, self.template)
+        labels = flat_labels(y, tokens.starts)
+        codes, classes = checked_codes(labels, tokens.n_tokens)
+        vocabulary = Vocabulary.of(tokens, min_count)
+        if not vocabulary.names:
+            raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
+        rows = vocabulary.rows(tokens)
+        sequence = np.repeat(np.arange(len(tokens.starts) - 1), np.diff(tokens.starts))
+        (problem,) = settings.problems(rows, [Targets(codes, classes)], None, sequence)
+        risk = problem.risk
+        assert isinstance(risk, ChainRisk)
+        self.n_features_in_ = rows.n_columns
+        self.feature_names_in_ = np.array(vocabulary.names, dtype=object)
+
+        def adopt(results: list[Result]) -> None:
+            self.coef_, self.intercept_ = results[0].w, 0.0
+            self.classes_, self.pairs_ = classes, risk.pairs
+
+        return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
+
+    def _sequences(self, X: Any) -> tuple[Sequences, Named]:
+        """X in the columns of the model."""
+        check_is_fitted(self)
+        tokens = named_tokens(X, self.template)
+        rows = Vocabulary(self.feature_names_in_.tolist()).rows(tokens)
+        place = self.pairs_.places(rows.column)
+        empty = np.zeros(rows.n_rows, dtype=np.int64)
+        return Sequences(rows, empty, None, tokens.starts, self.pairs_, place), tokens
+
+    def predict(self, X: Any, *, forbidden: Iterable[tuple[Any, Any]] | None = None) -> Labels:
+        """The best labels of each sequence, without the transitions (label, next) forbidden."""
+        _, labels, starts = self._best(X, 1, forbidden)
+        return split(self.classes_[labels[0]], starts)
+
+    def predict_best(
+        self, X: Any, k: int, *, forbidden: Iterable[tuple[Any, Any]] | None = None
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The k best labellings of each sequence and their scores, best first.
+
+        Sequences with fewer labellings than k have fewer.
+        """
+        scores, labels, starts = self._best(X, whole("k", k, least=1), forbidden)
+        each = [split(self.classes_[row], starts) for row in labels]
+        return [
+            [
+                (each[rank][i], float(score))
+                for rank, score in enumerate(scores[i])
+                if score > -np.inf
+            ]
+            for i in range(len(scores))
+        ]
+
+    def _best(
+        self, X: Any, k: int, forbidden: Iterable[tuple[Any, Any]] | None
+    ) -> tuple[Array, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        sequences, tokens = self._sequences(X)
+        scores = np.empty((sequences.n_sequences, k))
+        labels = np.zeros((k, tokens.n_tokens), dtype=np.int64)
+        extra = None if forbidden is None else self._forbidding(forbidden)
+        sequences.chains.best(self.coef_, extra, scores, labels)
+        if not np.isfinite(scores[:, 0]).all():
+            i = int(np.argmin(np.isfinite(scores[:, 0])))
+            raise InvalidData(f"all labellings of sequence {i} are forbidden")
+        return scores, labels, tokens.starts
+
+    def _forbidding(self, forbidden: Iterable[tuple[Any, Any]]) -> Array:
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        extra = np.zeros((len(place), len(place)))
+        for pair in forbidden:
+            unknown = [label for label in pair if label not in place]
+            if len(pair) != 2 or unknown:
+                raise InvalidData(
+                    f"forbidden has {pair!r}, which is no pair of labels of the model"
+                )
+            extra[place[pair[0]], place[pair[1]]] = -np.inf
+        return extra
+
+    def predict_marginals(self, X: Any) -> list[Array]:
+        """The probability of each label at each token, an array (n_tokens, n_labels) a sequence.
+
+        Those of a CRF: the scores of a max-margin network are no log-probabilities.
+        """
+        sequences, tokens = self._sequences(X)
+        out = np.empty((tokens.n_tokens, len(self.classes_)))
+        sequences.chains.marginals(self.coef_, out)
+        return np.split(out, tokens.starts[1:-1])
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of tokens with the right label."""
+        predicted = self.predict(X)
+        starts = np.cumsum([0, *map(len, predicted)])
+        right = flat_labels(y, starts) == np.concatenate([np.asarray(part) for part in predicted])
+        return float(np.mean(right))
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """The weights of pairs of a feature and a label."""
+        pairs, n = self._pairs(), self._pairs().n_states
+        labels = self.classes_[pairs.label[:n]].tolist()
+        names = self.feature_names_in_[pairs.feature[:n]].tolist()
+        return dict(zip(zip(names, labels, strict=True), self.coef_[:n].tolist(), strict=True))
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of pairs of a label and the next."""
+        pairs, n = self._pairs(), self._pairs().n_states
+        before = self.classes_[pairs.feature[n:] - pairs.n_features].tolist()
+        after = self.classes_[pairs.label[n:]].tolist()
+        return dict(zip(zip(before, after, strict=True), self.coef_[n:].tolist(), strict=True))
+
+    def _pairs(self) -> Pairs:
+        check_is_fitted(self)
+        return self.pairs_

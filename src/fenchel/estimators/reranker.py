@@ -1,0 +1,111 @@
+"""Re-ranking: the right candidate out of each list."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.checked import checked_labels
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.ranker import Ranker
+from fenchel.losses import Labels, MultivariateLoss, RerankLikelihood, RerankMargin
+from fenchel.losses.multivariate import Sample
+from fenchel.naming import construct
+from fenchel.regularizers import Regularizer
+from fenchel.result import Record
+from fenchel.solvers import Solver
+
+RERANKING: dict[str, type[MultivariateLoss]] = {
+    "rerank_likelihood": RerankLikelihood,
+    "rerank_margin": RerankMargin,
+}
+
+
+class Reranker(Ranker):
+    """The right candidates out of lists of them, such as the N best of a parser (002).
+
+    Minimises alpha * penalty(w) + mean over lists of loss(scores). X has a row for each candidate,
+    y says how good it is, 1 and 0 for right and wrong or anything >= 0, and `groups` has the list
+    of each row; the best of a list are its gold candidates.
+
+    Parameters
+    ----------
+    loss : {"rerank_likelihood", "rerank_margin"}, default="rerank_likelihood"
+        The log-likelihood of the gold candidates, or the margin by which they come first, what is
+        missing in y being the cost of the others.
+    penalty, alpha, l1_ratio, solver, tol, max_iter, max_seconds, warm_start, n_jobs, callback,
+    checkpoint
+        As of `Ranker`.
+
+    Attributes
+    ----------
+    coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_,
+    n_features_in_, feature_names_in_
+        As of `Ranker`.
+
+    Examples
+    --------
+    >>> from fenchel import Reranker
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 3.0]], [0, 1, 1, 0]
+    >>> model = Reranker(alpha=1e-2).fit(X, y, groups=[4, 4, 7, 7])
+    >>> model.choose(X, groups=[4, 4, 7, 7])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "rerank_likelihood",
+        penalty: str | Regularizer = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        LinearEstimator.__init__(
+            self,
+            penalty=penalty,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            callback=callback,
+            checkpoint=checkpoint,
+        )
+        self.loss = loss
+
+    def _loss(self) -> MultivariateLoss:
+        return construct("loss", self.loss, RERANKING, {})
+
+    def choose(self, X: Any, groups: Any = None) -> npt.NDArray[np.int64]:
+        """The row of the best candidate of each list, in the order of the lists."""
+        scores = self.predict(X)
+        starts = self._starts_of(groups, len(scores))
+        lists = itertools.pairwise(starts)
+        return np.array([i + int(np.argmax(scores[i:j])) for i, j in lists], dtype=np.int64)
+
+    def score(self, X: Any, y: Any, groups: Any = None) -> float:
+        """The share of lists of which a gold candidate is chosen."""
+        chosen = self.choose(X, groups)
+        quality = checked_labels(self._target(y), Labels.COUNT, len(self._target(y)))
+        best = np.maximum.reduceat(quality, self._starts_of(groups, len(quality))[:-1])
+        return float(np.mean(quality[chosen] == best))
+
+    def _starts_of(self, groups: Any, n_rows: int) -> npt.NDArray[np.int64]:
+        sample: Sample = self._loss().sample(np.ones(n_rows), None, self._groups(groups, n_rows))
+        return sample.starts

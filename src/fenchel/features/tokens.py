@@ -1,0 +1,154 @@
+"""Features of tokens by name, and the vocabulary that gives names a column.
+
+Tokens are dicts of features, as for sklearn-crfsuite, lists of names, or columns of text to which
+templates are applied.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.rows import SparseRows
+from fenchel.errors import InvalidData
+from fenchel.features.templates import Template, Tokens, applied
+
+Codes = npt.NDArray[np.int64]
+
+
+class Named(NamedTuple):
+    """Tokens in compressed rows, whose columns have names."""
+
+    row_start: Codes
+    column: Codes
+    value: npt.NDArray[Any]
+    names: list[str]
+    starts: Codes  # of sequences
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return len(self.row_start) - 1
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The names of features, those that occur most often first: their weights share the cache."""
+
+    names: list[str]
+
+    @classmethod
+    def of(cls, tokens: Named, min_count: int) -> Vocabulary:
+        """The features that occur at least so often."""
+        counts = np.bincount(tokens.column, minlength=len(tokens.names))
+        order = np.argsort(-counts, kind="stable")
+        kept = order[counts[order] >= min_count]
+        return cls([tokens.names[k] for k in kept])
+
+    def rows(self, tokens: Named) -> SparseRows:
+        """The tokens in these columns; features that are not in the vocabulary are left out."""
+        place = {name: k for k, name in enumerate(self.names)}
+        columns = np.array([place.get(name, -1) for name in tokens.names], dtype=np.int32)
+        column = columns[tokens.column] if len(columns) else np.empty(0, dtype=np.int32)
+        known = column >= 0
+        kept = np.concatenate([[0], np.cumsum(known)])
+        value = tokens.value if known.all() else tokens.value[known]
+        start = kept[tokens.row_start].astype(np.int64)
+        return SparseRows(start, column[known], value, max(1, len(self.names)))
+
+
+def from_columns(tokens: Tokens, templates: Sequence[Template]) -> Named:
+    """Tokens by what templates make of their columns."""
+    found = applied(templates, tokens)
+    offsets = np.cumsum([0, *(len(each.names) for each in found)])
+    column = np.stack([each.codes + k for each, k in zip(found, offsets, strict=False)], axis=1)
+    n, k = column.shape
+    names = [name for each in found for name in each.names]
+    value = np.ones(column.size, dtype=np.float32)
+    start = np.arange(n + 1, dtype=np.int64) * k
+    return _distinct(Named(start, column.ravel(), value, names, tokens.starts))
+
+
+def _distinct(tokens: Named) -> Named:
+    """Equal names share a column: two templates may be the same line."""
+    place: dict[str, int] = {}
+    to = np.array([place.setdefault(name, len(place)) for name in tokens.names], dtype=np.int64)
+    if len(place) == len(tokens.names):
+        return tokens
+    return tokens._replace(column=to[tokens.column], names=list(place))
+
+
+def from_dicts(sequences: Sequence[Sequence[Any]]) -> Named:
+    """Tokens as dicts of features or lists of names."""
+    place: dict[str, int] = {}
+    start, column, value = [0], [], []
+    for i, sequence in enumerate(sequences):
+        for t, token in enumerate(sequence):
+            for name, number in _features(token, f"token {t} of sequence {i}"):
+                column.append(place.setdefault(name, len(place)))
+                value.append(number)
+            start.append(len(column))
+    values = np.array(value, dtype=np.float64)
+    single = values.astype(np.float32)
+    _check_finite(values, np.array(start), sequences)
+    lengths = [len(sequence) for sequence in sequences]
+    return Named(
+        np.array(start, dtype=np.int64),
+        np.array(column, dtype=np.int64),
+        single if np.array_equal(single, values) else values,
+        list(place),
+        np.cumsum([0, *lengths]).astype(np.int64),
+    )
+
+
+def _features(token: Any, where: str) -> Iterator[tuple[str, float]]:
+    """The names and values of one token; text becomes part of the name, as in crfsuite."""
+    if isinstance(token, Mapping):
+        for key, value in token.items():
+            if not isinstance(key, str):
+                raise InvalidData(f"{where}: names of features are text; got {key!r}")
+            yield from _feature(key, value, where)
+    elif isinstance(token, Collection) and not isinstance(token, str | bytes):
+        for name in token:
+            if not isinstance(name, str):
+                raise InvalidData(f"{where}: a list of features holds text; got {name!r}")
+            yield name, 1.0
+    else:
+        raise InvalidData(
+            f"{where} must be a dict of features or a list of their names; got {token!r:.80}. For "
+            "columns of text give a template"
+        )
+
+
+def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, str):
+        yield f"{key}:{value}", 1.0
+    elif isinstance(value, numbers.Real):
+        yield key, float(value)
+    elif isinstance(value, Mapping):
+        for inner, number in _features(value, where):
+            yield f"{key}:{inner}", number
+    elif isinstance(value, Collection):
+        for inner, number in _features(value, where):
+            yield f"{key}:{inner}", number
+    else:
+        raise InvalidData(
+            f"{where}: feature {key!r} must be text, a number, a truth value, or a collection of "
+            f"text; got {value!r:.80}"
+        )
+
+
+def _check_finite(values: npt.NDArray[Any], start: Codes, sequences: Sequence[Any]) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return
+    token = int(np.searchsorted(start, bad[0], side="right")) - 1
+    ends = np.cumsum([len(sequence) for sequence in sequences])
+    i = int(np.searchsorted(ends, token, side="right"))
+    t = token - (0 if i == 0 else int(ends[i - 1]))
+    raise InvalidData(f"token {t} of sequence {i} has a feature whose value is nan or inf")

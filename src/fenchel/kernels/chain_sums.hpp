@@ -1,0 +1,320 @@
+// Sums over all labellings of a chain: log Z and the marginals, by forward-backward.
+//
+// Messages are kept as probabilities that add up to 1, with the scores exponentiated once for each
+// token: three products of matrices instead of L^2 exponentials. That is exact while transitions
+// differ by at most kSpread: a label whose own score is so low that exp underflows could be put
+// right for at most 2 kSpread, and so has a probability below exp(2 kSpread - 708). Beyond it the
+// same sums are taken of logarithms, some ten times slower.
+#pragma once
+
+#include "chains.hpp"
+
+namespace fenchel {
+namespace detail {
+
+inline constexpr double kSpread = 250;
+
+/// The matrices of one call.
+struct Transitions {
+    std::size_t n_labels, width;
+    std::vector<double> T, A, At, S;  // T; exp(T - highest), and its transpose; what is summed up
+    double highest = 0;
+    bool logarithms = false;
+
+    Transitions(const Pairs& pairs, const double* w, double temperature)
+        : n_labels(pairs.n_labels),
+          width(padded(n_labels)),
+          T(width * width, kMinusInf),
+          A(width * width),
+          At(width * width),
+          S(width * width) {
+        transitions(pairs, w, width, T.data());
+        double lowest = std::numeric_limits<double>::infinity();
+        highest = kMinusInf;
+        for (std::size_t i = 0; i < n_labels; ++i)
+            for (std::size_t j = 0; j < n_labels; ++j) {
+                double& score = T[i * width + j];
+                score /= temperature;
+                lowest = std::min(lowest, score);
+                highest = std::max(highest, score);
+            }
+        logarithms = !(highest - lowest <= kSpread);
+        for (std::size_t i = 0; i < n_labels; ++i)
+            for (std::size_t j = 0; j < n_labels; ++j)
+                A[i * width + j] = At[j * width + i] = std::exp(T[i * width + j] - highest);
+    }
+
+    /// The expected numbers of transitions, of what was added up in S.
+    const double* expected() {
+        if (!logarithms)
+            for (std::size_t k = 0; k < S.size(); ++k) S[k] *= A[k];
+        return S.data();
+    }
+};
+
+/// out(j) = sum_i x(i) A(i, j) for R packs of j, in registers.
+template <int Lanes, int R>
+FENCHEL_INLINE void product_packs(const double* A, std::size_t width, const double* x,
+                                  std::size_t n, double* out) {
+    Pack<Lanes> sum[R] = {}, a;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double xi = x[i];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            std::memcpy(&a, A + i * width + static_cast<std::size_t>(r) * Lanes, sizeof a);
+            sum[r] += xi * a;
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+        std::memcpy(out + static_cast<std::size_t>(r) * Lanes, &sum[r], sizeof sum[r]);
+}
+
+template <int Lanes>
+FENCHEL_INLINE void product(const double* A, std::size_t width, const double* x, std::size_t n,
+                            double* out) {
+    constexpr std::size_t most = 8;
+    for (std::size_t j = 0; j < width; j += most * Lanes) {
+        const std::size_t packs = std::min(most, (width - j) / Lanes);
+        with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+            product_packs<Lanes, R>(A + j, width, x, n, out + j);
+        });
+    }
+}
+
+/// S(i .. i+3, j ..) += sum_t a_t(i) v_t(j) over R packs of j.
+template <int Lanes, int R>
+FENCHEL_INLINE void outer_packs(const double* a, const double* v, std::size_t width, std::size_t n,
+                                double* S) {
+    Pack<Lanes> sum[4][R] = {}, vt[R], old;
+    for (std::size_t t = 0; t < n; ++t) {
+        for (int r = 0; r < R; ++r)
+            std::memcpy(&vt[r], v + t * width + static_cast<std::size_t>(r) * Lanes, sizeof vt[r]);
+        for (int i = 0; i < 4; ++i)
+            for (int r = 0; r < R; ++r)
+                sum[i][r] += a[t * width + static_cast<std::size_t>(i)] * vt[r];
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int r = 0; r < R; ++r) {
+            double* to =
+                S + static_cast<std::size_t>(i) * width + static_cast<std::size_t>(r) * Lanes;
+            std::memcpy(&old, to, sizeof old);
+            old += sum[i][r];
+            std::memcpy(to, &old, sizeof old);
+        }
+}
+
+/// S += sum_t a_t v_t', the tokens of both being `width` apart.
+template <int Lanes>
+FENCHEL_INLINE void outer(const double* a, const double* v, std::size_t width, std::size_t n,
+                          double* S) {
+    constexpr std::size_t most = 2;
+    for (std::size_t i = 0; i < width; i += 4)
+        for (std::size_t j = 0; j < width; j += most * Lanes) {
+            const std::size_t packs = std::min(most, (width - j) / Lanes);
+            with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+                outer_packs<Lanes, R>(a + i, v + j, width, n, S + i * width + j);
+            });
+        }
+}
+
+/// The logarithm of a product of many factors, taken once in a while.
+struct LogProduct {
+    double product = 1, sum = 0;
+    void times(double factor) {
+        product *= factor;
+        if (product < 1e-100 || product > 1e100) {
+            sum += std::log(product);
+            product = 1;
+        }
+    }
+    double value() const { return sum + std::log(product); }
+};
+
+/// exp(z - its largest) in place of z; the largest.
+FENCHEL_INLINE double exponentiate(double* z, std::size_t n_labels, std::size_t width) {
+    double most = z[0];
+    for (std::size_t k = 1; k < width; ++k) most = z[k] > most ? z[k] : most;
+    for (std::size_t k = 0; k < width; ++k) z[k] = exp_of_negative(z[k] - most);
+    for (std::size_t k = n_labels; k < width; ++k) z[k] = 0;
+    return most;
+}
+
+FENCHEL_INLINE double sum_of(const double* x, std::size_t width) {
+    double sum[4] = {};
+    for (std::size_t k = 0; k < width; k += 4)
+        for (std::size_t u = 0; u < 4; ++u) sum[u] += x[k + u];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/// log Z of n tokens with scores Z, which are lost; their marginals, and S += those of pairs but
+/// for the factor A. `alpha` is room for as many numbers.
+template <int Lanes>
+FENCHEL_INLINE double sum_scaled(Transitions& by, std::size_t n, double* Z, double* alpha,
+                                 double* marginal) {
+    const std::size_t L = by.n_labels, width = by.width;
+    LogProduct scales;
+    double shift = static_cast<double>(n - 1) * by.highest;
+    for (std::size_t t = 0; t < n; ++t) {
+        double *psi = Z + t * width, *a = alpha + t * width;
+        shift += exponentiate(psi, L, width);
+        if (t == 0) {
+            std::copy(psi, psi + width, a);
+        } else {
+            product<Lanes>(by.A.data(), width, a - width, L, a);
+            for (std::size_t k = 0; k < width; ++k) a[k] *= psi[k];
+        }
+        const double scale = sum_of(a, width), inverse = 1 / scale;
+        scales.times(scale);
+        for (std::size_t k = 0; k < width; ++k) a[k] *= inverse;
+        for (std::size_t k = 0; k < width; ++k) psi[k] *= inverse;
+    }
+    std::copy(alpha + (n - 1) * width, alpha + n * width, marginal + (n - 1) * width);
+    double* beta = marginal;  // becomes a marginal as soon as v has been made of it
+    for (std::size_t t = n - 1; t > 0; --t) {
+        double* v = Z + t * width;  // psi times beta; the last beta is 1
+        if (t < n - 1)
+            for (std::size_t k = 0; k < width; ++k) v[k] *= beta[t * width + k];
+        if (t < n - 1)
+            for (std::size_t k = 0; k < width; ++k) beta[t * width + k] *= alpha[t * width + k];
+        product<Lanes>(by.At.data(), width, v, L, beta + (t - 1) * width);
+    }
+    if (n > 1) {
+        for (std::size_t k = 0; k < width; ++k) beta[k] *= alpha[k];
+        outer<Lanes>(alpha, Z + width, width, n - 1, by.S.data());
+    }
+    return shift + scales.value();
+}
+
+/// log sum_k exp(x(k) + y(k stride)).
+inline double log_sum(const double* x, const double* y, std::size_t stride, std::size_t n) {
+    double most = kMinusInf, sum = 0;
+    for (std::size_t k = 0; k < n; ++k) most = std::max(most, x[k] + y[k * stride]);
+    for (std::size_t k = 0; k < n; ++k) sum += std::exp(x[k] + y[k * stride] - most);
+    return most + std::log(sum);
+}
+
+/// The same from logarithms, for scores of any size; S gets the marginals of pairs themselves.
+inline double sum_logarithms(Transitions& by, std::size_t n, double* Z, double* alpha,
+                             double* marginal) {
+    const std::size_t L = by.n_labels, width = by.width;
+    const double* T = by.T.data();
+    std::copy(Z, Z + L, alpha);
+    for (std::size_t t = 1; t < n; ++t)
+        for (std::size_t j = 0; j < L; ++j)
+            alpha[t * width + j] =
+                Z[t * width + j] + log_sum(alpha + (t - 1) * width, T + j, width, L);
+    const double none = 0, total = log_sum(alpha + (n - 1) * width, &none, 0, L);
+    std::vector<double> beta(L), v(L);
+    for (std::size_t t = n; t-- > 0;) {
+        const double* a = alpha + t * width;
+        if (t + 1 < n) {
+            for (std::size_t i = 0; i < L; ++i) {
+                for (std::size_t j = 0; j < L; ++j)
+                    by.S[i * width + j] += std::exp(a[i] + T[i * width + j] + v[j] - total);
+                beta[i] = log_sum(v.data(), T + i * width, 1, L);
+            }
+        }
+        for (std::size_t k = 0; k < L; ++k) {
+            marginal[t * width + k] = std::exp(a[k] + beta[k] - total);
+            v[k] = Z[t * width + k] + beta[k];
+        }
+    }
+    return total;
+}
+
+template <int Lanes>
+FENCHEL_INLINE double sum_sequence(Transitions& by, std::size_t n, double* Z, double* alpha,
+                                   double* marginal) {
+    return by.logarithms ? sum_logarithms(by, n, Z, alpha, marginal)
+                         : sum_scaled<Lanes>(by, n, Z, alpha, marginal);
+}
+
+/// sum_i tau (log Z_i - s(y_i)) over some sequences with costs in the scores; g += its gradient.
+template <int Lanes, class Value>
+FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gold,
+                                    const std::int64_t* sequence, std::size_t n_chosen,
+                                    double temperature, const double* w, double* g) {
+    Transitions by(chains.pairs, w, temperature);
+    const std::size_t width = by.width, room = longest(chains) * width;
+    std::vector<double> memory(3 * room);
+    double *Z = memory.data(), *alpha = Z + room, *marginal = alpha + room;
+    std::vector<double> seen(width * width);  // transitions of y
+    const std::vector<double> dense = dense_rows(chains.pairs, w, width);
+    std::vector<double> dense_gradient(dense.size());
+    double total = 0;
+    for (std::size_t i = 0; i < n_chosen; ++i) {
+        const auto s = sequence == nullptr ? i : static_cast<std::size_t>(sequence[i]);
+        const auto first = static_cast<std::size_t>(chains.start[s]);
+        const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
+        const std::int64_t* y = gold.y + first;
+        score_sequence(chains, first, n, gold, {w, dense.data()}, width, Z);
+        if (temperature != 1)
+            for (std::size_t k = 0; k < n * width; ++k) Z[k] /= temperature;
+        const double right = score_of(Z, by.T.data(), width, y, n);
+        total += sum_sequence<Lanes>(by, n, Z, alpha, marginal) - right;
+        for (std::size_t t = 0; t < n; ++t) {
+            marginal[t * width + static_cast<std::size_t>(y[t])] -= 1;
+            scatter_token(chains, first + t, width, marginal + t * width,
+                          {g, dense_gradient.data()});
+            if (t > 0)
+                seen[static_cast<std::size_t>(y[t - 1]) * width + static_cast<std::size_t>(y[t])] -=
+                    1;
+        }
+    }
+    add_dense_rows(chains.pairs, dense_gradient, width, g);
+    add_transitions(chains.pairs, by.expected(), width, g);
+    add_transitions(chains.pairs, seen.data(), width, g);
+    return temperature * total;
+}
+
+/// The probability of each label at each token, of which there are n_labels side by side.
+template <int Lanes, class Value>
+FENCHEL_INLINE void marginals_body(const Chains<Value>& chains, const double* w, double* out) {
+    Transitions by(chains.pairs, w, 1.0);
+    const std::size_t width = by.width, L = by.n_labels, room = longest(chains) * width;
+    std::vector<double> memory(3 * room);
+    double *Z = memory.data(), *alpha = Z + room, *marginal = alpha + room;
+    const std::vector<double> dense = dense_rows(chains.pairs, w, width);
+    for (std::size_t i = 0; i < chains.n_sequences; ++i) {
+        const auto first = static_cast<std::size_t>(chains.start[i]);
+        const auto n = static_cast<std::size_t>(chains.start[i + 1]) - first;
+        score_sequence(chains, first, n, {nullptr, nullptr}, {w, dense.data()}, width, Z);
+        sum_sequence<Lanes>(by, n, Z, alpha, marginal);
+        for (std::size_t t = 0; t < n; ++t)
+            std::copy_n(marginal + t * width, L, out + (first + t) * L);
+    }
+}
+
+template <class Value>
+FENCHEL_AVX2 double log_loss_avx2(const Chains<Value>& chains, const Gold& gold,
+                                  const std::int64_t* sequence, std::size_t n_chosen,
+                                  double temperature, const double* w, double* g) {
+    return log_loss_body<4>(chains, gold, sequence, n_chosen, temperature, w, g);
+}
+
+template <class Value>
+FENCHEL_AVX2 void marginals_avx2(const Chains<Value>& chains, const double* w, double* out) {
+    marginals_body<4>(chains, w, out);
+}
+
+}  // namespace detail
+
+/// sum_i tau log sum_y' exp((cost(y', y_i) + s(y') - s(y_i)) / tau) over the sequences named, or
+/// the first n_chosen; g += its gradient.
+template <class Value>
+double log_loss(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
+                std::size_t n_chosen, double temperature, const double* w, double* g) {
+    if (has_avx2())
+        return detail::log_loss_avx2(chains, gold, sequence, n_chosen, temperature, w, g);
+    return detail::log_loss_body<2>(chains, gold, sequence, n_chosen, temperature, w, g);
+}
+
+/// The probability of each label at each token.
+template <class Value>
+void marginals(const Chains<Value>& chains, const double* w, double* out) {
+    if (has_avx2()) return detail::marginals_avx2(chains, w, out);
+    detail::marginals_body<2>(chains, w, out);
+}
+
+}  // namespace fenchel

@@ -1,0 +1,78 @@
+"""Losses of candidate sets: of each list of candidates the right ones should come first (002).
+
+A row is a candidate, `groups` says of which list, and y how good it is: the best of a list, which
+must have y > 0, are its gold candidates, whose mean score is g. With s the scores of a list,
+
+    rerank_likelihood   log sum_k exp(s_k) - g          (002 section 4, for one gold candidate)
+    rerank_margin       max_k (best y - y_k) + s_k - g
+
+Both are >= 0 and convex; the log of a sum over gold candidates in place of g would not be. Plain
+NumPy: sums over lists are `reduceat`, which leaves a kernel nothing to gain but memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.errors import InvalidData
+from fenchel.losses.base import Array, Labels
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
+
+
+class Reranking(MultivariateLoss):
+    """A mean over lists of candidates."""
+
+    labels = Labels.COUNT
+    grouped = True
+    nonnegative = True
+
+    def check(self, sample: Sample) -> None:
+        """Every list needs a gold candidate."""
+        best = np.maximum.reduceat(sample.y, sample.starts[:-1])
+        if not (best > 0).all():
+            i = int(np.argmin(best > 0))
+            raise InvalidData(
+                f"list {i}, which begins in row {sample.starts[i]}, has no gold candidate: none "
+                "with y > 0",
+                row=int(sample.starts[i]),
+            )
+
+
+class RerankLikelihood(Reranking):
+    """The log-likelihood of the gold candidate: log sum_k exp(s_k) - g."""
+
+    differentiable = True
+
+    def tangent(self, z: Array, sample: Sample) -> Tangent:
+        """Probabilities less the gold candidates' shares; the constant is the entropy."""
+        first, lengths = sample.starts[:-1], np.diff(sample.starts)
+        z = z - np.repeat(np.maximum.reduceat(z, first), lengths)
+        e = np.exp(z)
+        total = np.repeat(np.add.reduceat(e, first), lengths)
+        p = e / total
+        entropy = float(np.sum(p * (np.log(total) - z)))
+        return Tangent(entropy / len(first), (p - _gold(sample)) / len(first))
+
+
+class RerankMargin(Reranking):
+    """The worst candidate's cost and margin: max_k (best y - y_k) + s_k - g."""
+
+    def tangent(self, z: Array, sample: Sample) -> Tangent:
+        """The worst candidate, of equal ones the first, less the gold candidates' shares."""
+        first, lengths = sample.starts[:-1], np.diff(sample.starts)
+        cost = np.repeat(np.maximum.reduceat(sample.y, first), lengths) - sample.y
+        most = np.repeat(np.maximum.reduceat(z + cost, first), lengths)
+        worst = np.flatnonzero(z + cost == most)
+        worst = worst[np.searchsorted(worst, first)]
+        g = -_gold(sample)
+        g[worst] += 1.0
+        return Tangent(float(np.sum(cost[worst])) / len(first), g / len(first))
+
+
+def _gold(sample: Sample) -> Array:
+    """Equal shares for the best candidates of each list."""
+    first, lengths = sample.starts[:-1], np.diff(sample.starts)
+    best = np.repeat(np.maximum.reduceat(sample.y, first), lengths)
+    gold: Array = (sample.y == best).astype(np.float64)
+    gold /= np.repeat(np.add.reduceat(gold, first), lengths)
+    return gold

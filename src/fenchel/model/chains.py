@@ -1,0 +1,42 @@
+"""The pairs of a SequenceLabeler in a file, and back: nothing of them is believed.
+
+pairs.counts    how many labels each feature has a weight for, and each label before another
+pairs.labels    those labels, by their places among the classes
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.sequences import MOST_LABELS, Pairs
+from fenchel.errors import InvalidData
+from fenchel.model.container import Arrays, take
+
+
+def stored(pairs: Pairs) -> Arrays:
+    """The arrays that hold the pairs."""
+    return {
+        "pairs.counts": np.diff(pairs.start).astype("<u2").view(np.uint8),
+        "pairs.labels": pairs.label.astype("<u2").view(np.uint8),
+    }
+
+
+def restored(arrays: Arrays, n_features: int, n_labels: int) -> Pairs:
+    """The pairs, taken out of the arrays; features have at least one each, in rising order."""
+    counts = _numbers(arrays, "pairs.counts", n_features + n_labels)
+    if n_labels > MOST_LABELS or (counts[:n_features] == 0).any():
+        raise InvalidData("its features have no labels, or too many")
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    label = _numbers(arrays, "pairs.labels", int(start[-1]))
+    rises = np.ones(len(label), dtype=bool)
+    rises[1:] = np.diff(label) > 0
+    rises[start[:-1][counts > 0]] = True
+    if not (rises.all() and (label < n_labels).all()):
+        raise InvalidData("its pairs of features and labels are not in order")
+    return Pairs(start, label.astype(np.uint16), n_labels)
+
+
+def _numbers(arrays: Arrays, name: str, length: int) -> npt.NDArray[np.int64]:
+    """Whole numbers of two bytes each."""
+    return take(arrays, name, np.uint8, (2 * length,)).view("<u2").astype(np.int64)

@@ -1,0 +1,53 @@
+"""What a risk says that gives values and subgradients alone, and no scores or dual variables."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+from fenchel.errors import Incompatible
+from fenchel.protocols import Array
+from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.witness import Witness
+
+
+class OpaqueRisk:
+    """A risk without scores: solvers that need them see so by its properties, and are refused."""
+
+    has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
+    smoothable = in_one_memory = keeps_scores = False
+    separable = True
+    roughness = math.inf
+
+    def _closed(self) -> NoReturn:
+        raise Incompatible(f"{type(self).__name__} gives values and subgradients, but no scores")
+
+    def scores(self, v: Array) -> Array:
+        """None."""
+        self._closed()
+
+    def adjoint(self, alpha: Array) -> Array:
+        """None."""
+        self._closed()
+
+    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def augmented(self, w: Array) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def compressed(self, witness: Witness) -> Witness:
+        """The witness itself."""
+        return witness

@@ -1,0 +1,136 @@
+"""Engines from the command line, with real processes on loopback."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from catalogue import data_for
+
+pytest.importorskip("distributed")
+
+from distributed import Client, LocalCluster
+
+import fenchel
+from fenchel import engines, losses
+from fenchel.data.svmlight import write_svmlight
+from fenchel.engines import Dask, Serial
+from fenchel.serve.owners import Owners
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+X, Y = data_for(losses.Logistic(), n=600)
+
+
+@pytest.fixture(autouse=True)
+def shards(monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 400)
+
+
+@pytest.fixture
+def process():
+    """`process("worker", ...)` starts a command, which is ended with the test."""
+    running = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "fenchel", *map(str, arguments)]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+        each.communicate()
+
+
+def model(path):
+    return fenchel.load(path)
+
+
+def test_train_runs_on_the_engine_that_is_asked_for(run, tmp_path):
+    write_svmlight(tmp_path / "d.svm", X, Y)
+    assert run("convert", "d.svm", "d.store").code == 0
+    settings = ("--loss", "logistic", "--gap", "1e-3", "--solver", "lbfgs")
+    for output, *flags in (
+        ("serial", "d.svm", "--engine", "serial"),
+        ("dask", "d.svm", "--engine", "dask"),
+        ("stored", "d.store", "--engine", "dask"),
+    ):
+        done = run("train", *flags, "-o", output, *settings)
+        assert done.code == 0, done.err
+    one = model("serial")
+    assert np.array_equal(one.coef_, model("dask").coef_)
+    assert np.allclose(one.coef_, model("stored").coef_, rtol=1e-6)
+
+
+def test_an_interrupted_run_goes_on_with_another_engine(run, tmp_path):
+    write_svmlight(tmp_path / "d.svm", X, Y)
+    settings = ("--solver", "bmrm", "--gap", "1e-9")
+    short = run("train", "d.svm", "-o", "m", *settings, "--max-iterations", "16")
+    assert short.code == 4
+    assert run("resume", "m.checkpoint", "--max-iterations", "20", "--engine", "dask").code == 4
+    assert run("train", "d.svm", "-o", "w", *settings, "--max-iterations", "20").code == 4
+    assert np.array_equal(model("m").coef_, model("w").coef_)
+
+
+def test_an_engine_that_is_none_is_a_usage_error(run, tmp_path):
+    write_svmlight(tmp_path / "d.svm", X, Y)
+    done = run("train", "d.svm", "-o", "m", "--engine", "steam")
+    assert done.code != 0 and "available are serial, threads, dask" in " ".join(done.err.split())
+
+
+def test_estimators_run_on_the_engine_in_use():
+    with engines.using(Serial()) as engine:
+        assert engines.named(None) is engine
+        fenchel.Classifier(loss="logistic").fit(X, Y)
+    assert engines.named(None) is not engine
+
+
+def test_a_worker_joins_a_cluster(process):
+    with (
+        LocalCluster(
+            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        Client(cluster, direct_to_workers=True) as client,
+    ):
+        process("worker", cluster.scheduler_address, "--threads", "2")
+        client.wait_for_workers(1, timeout=60)
+        assert list(client.nthreads().values()) == [2]
+        result = fenchel.minimize(fenchel.problem(X, Y, engine=Dask(client)), "bmrm", gap=1e-2)
+        serial = fenchel.minimize(fenchel.problem(X, Y, engine="serial"), "bmrm", gap=1e-2)
+        assert np.array_equal(result.w, serial.w)
+
+
+def test_owners_serve_from_the_command_line(process, tmp_path):
+    urls, served = [], []
+    for k, rows in enumerate((slice(0, 250), slice(250, 600))):
+        write_svmlight(tmp_path / f"{k}.svm", X[rows], Y[rows])
+        port = free_port()
+        settings = ("--loss", "logistic", "--no-intercept", "--port", port)
+        served.append(process("serve", tmp_path / f"{k}.svm", *settings))
+        urls.append(f"http://127.0.0.1:{port}")
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+    problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-3)
+    result = fenchel.minimize(problem, "lbfgs", gap=1e-4)
+    whole = fenchel.minimize(fenchel.problem(X, Y, loss="logistic", strength=1e-3), gap=1e-4)
+    assert result.converged and result.objective == pytest.approx(whole.objective, rel=2e-4)
+    for each in served:
+        each.send_signal(signal.SIGTERM)
+        _, said = each.communicate(timeout=30)
+        assert each.returncode == 143
+        assert "answered query 1" in said
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,337 @@
+"""SequenceLabeler, its features and files: templates, CoNLL, chunks, prediction and storage."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel.data.conll import read_conll
+from fenchel.estimators.chunks import agreement, chunks_of
+from fenchel.estimators.sequences import named_tokens
+from fenchel.features.templates import parsed, shape
+from fenchel.features.tokens import Vocabulary
+from fenchel.model.chains import restored, stored
+
+TEXT = """He PRP B-NP
+reckons VBZ B-VP
+the DT B-NP
+deficit NN I-NP
+
+Rockwell NNP B-NP
+said VBD B-VP
+the DT B-NP
+agreement NN I-NP
+calls VBZ B-VP
+"""
+SENTENCES = [
+    [tuple(line.split()[:2]) for line in part.splitlines()] for part in TEXT.strip().split("\n\n")
+]
+TAGS = [[line.split()[2] for line in part.splitlines()] for part in TEXT.strip().split("\n\n")]
+DICTS = [[{"word": word, "tag": tag, "n": 0.5} for word, tag in each] for each in SENTENCES]
+
+
+def fitted(**settings):
+    return fenchel.SequenceLabeler(**{"alpha": 0.01, **settings}).fit(DICTS, TAGS)
+
+
+# Templates
+
+
+def features(template, sentences=SENTENCES):
+    """The names of each token's features."""
+    tokens = named_tokens(sentences, template)
+    rows = np.split(tokens.column, tokens.row_start[1:-1])
+    return [[tokens.names[k] for k in row] for row in rows]
+
+
+def test_templates_read_columns_around_a_token():
+    found = features("U0:%x[-1,0]/%x[0,1]\nU1:%x[2,0]")
+    assert found[0] == ["U0:_B-1/PRP", "U1:the"]
+    assert found[3] == ["U0:the/NN", "U1:_B+2"]
+    assert found[4] == ["U0:_B-1/NNP", "U1:the"]  # another sentence
+
+
+def test_templates_take_words_apart():
+    found = features("a%p2[0,0]b\n%s3[0,0]\n%l[0,0]!\n%h[0,0]/%h[1,0]")
+    assert found[4] == ["aRob", "ell", "rockwell!", "Xx/x"]
+    assert shape("Mid-90s") == "Xx-0x"
+
+
+def test_comments_blank_lines_and_bigrams_are_passed_over():
+    assert len(parsed("# words\n\nU:%x[0,0]\nB\n")) == 1
+    assert len(parsed("default")) == 24
+    assert features("U:%x[0,0]\nU:%x[0,0]")[0] == ["U:He", "U:He"]
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("nonsense", "unknown template"),
+        ("U:%x[0,0]\nU:%q[0,0]", "line 2"),
+        ("U:%x[0]", "line 1"),
+        ("# nothing\n# at all", "no lines"),
+        ("U:%x[0,7]", "column 7"),
+        (7, "must be text"),
+    ],
+)
+def test_templates_that_cannot_be_used_are_refused(template, words):
+    with pytest.raises(fenchel.InvalidData, match=words):
+        fenchel.SequenceLabeler(template=template).fit(SENTENCES, TAGS)
+
+
+# Features by name
+
+
+def test_dicts_are_named_as_crfsuite_does():
+    token = {
+        "w": "dog",
+        "cap": True,
+        "no": False,
+        "n": 2.5,
+        "in": ["a", "b"],
+        "x": {"y": "z", "v": 2},
+    }
+    tokens = named_tokens([[token, ["plain"]]], None)
+    found = dict(zip([tokens.names[k] for k in tokens.column], tokens.value, strict=True))
+    expected = {"w:dog": 1, "cap": 1, "no": 0, "n": 2.5, "in:a": 1, "in:b": 1, "x:y:z": 1, "x:v": 2}
+    assert found == {**expected, "plain": 1}
+
+
+def test_columns_and_dicts_give_the_same_model():
+    dicts = [[{"a": word, "b": tag} for word, tag in each] for each in SENTENCES]
+    one = fenchel.SequenceLabeler(alpha=0.01, tol=1e-8).fit(dicts, TAGS)
+    template = "a:%x[0,0]\nb:%x[0,1]"
+    two = fenchel.SequenceLabeler(alpha=0.01, tol=1e-8, template=template).fit(SENTENCES, TAGS)
+    assert one.state_features_ == pytest.approx(two.state_features_, abs=1e-4)
+    assert one.transition_features_ == pytest.approx(two.transition_features_, abs=1e-4)
+
+
+def test_frequent_features_come_first_and_rare_ones_may_go():
+    tokens = named_tokens(SENTENCES, "%x[0,0]")
+    assert Vocabulary.of(tokens, 1).names[0] == "the"
+    assert Vocabulary.of(tokens, 2).names == ["the"]
+    assert fitted(min_count=9).feature_names_in_.tolist() == ["n"]
+    with pytest.raises(fenchel.InvalidData, match="min_count"):
+        fitted(min_count=10)
+
+
+def test_features_that_are_not_known_are_left_out():
+    model = fitted()
+    known = [[{"word": "the", "tag": "DT"}]]
+    assert model.predict([[{"word": "the", "tag": "DT", "new": "?"}]]) == model.predict(known)
+    assert len(model.predict([[{"new": 1.0}, {}]])[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        ([], [], "no sequences"),
+        ([[], DICTS[0]], TAGS, "sequence 0 is empty"),
+        (DICTS, TAGS[:1], "2 sequences but y has 1"),
+        (DICTS, [TAGS[0], TAGS[1][:3]], "sequence 1 has 5 tokens but y.1. has 3"),
+        ([["text"]], [["A"]], "token 0 of sequence 0 must be a dict"),
+        ([[{"a": None}]], [["A"]], "feature 'a'"),
+        ([[{1: "a"}]], [["A"]], "names of features are text"),
+        ([[{"a": 1.0}], [{}, {"a": np.nan}]], [["A"], ["A", "B"]], "token 1 of sequence 1"),
+        ("text", "y", "list of sequences"),
+        ([3], [["A"]], "sequence 0 must be a list"),
+        (DICTS, ["NNNN", "NNNNN"], "list of labels"),
+        (DICTS, None, "y is missing"),
+        ([[{"a": 1}]], [["A"]], "single class"),
+    ],
+)
+def test_bad_sequences_are_refused_with_their_number(X, y, words):
+    with pytest.raises(fenchel.InvalidData, match=words):
+        fenchel.SequenceLabeler().fit(X, y)
+
+
+def test_ragged_columns_are_refused_with_their_number():
+    with pytest.raises(fenchel.InvalidData, match="token 1 of sequence 0 has 1 columns"):
+        fenchel.SequenceLabeler(template="words").fit([[("a", "b"), ("a",)]], [["A", "B"]])
+
+
+# Predictions
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_it_learns_what_there_is_to_learn(loss, penalty):
+    model = fitted(loss=loss, penalty=penalty)
+    assert model.predict(DICTS) == TAGS
+    assert model.score(DICTS, TAGS) == 1.0
+    assert model.gap_ <= model.tol and model.status_ == "converged"
+
+
+def test_predictions_are_the_best_of_all_labellings():
+    model, x = fitted(), DICTS[0][:3]
+    labels, best = model.classes_.tolist(), model.predict_best([x], 9)[0]
+    emitted, steps = model.state_features_, model.transition_features_
+
+    def score(path):
+        total = sum(steps.get(pair, 0.0) for pair in itertools.pairwise(path))
+        for token, label in zip(x, path, strict=True):
+            for name, value in (
+                (f"word:{token['word']}", 1),
+                (f"tag:{token['tag']}", 1),
+                ("n", 0.5),
+            ):
+                total += value * emitted.get((name, label), 0.0)
+        return total
+
+    ranked = sorted(map(score, itertools.product(labels, repeat=3)), reverse=True)
+    assert [found for _, found in best] == pytest.approx(ranked[:9])
+    assert [score(path) for path, _ in best] == pytest.approx(ranked[:9])
+    assert model.predict([x])[0] == best[0][0]
+    assert len(model.predict_best([x[:1]], 9)[0]) == len(labels)
+
+
+def test_marginals_are_probabilities_that_agree_with_scores():
+    model, x = fitted(), DICTS[1][:2]
+    (found,) = model.predict_marginals([x])
+    assert found.sum(axis=1) == pytest.approx([1, 1])
+    every = model.predict_best([x], 9)[0]
+    weights = np.exp([score for _, score in every])
+    first = [path[0] == "B-NP" for path, _ in every]
+    assert found[0, 0] == pytest.approx(weights[first].sum() / weights.sum())
+
+
+def test_forbidden_transitions_do_not_occur():
+    model = fitted()
+    tags = model.predict(DICTS, forbidden=[("B-NP", "I-NP")])
+    assert all(("B-NP", "I-NP") not in itertools.pairwise(each) for each in tags)
+    everything = list(itertools.product(model.classes_, repeat=2))
+    with pytest.raises(fenchel.InvalidData, match="sequence 0 are forbidden"):
+        model.predict(DICTS, forbidden=everything)
+    with pytest.raises(fenchel.InvalidData, match="no pair of labels"):
+        model.predict(DICTS, forbidden=[("B-NP", "??")])
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n"])
+def test_a_saved_model_says_the_same(loss, tmp_path):
+    model = fitted(loss=loss, penalty="l1", template=None)
+    fenchel.save(model, tmp_path / "m")
+    loaded = fenchel.load(tmp_path / "m")
+    assert loaded.predict_best(DICTS, 3) == model.predict_best(DICTS, 3)
+    assert loaded.state_features_ == model.state_features_
+    assert loaded.get_params() == model.get_params()
+    assert loaded.result_.certificate == model.result_.certificate
+    fenchel.save(loaded, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_a_warm_start_is_a_good_one():
+    model = fitted(warm_start=True, tol=1e-6)
+    cold = model.n_iter_
+    assert model.fit(DICTS, TAGS).n_iter_ < cold
+
+
+# Chunks
+
+
+def test_chunks_are_those_of_conlleval():
+    tags = ["B-NP", "I-NP", "I-VP", "O", "I-NP", "B-NP", "E-NP", "B", "I-X"]
+    assert [tuple(chunk) for chunk in chunks_of(tags)] == [
+        (0, 1, "NP"),
+        (2, 2, "VP"),
+        (4, 4, "NP"),
+        (5, 6, "NP"),
+        (7, 7, ""),
+        (8, 8, "X"),
+    ]
+    assert list(chunks_of(["O", "O"])) == list(chunks_of([])) == []
+
+
+def test_agreement_counts_whole_chunks():
+    gold = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "O"]]
+    found = agreement(gold, [["B-NP", "O", "O", "B-VP"], ["B-NP", "B-VP"]])
+    assert found.accuracy == pytest.approx(4 / 6)
+    assert (found.chunks, found.found, found.right_chunks) == (3, 4, 2)
+    assert found.precision == 0.5 and found.recall == pytest.approx(2 / 3)
+    assert found.f1 == pytest.approx(4 / 7)
+    assert agreement([["O"]], [["O"]]).f1 == 0.0
+
+
+# Files and the command line
+
+
+def test_files_are_read_in_columns(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text(f"-DOCSTART- -X- O\n\n\n{TEXT}\n\n")
+    tokens = read_conll(path)
+    assert tokens.starts.tolist() == [0, 4, 9]
+    assert tokens.columns[0][:2] == ("He", "reckons") and tokens.columns[2][-1] == "B-VP"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a b\nc\n", ":2: the line has 1 columns"),
+        (b"\n\n", "no tokens"),
+        (b"a b\n\xff\xfe b\n", ":2: the text is not UTF-8"),
+    ],
+)
+def test_bad_files_are_refused_with_their_line(content, words, tmp_path):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(fenchel.InvalidData, match=words):
+        read_conll(tmp_path / "a")
+
+
+@pytest.fixture
+def conll(tmp_path):
+    (tmp_path / "train.conll").write_text(TEXT)
+    return tmp_path / "train.conll"
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
+def test_the_command_line_trains_predicts_and_measures(run, conll, loss):
+    flags = ("--loss", loss, "--strength", 0.01, "--template", "default")
+    assert run("train", conll, "-o", "m", *flags).code == 0
+    found = run("predict", "m", conll)
+    assert found.out.split("\n\n")[0].split("\n") == TAGS[0]
+    said = run("evaluate", "m", conll).out
+    assert "chunk f1           1" in said and "token accuracy     1" in said
+    assert "-> B-NP" in run("inspect", "m").out
+
+
+def test_a_template_may_be_a_file(run, conll, tmp_path):
+    (tmp_path / "t").write_text("U:%x[0,1]\n")
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", tmp_path / "t").code == 0
+    assert fenchel.load("m").template == "U:%x[0,1]\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--loss", "crf", "--template", "none"), "unknown template"),
+        (("--loss", "hinge", "--template", "default"), "tokens"),
+        (("--loss", "crf", "--intercept"), "no intercept"),
+        (("--loss", "crf", "--temperature", 2.0), "soft_m3n"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused(run, conll, flags, words):
+    outcome = run("train", conll, "-o", "m", *flags)
+    assert outcome.code == 2 and words in outcome.err
+
+
+# Hostile files
+
+
+def forged(**changes):
+    arrays = {**stored(fitted().pairs_), **changes}
+    return restored(arrays, len(fitted().feature_names_in_), 3)
+
+
+def test_pairs_come_back():
+    pairs = forged()
+    assert np.array_equal(pairs.start, fitted().pairs_.start)
+    assert np.array_equal(pairs.label, fitted().pairs_.label)
+
+
+@pytest.mark.parametrize("name", ["pairs.counts", "pairs.labels"])
+@pytest.mark.parametrize("change", [0, 3, 255, None])
+def test_pairs_that_cannot_be_are_refused(name, change):
+    good = stored(fitted().pairs_)[name]
+    bad = good[:-2] if change is None else np.full_like(good, change)
+    with pytest.raises(fenchel.InvalidData):
+        forged(**{name: bad})

@@ -1,0 +1,195 @@
+"""Engines of other processes: the same bits as the serial one, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import warnings
+
+import numpy as np
+import pytest
+from catalogue import data_for, ids
+from fragile import Every, Fragile
+
+import fenchel
+from fenchel import losses, tasks
+from fenchel.engines import PerShard, Serial, remote
+from fenchel.engines.sums import combined, subtotals, total
+from fenchel.errors import FenchelWarning, HostLost
+
+RUNS = [
+    ("bmrm", losses.Hinge(), True),
+    ("bmrm", losses.ROC(), False),
+    ("lbfgs", losses.Logistic(), True),
+    ("sublbfgs", losses.SquaredHinge(), True),
+    ("polish", losses.Hinge(), True),
+    ("sdca", losses.Logistic(), True),
+    ("ls-bmrm", losses.Softmax(), False),
+    ("bmrm", losses.NDCG(), False),
+]
+
+
+def several_shards(monkeypatch, numbers=40):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", numbers)
+
+
+def fitted(run, engine, n=120, iterations=12):
+    solver, loss, intercept = run
+    iterations = 2 if solver == "sdca" else iterations  # of hundreds of rounds
+    X, y = data_for(loss, n=n) if not isinstance(loss, losses.NDCG) else graded(n)
+    groups = np.repeat(np.arange(n // 10), 10) if isinstance(loss, losses.NDCG) else None
+    if solver == "sdca":  # elsewhere than in one memory it works on all shards at once
+        solver = fenchel.solver("sdca", at_once=True)
+    problem = fenchel.problem(
+        X, y, loss=loss, intercept=intercept, strength=0.01, engine=engine, groups=groups
+    )
+    assert problem.risk.engine.n_shards > 5
+    result = fenchel.minimize(problem, solver, gap=1e-5, max_iterations=iterations)
+    return problem, result
+
+
+def graded(n):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 4)), rng.integers(0, 4, n).astype(float)
+
+
+def same(one, other):
+    assert np.array_equal(one.w, other.w)
+    assert np.array_equal(one.intercept, other.intercept)
+    strip = [record._replace(seconds=0.0) for record in one.history]
+    assert strip == [record._replace(seconds=0.0) for record in other.history]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=ids)
+@pytest.mark.parametrize("n_hosts", [1, 2, 3])
+def test_remote_engines_give_the_bits_of_the_serial_one(run, n_hosts, monkeypatch):
+    several_shards(monkeypatch)
+    problem, result = fitted(run, Fragile(n_hosts))
+    same(fitted(run, Serial())[1], result)
+    assert len(problem.risk.engine.hosts) == n_hosts
+    fenchel.verify(result, problem)
+
+
+def test_sublbfgs_makes_the_same_steps_though_its_dual_sweeps_do_not_mix_shards(monkeypatch):
+    several_shards(monkeypatch)
+    run = ("sublbfgs", losses.Hinge(), False)
+    (_, one), (_, other) = (fitted(run, engine, iterations=7) for engine in (Serial(), Fragile(2)))
+    assert np.array_equal(one.w, other.w)
+    assert [r.objective for r in one.history] == [r.objective for r in other.history]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=ids)
+def test_a_host_lost_every_few_rounds_changes_nothing(run, monkeypatch):
+    several_shards(monkeypatch)
+    monkeypatch.setattr(remote, "_LONGEST", 20)  # snapshots too
+    with pytest.warns(FenchelWarning, match=r"shards \d+ to \d+ .*placed anew"):
+        problem, result = fitted(run, Fragile(2, lost=Every(7)))
+    assert problem.risk.engine.started > 4
+    same(fitted(run, Serial())[1], result)
+
+
+def test_values_stay_with_their_shards_until_they_are_looked_at(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Hinge(), n=100)
+    engine = fenchel.problem(X, y, engine=Fragile(2)).risk.engine
+    rounds = engine.rounds
+    z = engine.map(tasks.scores, np.ones(X.shape[1]))
+    values, slopes = engine.map(tasks.sums, losses.Hinge(), z, 0.0).split(2)
+    assert engine.rounds == rounds
+    engine.totals(values, slopes)
+    assert engine.rounds == rounds + 1
+    assert engine.gather(z) == pytest.approx(X @ np.ones(X.shape[1]))
+
+
+def test_hosts_forget_what_nobody_refers_to(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Hinge(), n=100)
+    engine = fenchel.problem(X, y, engine=Fragile(2)).risk.engine
+    for _ in range(50):
+        engine.gather(engine.map(tasks.scores, np.ones(X.shape[1])))
+    gc.collect()
+    engine.total(engine.map(tasks.weight))
+    assert all(len(placed.host.kept) < 5 for placed in engine.hosts)
+
+
+def test_an_argument_is_sent_as_it_was_when_the_task_was_given(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Hinge(), n=100)
+    engine = fenchel.problem(X, y, engine=Fragile(2)).risk.engine
+    w = np.ones(X.shape[1])
+    z = engine.map(tasks.scores, w)
+    w[:] = 7.0
+    assert engine.gather(z) == pytest.approx(X @ np.ones(X.shape[1]))
+
+
+def test_a_nan_of_one_host_is_asked_for_again_and_never_added_in(monkeypatch):
+    several_shards(monkeypatch)
+    run = ("lbfgs", losses.Logistic(), False)
+    with pytest.warns(FenchelWarning, match="answered with nan"):
+        _, result = fitted(run, Fragile(2, lying={9}))
+    same(fitted(run, Serial())[1], result)
+
+
+class Undefined(losses.Logistic):
+    """A loss that is nan somewhere."""
+
+    def value(self, z, y):
+        return np.where(np.abs(z) > 0.1, np.nan, super().value(z, y))
+
+
+def test_a_nan_that_two_hosts_agree_on_is_the_problems_own(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Logistic(), n=60)
+    problem = fenchel.problem(X, y, loss=Undefined(), engine=Fragile(2), strength=1e-6)
+    with pytest.warns(FenchelWarning, match="nan"):
+        result = fenchel.minimize(problem, "lbfgs", max_iterations=20)
+    assert result.status is not fenchel.Status.CONVERGED
+
+
+def test_shards_that_are_lost_again_and_again_are_an_error_that_names_them(monkeypatch):
+    several_shards(monkeypatch)
+    with (
+        pytest.warns(FenchelWarning),
+        pytest.raises(HostLost, match=r"shards 0 to \d+ \(rows 0 to \d+\) were placed 4 times"),
+    ):
+        fitted(RUNS[0], Fragile(1, lost=range(5, 100)))
+
+
+def test_data_that_changed_under_the_run_are_refused(monkeypatch):
+    several_shards(monkeypatch)
+    copies = []
+
+    def changing(shard):
+        copies.append(shard)
+        late = len(copies) > 20
+        return dataclasses.replace(shard, y=-shard.y) if late else shard
+
+    with (
+        pytest.warns(FenchelWarning),
+        pytest.raises(fenchel.InvalidData, match=r"data of shard \d+ changed"),
+    ):
+        fitted(RUNS[0], Fragile(2, lost=range(6, 100), source=changing))
+
+
+def test_an_error_of_a_task_is_raised_as_it_is_and_no_host_is_blamed(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Hinge(), n=100)
+    engine = fenchel.problem(X, y, engine=Fragile(2)).risk.engine
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="expected 4"):
+        warnings.simplefilter("error")
+        engine.gather(engine.map(tasks.scores, np.ones(99)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13])
+def test_sums_have_the_same_bits_whoever_adds_them_up(n):
+    values = list(np.random.default_rng(n).normal(size=(n, 3)) * 10.0 ** np.arange(n)[:, None])
+    before = np.copy(values)
+    for first in range(n):
+        for middle in range(first, n):
+            parts = {}
+            for low, high in ((0, first), (first, middle), (middle, n)):
+                parts |= subtotals(values[low:high], low, n)
+            assert np.array_equal(combined(parts, n), total(values))
+    assert np.array_equal(before, values)
+    assert total(values) == pytest.approx(np.sum(values, axis=0))
+    assert Serial().total(PerShard([0.1, 0.2, 0.3])) == (0.1 + 0.2) + 0.3
