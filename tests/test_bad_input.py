@@ -337,7 +337,9 @@ def test_a_row_of_zeros_costs_what_a_score_of_0_costs(kind):
 
 
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_matrix, sparse.coo_matrix])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [name for name, kind in LOSSES.items() if not issubclass(kind, ChainLoss)]
+)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_data_of_zeros_alone_give_w_0(kind, loss, intercept):
     intercept = intercept and LOSSES[loss].intercept
@@ -345,7 +347,7 @@ def test_data_of_zeros_alone_give_w_0(kind, loss, intercept):
     y = np.column_stack([y, 1 - y]) if loss in ("multilabel_hinge", "multivariate_squared") else y
     queries = {"groups": np.arange(12) // 4} if getattr(LOSSES[loss], "grouped", False) else {}
     result = minimum(kind(np.zeros((12, 3))), y, loss=loss, intercept=intercept, **queries)
-    assert not result.w[: 3 if issubclass(LOSSES[loss], ChainLoss) else None].any()
+    assert not result.w.any()
 
 
 @pytest.mark.parametrize("loss", REGRESSION)

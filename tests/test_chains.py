@@ -229,11 +229,16 @@ def test_a_claim_without_proof_is_refused(loss):
 
 @EVERY
 def test_threads_give_the_same_bits(loss):
-    options = {"n": 3000, "d": 5, "seed": 8}
+    if isinstance(getattr(loss, "cost", None), np.ndarray):
+        return
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(3000, 5)), rng.permutation(np.arange(3000) % 30)
     serial, threads = (
-        problem_of(loss, engine=engine, **options).risk for engine in ("serial", "threads")
+        fenchel.problem(X, y, loss=loss, groups=np.arange(3000) // 7, engine=engine).risk
+        for engine in ("serial", "threads")
     )
-    w = np.random.default_rng(9).normal(size=serial.n_parameters)
+    assert serial.engine.n_shards > 1
+    w = rng.normal(size=serial.n_parameters)
     assert serial.at(w).value == threads.at(w).value
     assert np.array_equal(serial.at(w).subgradient, threads.at(w).subgradient)
 

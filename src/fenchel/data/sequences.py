@@ -164,13 +164,14 @@ def cut_sequences(
 ) -> tuple[Sequences, ...]:
     """The sequences in shards of about equal work; views, never copies.
 
-    The work on a token goes with its numbers times labels, and with the square of these.
+    The work on a token goes with its numbers times labels, and with the square of these. A shard
+    has its own gradient, which must not cost more than its work; small data stay whole.
     """
     L = pairs.n_labels
     tokens = np.arange(rows.n_rows + 1) * L * L
     work = (tokens + (rows.row_start - rows.row_start[0]) * L)[starts]
-    size = max(16 * NUMBERS_PER_SHARD, 64 * len(pairs.label))  # a shard has its own gradient
-    n_shards = min(len(starts) - 1, 2 * max(1, round(int(work[-1]) / size / 2)))
+    size, total = max(4 * NUMBERS_PER_SHARD, 64 * len(pairs.label)), int(work[-1])
+    n_shards = 1 if total < size // 4 else min(len(starts) - 1, 2 * max(1, round(total / size / 2)))
     inner = np.searchsorted(work, work[-1] * np.arange(1, n_shards) / n_shards)
     edges = np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))
     whole = Sequences(rows, y, None, starts, pairs, pairs.places(rows.column))
