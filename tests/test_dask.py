@@ -225,7 +225,9 @@ def test_a_checkpoint_goes_on_with_another_engine(client, tmp_path):
 
     run("parts", Serial(), 8)
     run("parts", Dask(client), 16)
-    same(run("whole", Serial(), 20), run("parts", Dask(client), 20))
+    one, other = run("whole", Serial(), 20), run("parts", Dask(client), 20)
+    assert np.array_equal(one.w, other.w)
+    assert [r[:4] for r in one.history] == [r[:4] for r in other.history]  # but for passes
 
 
 def test_every_listener_is_on_loopback(client):
