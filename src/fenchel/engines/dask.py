@@ -50,6 +50,10 @@ class Dask(Remote):
         deadline: float = 300.0,
     ):
         super().__init__(deadline)
+        try:
+            import distributed  # noqa: F401 - to say what is missing before work starts
+        except ImportError as error:
+            raise ImportError("Dask is missing: pip install 'fenchel[dask]'") from error
         self.n_workers = None if n_workers is None else whole("n_workers", n_workers, least=1)
         self.security = security
         self._suspects: set[str] = set()  # workers that did not take shards the last time
