@@ -84,6 +84,21 @@ def test_sparse_rows_and_a_gathered_loss(client):
     same(one, other)
 
 
+@pytest.mark.parametrize("name", ["a9a", "20news"])
+@pytest.mark.parametrize(("solver", "loss"), [("bmrm", "hinge"), ("lbfgs", "logistic")])
+def test_real_data_give_the_same_bits_too(client, real, name, solver, loss, monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 1 << 18)
+    X, y = real(name)
+    y = np.where(y == y.max(), 1.0, -1.0)
+    runs = []
+    for engine in ("serial", "threads", Dask(client)):
+        problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine=engine)
+        runs.append(fenchel.minimize(problem, solver, gap=1e-9, max_iterations=4))
+    assert len(problem.risk.engine.hosts) > 1
+    same(runs[0], runs[1])
+    same(runs[0], runs[2])
+
+
 def test_five_kills_in_one_run_lose_nothing(client):
     one, _ = fitted(Serial(), "bmrm", "hinge")
     killed = []
@@ -225,7 +240,9 @@ def test_a_checkpoint_goes_on_with_another_engine(client, tmp_path):
 
     run("parts", Serial(), 8)
     run("parts", Dask(client), 16)
-    same(run("whole", Serial(), 20), run("parts", Dask(client), 20))
+    one, other = run("whole", Serial(), 20), run("parts", Dask(client), 20)
+    assert np.array_equal(one.w, other.w)
+    assert [r[:4] for r in one.history] == [r[:4] for r in other.history]  # but for passes
 
 
 def test_every_listener_is_on_loopback(client):

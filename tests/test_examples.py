@@ -32,6 +32,9 @@ def test_weights_help_a_wrong_model_and_not_a_right_one(seed):
     assert 0.2 < line["effective share"] < 0.8
 
 
-def test_the_page_on_sequences_is_true():
-    failed, tried = doctest.testfile("../docs/sequences.md")
-    assert tried > 30 and not failed
+@pytest.mark.parametrize(
+    "page", ["accelerated", "metrics", "multiclass-and-hierarchies", "sequences"]
+)
+def test_the_examples_of_a_page_are_true(page):
+    failed, tried = doctest.testfile(f"../docs/{page}.md")
+    assert tried >= 5 and not failed

@@ -1,8 +1,5 @@
 """Taxonomies in all their forms, the losses of their leaves, and the classifier on top of them."""
 
-import doctest
-from pathlib import Path
-
 import numpy as np
 import pytest
 from catalogue import ancestry, class_costs, class_scores
@@ -309,10 +306,3 @@ def test_every_form_of_a_taxonomy_can_be_saved(tmp_path):
         assert np.array_equal(loaded.predict(IRIS), model.predict(IRIS))
         assert loaded.taxonomy == model.taxonomy_ == loaded.taxonomy_
         assert loaded.nodes_.tolist() == model.nodes_.tolist()
-
-
-def test_the_page_in_the_docs_is_true():
-    page = Path(__file__).parents[1] / "docs" / "multiclass-and-hierarchies.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False)
-    assert tried > 20
-    assert failed == 0

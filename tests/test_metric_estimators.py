@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -346,13 +344,6 @@ def test_a_warm_start_begins_where_the_last_fit_ended(warm):
     first, end = model.result_.history[0].objective, model.objective_
     again = model.fit(X, RELEVANCE, groups=QUERIES).result_.history[0].objective
     assert again == pytest.approx(end) if warm else again == first
-
-
-def test_the_examples_of_the_page_are_true():
-    page = Path(__file__).parents[1] / "docs" / "metrics.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False)
-    assert tried > 20
-    assert failed == 0
 
 
 def test_thresholds_in_a_file_must_rise(tmp_path):

@@ -127,7 +127,7 @@ def smoothed(
     widths: _Vector | None,
     b: float,
     u: _Vector,
-) -> tuple[float, float]: ...
+) -> tuple[float, float, float]: ...
 def augmented_slope_along(
     loss: Loss,
     z: _Vector,

@@ -11,13 +11,16 @@ Rows' numbers are kept by the shards, and <x, y> is their mean product, with sam
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fenchel import tasks
+from fenchel.data.shards import Shard
 from fenchel.duals import conjugates, cut_of, feasible
 from fenchel.engines import PerShard
 from fenchel.points import LinearPoint
@@ -162,22 +165,40 @@ class Composite(ABC):
         image: Array = total.ravel() / self.risk.weight
         return image
 
-    def certificate(self, x: Place, alpha: Place) -> tuple[LinearPoint, Cut]:
-        """The risk itself at w, and the cut that the rows' slopes make: no pass."""
-        primal, dual = self.sides(x, alpha)
-        point = self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
+    def point(self, x: Place, alpha: Place) -> LinearPoint:
+        """The risk itself at the primal one of both: no pass."""
+        primal, _ = self.sides(x, alpha)
+        return self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
+
+    def cut(self, x: Place, alpha: Place) -> Cut:
+        """The cut that the dual one of both makes: no pass."""
+        _, dual = self.sides(x, alpha)
         scale = self.regularizer.dual_scale(-dual.image / self.strength)
-        if scale == 1 and self._dual(0.0, dual) > self._dual(1.0, dual):
+        if scale == 1:
+            cut = self._cut(dual)
+            if cut.b - self.strength * self._conjugate(cut.a) >= self._at_zero:
+                return cut
             scale = self._best_scale(dual)
-        return point, cut_of(self.risk, *_parts(dual if scale == 1 else scale * dual))
+        return self._cut(scale * dual)
+
+    def _cut(self, dual: Place) -> Cut:
+        return cut_of(self.risk, dual.x.parts, dual.image)
+
+    def _conjugate(self, image: Array) -> float:
+        return self.regularizer.conjugate(image / -self.strength)
+
+    @functools.cached_property
+    def _at_zero(self) -> float:
+        """D(0)."""
+        shape = () if self.risk.classes is None else (self.risk.n_outputs,)
+        zeros = RowVector(self.risk, self.risk.engine.map(_zeros, shape))
+        return self._dual(0.0, Place(zeros, np.zeros(self.risk.n_parameters)))
 
     def _dual(self, t: float, dual: Place) -> float:
         """D(t u)."""
         risk, u = self.risk, self.feasible(dual.x).parts
         total = float(risk.engine.total(risk.engine.map(conjugates, risk.loss, u, t))) / risk.weight
-        return -total - self.strength * self.regularizer.conjugate(
-            (-t / self.strength) * dual.image
-        )
+        return -total - self.strength * self._conjugate(t * dual.image)
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
@@ -191,8 +212,8 @@ class Composite(ABC):
         return float(10.0**-found.x)
 
 
-def _parts(dual: Place) -> tuple[PerShard, Array]:
-    return dual.x.parts, dual.image
+def _zeros(shard: Shard, shape: tuple[int, ...]) -> Array:
+    return np.zeros((shard.rows.n_rows, *shape))
 
 
 class Primal(Composite):

@@ -276,8 +276,11 @@ class Composite(Protocol):
     def ground(self, s: Any, c: float, A: float) -> Any:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
-    def certificate(self, x: Any, alpha: Any) -> tuple[Point, Cut]:
-        """The risk itself at the primal one of both, and the cut that the dual one makes."""
+    def point(self, x: Any, alpha: Any) -> Point:
+        """The risk itself at the primal one of both: no pass."""
+
+    def cut(self, x: Any, alpha: Any) -> Cut:
+        """The cut that the dual one of both makes: no pass."""
 
     def roughness(self, alpha: Any) -> float:
         """How much the smoothed risk's dual at alpha lies below that of the risk itself."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fenchel.risk import LinearRisk
 
 _BLUR = 1e-12  # of an intercept, relative to the scores
+_STEPS = 10  # of Newton's method for the offset
 _POWER = 6  # steps of the power iteration: 004 says that 5 to 6 are enough
 _NARROWEST = 0.1  # width of a row, relative to the mean
 
@@ -39,6 +40,13 @@ class Smooth(NamedTuple):
     value: float
     u: PerShard
     b: float
+
+
+class _Sums(NamedTuple):
+    value: float
+    slope: float
+    rise: float
+    u: PerShard
 
 
 class SmoothedRisk:
@@ -53,26 +61,39 @@ class SmoothedRisk:
     def at(self, z: PerShard, near: float = 0.0) -> Smooth:
         """R_mu there; `near` is a guess of the offset. No pass."""
         if not self.risk.has_intercept:
-            value, _, u = self._sums(z, 0.0)
-            return Smooth(value, u, 0.0)
-        largest = max(self.risk.engine.map(tasks.largest, z))
-        offset = profile(lambda b: self._sums(z, b)[:2], near, _BLUR * (1.0 + largest), smooth=True)
+            sums = self._sums(z, 0.0)
+            return Smooth(sums.value, sums.u, 0.0)
+        blur = _BLUR * (1.0 + max(self.risk.engine.map(tasks.largest, z)))
+        start = self._newton(z, near, blur)
+        offset = profile(lambda b: self._sums(z, b)[:2], start, blur, smooth=True)
         bracket = offset.bracket
-        u = self._sums(z, bracket.below)[2]
+        u = self._sums(z, bracket.below).u
         if bracket.above > bracket.below:
-            above = self._sums(z, bracket.above)[2]
+            above = self._sums(z, bracket.above).u
             u = self.risk.engine.map(
                 tasks.mixed, u, above, bracket.weight_below, bracket.weight_above
             )
         return Smooth(offset.value, u, offset.best)
 
-    def _sums(self, z: PerShard, b: float) -> tuple[float, float, PerShard]:
-        """(R_mu, its slope in the offset, the slopes) at the offset b."""
+    def _newton(self, z: PerShard, b: float, blur: float) -> float:
+        """A better guess of the offset: between kinks of the slope, Newton's step is exact."""
+        for _ in range(_STEPS):
+            sums = self._sums(z, b)
+            if sums.slope == 0 or sums.rise == 0:
+                break
+            step = sums.slope / sums.rise
+            b -= step
+            if abs(step) <= blur:
+                break
+        return b
+
+    def _sums(self, z: PerShard, b: float) -> _Sums:
+        """R_mu at the offset b, and its slopes."""
         engine, weight = self.risk.engine, self.risk.weight
         settings = self.risk.loss, z, self.mu, self.widths, b
-        values, slopes, u = engine.map(_smoothed, *settings).split(3)
-        value, slope = engine.totals(values, slopes)
-        return value / weight, slope / weight, u
+        *parts, u = engine.map(_smoothed, *settings).split(4)
+        value, slope, rise = engine.totals(*parts)
+        return _Sums(value / weight, slope / weight, rise / weight, u)
 
     @property
     def smoothness(self) -> float:
@@ -121,13 +142,12 @@ def optimised_widths(risk: LinearRisk) -> PerShard:
 
 def _smoothed(
     shard: Shard, loss: Loss, z: Array, mu: float, widths: Array | None, b: float
-) -> tuple[float, float, Array]:
-    """(sum_i s_i l_mu(z_i + b), its slope in b, u)."""
+) -> tuple[float, float, float, Array]:
+    """(sum_i s_i l_mu(z_i + b), its slope in b, and how fast that rises on kinks, u)."""
     native = twins.twin(loss)
     if native is not None:
         u = np.empty_like(z)
-        value, slope = _kernels.smoothed(native, z, shard.y, shard.s, mu, widths, b, u)
-        return value, slope, u
+        return *_kernels.smoothed(native, z, shard.y, shard.s, mu, widths, b, u), u
     if mu > 0:
         assert isinstance(loss, MulticlassHinge)
         costs = np.ascontiguousarray(loss.costs(z.shape[1]).T)
@@ -136,11 +156,8 @@ def _smoothed(
     else:
         value, a = twins.slopes(loss, z, shard.y, shard.s, b)
     s = tasks.weights(shard)
-    return (
-        value,
-        float(np.sum(a)),
-        weighted(np.divide(1.0, s, out=np.zeros_like(s), where=s > 0), a),
-    )
+    u = weighted(np.divide(1.0, s, out=np.zeros_like(s), where=s > 0), a)
+    return value, float(np.sum(a)), 0.0, u
 
 
 def _d2(shard: Shard, u: Array, widths: Array | None) -> float:

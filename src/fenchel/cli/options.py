@@ -13,7 +13,7 @@ DataPath = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="svmlight, .csv, .tsv, .parquet or .npz; text may be .gz, .bz2 or .xz; "
+        help="svmlight, .csv, .tsv, .parquet, .npz or .store; text may be .gz, .bz2 or .xz; "
         "- reads svmlight from stdin.",
         show_default=False,
     ),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 _CONNECT = 30  # seconds for a cluster to answer for the first time
+_PLACING = 120.0  # seconds for a worker to come back, and to read its shards
 
 
 class Dask(Remote):
@@ -49,8 +50,13 @@ class Dask(Remote):
         deadline: float = 300.0,
     ):
         super().__init__(deadline)
+        try:
+            import distributed  # noqa: F401 - to say what is missing before work starts
+        except ImportError as error:
+            raise ImportError("Dask is missing: pip install 'fenchel[dask]'") from error
         self.n_workers = None if n_workers is None else whole("n_workers", n_workers, least=1)
         self.security = security
+        self._suspects: set[str] = set()  # workers that did not take shards the last time
         if cluster is None:
             self.client = _local(self.n_workers or default_threads(), os.getpid())
         elif isinstance(cluster, str):
@@ -68,15 +74,22 @@ class Dask(Remote):
     def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
         """On the worker with the fewest of our shards, another than before if there is one."""
         with _gone():
-            self.client.wait_for_workers(1, timeout=self.deadline)  # dead ones may come back
+            self.client.wait_for_workers(1, timeout=_PLACING)  # dead ones may come back
             threads: dict[str, int] = self.client.nthreads()
-            others = [address for address in threads if address != avoided]
+            others = [each for each in threads if each not in self._suspects | {avoided}]
             load = dict.fromkeys(others or threads, 0)
             for each in self.hosts:
                 if each is not placed and each.where in load:
                     load[each.where] += each.last - each.first
             address = min(load, key=lambda name: load[name] / threads[name])
-            return self._actor(placed, address, threads[address])
+        try:
+            with _gone():
+                found = self._actor(placed, address, threads[address])
+        except Gone as error:
+            self._suspects.add(address)  # a dead one may be listed for a while
+            raise Gone(f"{address}: {error}") from error
+        self._suspects.discard(address)
+        return found
 
     def _actor(self, placed: Placed, address: str, n_threads: int) -> tuple[Any, str, list[bytes]]:
         shards = self.shards[placed.first : placed.last]
@@ -98,9 +111,9 @@ class Dask(Remote):
             allow_other_workers=True,  # one that died meanwhile would never take it
         )
         with self.client.as_current():
-            actor = future.result(timeout=self.deadline)
+            actor = future.result(timeout=max(self.deadline, _PLACING))
             actor._try_bind_worker_client()
-            found = actor.fingerprints().result(timeout=self.deadline)
+            found = actor.fingerprints().result(timeout=max(self.deadline, _PLACING))
         return actor, actor._address, found
 
     def _send(self, placed: Placed, request: Request) -> Callable[[float], Reply]:

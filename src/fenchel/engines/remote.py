@@ -65,10 +65,6 @@ class Held(PerShard):
         return tuple(self._engine.map(_item, self, k) for k in range(n))
 
 
-def _itself(shard: Shard, value: Any) -> Any:
-    return value
-
-
 def _item(shard: Shard, value: Any, k: int) -> Any:
     return value[k]
 
@@ -94,8 +90,8 @@ class Remote(Engine):
 
     def __init__(self, deadline: float = 300.0):
         super().__init__()
-        self.deadline = positive("deadline", deadline)
         self.hosts: list[Placed] = []
+        self.deadline = positive("deadline", deadline)
         self.rounds = 0
         self._numbers = itertools.count()
         self._live: set[int] = set()
@@ -152,13 +148,15 @@ class Remote(Engine):
         return Held(self, number)
 
     def total(self, values: PerShard) -> Any:
-        """The sum."""
-        return self.totals(values)[0]
+        """The sum; of values that are here, here."""
+        return self.totals(values)[0] if isinstance(values, Held) else super().total(values)
 
     def totals(self, *values: PerShard) -> tuple[Any, ...]:
         """The sums, of which the hosts add up as much as they can."""
-        held = [each if isinstance(each, Held) else self.map(_itself, each) for each in values]
-        replies = self._ask(summed=tuple(each.number for each in held))
+        numbers = tuple(each.number for each in values if isinstance(each, Held))
+        if len(numbers) < len(values):
+            return super().totals(*values)
+        replies = self._ask(summed=numbers)
         parts = [
             functools.reduce(operator.or_, each)
             for each in zip(*(r.sums for r in replies), strict=True)

@@ -123,9 +123,9 @@ std::pair<double, double> augmented_slope_along(const Loss& loss, const Vector<d
     return {at.slope, at.curvature};
 }
 
-std::pair<double, double> smoothed(const Loss& loss, const Vector<double>& z,
-                                   const Vector<double>& y, const Weights& s, double mu,
-                                   const Weights& widths, double b, Output& u) {
+std::tuple<double, double, double> smoothed(const Loss& loss, const Vector<double>& z,
+                                            const Vector<double>& y, const Weights& s, double mu,
+                                            const Weights& widths, double b, Output& u) {
     const std::size_t n = z.size();
     require(y.size() == n, "y", y.size(), n);
     require(u.size() == n, "u", u.size(), n);
@@ -133,9 +133,10 @@ std::pair<double, double> smoothed(const Loss& loss, const Vector<double>& z,
     if (widths) require(widths->size() == n, "widths", widths->size(), n);
     const fenchel::Rows rows{z.data(), y.data(), s ? s->data() : nullptr};
     nb::gil_scoped_release unlocked;
-    return fenchel::with_loss(loss.scalar, [&](const auto& l) {
+    const fenchel::Smoothed total = fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::smoothed(l, rows, mu, widths ? widths->data() : nullptr, b, u.data(), n);
     });
+    return {total.value, total.slope, total.rise};
 }
 
 template <class Value, class Column>

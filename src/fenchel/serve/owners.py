@@ -66,8 +66,10 @@ class Owners:
             verify = ssl.create_default_context(cafile=authority)
             if certificate is not None:
                 verify.load_cert_chain(certificate, key)
-        import httpx
-
+        try:
+            import httpx
+        except ImportError as error:
+            raise ImportError("httpx is missing: pip install 'fenchel[serve]'") from error
         self._client = httpx.Client(verify=verify, timeout=self.deadline, trust_env=False)
         self._pool = ThreadPoolExecutor(len(self.urls), thread_name_prefix="fenchel-owners")
 

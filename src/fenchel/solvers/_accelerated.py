@@ -30,6 +30,7 @@ from fenchel.solvers.base import Needs, Solver, State, Step
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
+_LOOK = 3  # iterations from one lower bound to the next: it takes as long as a pass or two
 _FORMS = ("primal", "dual", "homotopy")
 _WIDTHS = ("equal", "optimised")
 _FALL = 0.5  # of J, at which the level of smoothing is chosen anew
@@ -121,6 +122,7 @@ class _Stages:
         self.solver, self.problem = solver, problem
         self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
         self.objective = self.bound = np.nan  # of the last step
+        self.looked, self._n_steps = False, 0
         self.x: Place
         self.L = 0.0
 
@@ -150,16 +152,21 @@ class _Stages:
 
     def step(self, it: Iterate) -> Step:
         """The point, with what alpha proves."""
-        point, cut = self.J.certificate(it.x, it.alpha)
+        self._n_steps += 1
+        self.looked = self._n_steps % _LOOK == 0
+        point = self.J.point(it.x, it.alpha)
         self.objective = self.problem.objective(point)
-        self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         state = functools.partial(self._state, point.w, it)
+        if not self.looked:
+            return Step(point, self.objective, state=state, phase=self.stage)
+        cut = self.J.cut(it.x, it.alpha)
+        self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         return Step(point, self.objective, self.bound, cut.witness, state, self.stage)
 
     def is_over(self, it: Iterate) -> bool:
         """Whether the next stage is due; if so, it is prepared."""
         solver = self.solver
-        if solver.form == "dual" or self.mu == 0:
+        if solver.form == "dual" or self.mu == 0 or not self.looked:
             return False
         if solver.form == "homotopy":
             smoothed = self.J.value(it.x) - self.bound + self.J.roughness(it.alpha)
