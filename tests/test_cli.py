@@ -109,7 +109,10 @@ def loaded_after(*arguments: str, env: dict[str, str] | None = None) -> tuple[st
     [
         ["--help"],
         ["--version"],
-        *([name, "--help"] for name in "train predict evaluate inspect convert resume".split()),
+        *(
+            [name, "--help"]
+            for name in "train predict evaluate inspect convert resume worker serve".split()
+        ),
     ],
     ids=" ".join,
 )

@@ -272,4 +272,14 @@ def test_help_fits_the_terminal(spawn: Spawn) -> None:
 def test_completion_knows_the_commands(spawn: Spawn) -> None:
     child = spawn(_FENCHEL_COMPLETE="complete_bash", COMP_WORDS="fenchel ", COMP_CWORD="1")
     seen = ended(child).split()
-    assert seen == ["train", "path", "predict", "evaluate", "inspect", "convert", "resume"]
+    assert seen == [
+        "train",
+        "path",
+        "predict",
+        "evaluate",
+        "inspect",
+        "convert",
+        "resume",
+        "worker",
+        "serve",
+    ]

@@ -67,21 +67,17 @@ class MPI(Remote):
             self.communicator.send(("stop", serial, None), rank, _NEWS)
 
 
+@functools.cache
 def _world() -> Any:
+    """All ranks; the others are told when this process is done, before MPI itself is."""
     try:
         import mpi4py.MPI
     except (ImportError, RuntimeError) as error:
         raise ImportError(f"MPI needs fenchel[mpi] and an MPI library: {error}") from error
     world = mpi4py.MPI.COMM_WORLD
     if world.rank == 0:
-        _dismissed_at_exit(world)
+        atexit.register(_dismiss, world)
     return world
-
-
-@functools.cache
-def _dismissed_at_exit(world: Any) -> None:
-    """Tells the other ranks when this process is done, before MPI itself is shut down."""
-    atexit.register(_dismiss, world)
 
 
 _dismissed: list[int] = []  # ranks that were told
