@@ -33,7 +33,9 @@ def dataset(n=300, qid=False, dense=False):
 
 
 @pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize("engine", ["serial", "threads", Fragile(2)], ids=str)
+@pytest.mark.parametrize(
+    "engine", ["serial", "threads", Fragile(2)], ids=["serial", "threads", "hosts"]
+)
 @pytest.mark.parametrize(("solver", "loss"), [("bmrm", "hinge"), ("lbfgs", "logistic")])
 def test_a_store_gives_the_bits_of_the_data_in_memory(tmp_path, solver, loss, engine, dense):
     data = dataset(dense=dense)
