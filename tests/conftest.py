@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import lzma
 import os
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,27 @@ from fenchel.cli.settings import Settings
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_cluster_stays() -> Iterator[None]:
+    """Closes what a module's tests left of Dask: its threads would go on below those of others."""
+    yield
+    if "distributed" not in sys.modules:
+        return
+    from distributed import Client
+    from distributed.deploy.spec import SpecCluster
+
+    from fenchel.engines import dask
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for open_ in (*Client._instances, *SpecCluster._instances):
+            open_.close()
+        dask._local.cache_clear()
+        dask._connected.cache_clear()
+        gc.collect()
+
 
 Data = tuple[sparse.csr_matrix, np.ndarray]
 

@@ -264,8 +264,10 @@ def test_every_setting_and_attribute_is_documented(name):
     if name == "MultilabelClassifier":
         y = np.stack([y, 1 - y], axis=1)
     X = np.random.default_rng(0).normal(size=(6, 2))
+    if name == "SequenceLabeler":
+        X, y = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}]], [["x", "y"], ["y"]]
     folds = {"cv": 2} if name.endswith("CV") else {}
-    groups = {"groups": np.zeros(6)} if name == "Ranker" else {}
+    groups = {"groups": np.zeros(6)} if name in ("Ranker", "Reranker") else {}
     fitted = kind(tol=0.5, **folds).fit(X, y, **groups)
     names = [*kind().get_params(), *(key for key in vars(fitted) if key.endswith("_"))]
     assert [known for known in names if known not in kind.__doc__] == []

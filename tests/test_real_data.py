@@ -478,7 +478,7 @@ def test_plain_lbfgs_breaks_down_on_leukemia_and_sublbfgs_does_not(real):
     problem = fenchel.problem(X, y, loss="hinge", strength=1e-2)
     plain = fenchel.minimize(problem, _PlainLBFGS(), gap=1e-3, max_iterations=60)
     sub = fenchel.minimize(problem, "sublbfgs", gap=1e-3, max_iterations=60)
-    assert plain.status is Status.STALLED and plain.iterations <= 5
+    assert plain.status is Status.STALLED and plain.iterations <= 10
     assert sub.status is not Status.STALLED
     assert sub.objective < 0.6 * plain.objective
 

@@ -34,6 +34,7 @@ Array = npt.NDArray[np.float64]
 
 _AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
 _ROUND_OFF = 1e-13  # of a mean loss, relative to the scores and labels it is computed from
+_ROUNDED = 100.0  # what 38 bits of a score leave off, relative to that
 _KINK = 1e-10  # how far from a kink a witness may choose the slope of a row
 _ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
 
@@ -55,6 +56,8 @@ def verify(result: Result, problem: Problem) -> Certificate:
     if result.witness is None:
         return _without_witness(data, problem, Tangency(w, Bracket(b, b)), upper)
     lower = _proved(data, problem, result.witness)
+    if risk.nonnegative:
+        lower = max(lower, 0.0)  # J >= 0 needs no proof, and round-off may have cost it
     allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, b)
     if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
         raise InvalidCertificate(
@@ -210,6 +213,11 @@ class _JointData(_Data):
         weighted = any(shard.s is not None for shard in risk.engine.shards)
         s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
+        self._largest = 0.0  # score of a tangent
+
+    def scale(self, w: Array, b: float) -> float:
+        """With what is left off the scores of tangents, which others may round to other cuts."""
+        return super().scale(w, b) + _ROUNDED * self._largest
 
     def mean_loss(self, w: Array, b: float) -> float:
         """L(Xw + b)."""
@@ -220,6 +228,7 @@ class _JointData(_Data):
     def tangent(self, touch: Tangency) -> tuple[Array, float]:
         """The tangent at rounded scores, as the solver had them: any tangent is below R."""
         z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        self._largest = max(self._largest, float(np.max(np.abs(z))))
         alpha, constant = np.zeros_like(z), 0.0
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):

@@ -203,7 +203,7 @@ def _without_duplicates(rows: SparseRows) -> SparseRows:
         f"X stores a column more than once in row {row}; such entries were added up in a copy. "
         "Call X.sum_duplicates() to avoid the copy",
         FenchelWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     summed = rows.matrix().copy()
     summed.sum_duplicates()

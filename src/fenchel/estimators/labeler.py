@@ -90,7 +90,9 @@ class SequenceLabeler(LinearEstimator):
     pairs_ : fenchel.data.sequences.Pairs
         The pairs of features and labels, those of labels with the next last.
     feature_names_in_ : ndarray of str
-        The features, the most frequent first.
+        The features, the most frequent first; `n_features_in_` of them.
+    intercept_ : float
+        0: labels have no offsets of their own.
     objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
         As of every estimator: what was proved, and how.
 

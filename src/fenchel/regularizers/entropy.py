@@ -109,7 +109,10 @@ class Entropy(Coupled):
 
     def ground(self, s: Array, c: float, weight: float) -> Array:
         """In closed form, but for the cap."""
-        return self.conjugate_argmax(s / -(weight + c))
+        u = s / -(weight + c)
+        if not np.isfinite(u).all():  # a gradient that overflowed tells no direction
+            return self.start(len(s))
+        return self.conjugate_argmax(u)
 
     def stretch(self, squares: Array) -> float:
         """The largest: <x_i, v>^2 <= sum_j |v_j| x_ij^2."""
