@@ -132,7 +132,7 @@ REGULARIZERS = [
     regularizers.ElasticNet(l1_ratio=0.9, weights=_UNEVEN),
     regularizers.ElasticNet(l1_ratio=0.2, weights=_ONE_FREE),
     regularizers.ElasticNetBall(radius=0.7, l1_ratio=0.3),
-    regularizers.ElasticNetBall(radius=20.0),
+    regularizers.ElasticNetBall(radius=2.0),
     regularizers.Entropy(),
     regularizers.Entropy(cap=0.3),
     regularizers.SquaredPNorm(),

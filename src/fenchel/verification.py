@@ -34,7 +34,6 @@ Array = npt.NDArray[np.float64]
 
 _AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
 _ROUND_OFF = 1e-13  # of a mean loss, relative to the scores and labels it is computed from
-_ROUNDED = 100.0  # what 38 bits of a score leave off, relative to that
 _KINK = 1e-10  # how far from a kink a witness may choose the slope of a row
 _ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
 
@@ -213,11 +212,6 @@ class _JointData(_Data):
         weighted = any(shard.s is not None for shard in risk.engine.shards)
         s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
-        self._largest = 0.0  # score of a tangent
-
-    def scale(self, w: Array, b: float) -> float:
-        """With what is left off the scores of tangents, which others may round to other cuts."""
-        return super().scale(w, b) + _ROUNDED * self._largest
 
     def mean_loss(self, w: Array, b: float) -> float:
         """L(Xw + b)."""
@@ -228,11 +222,11 @@ class _JointData(_Data):
     def tangent(self, touch: Tangency) -> tuple[Array, float]:
         """The tangent at rounded scores, as the solver had them: any tangent is below R."""
         z = self.scores(np.asarray(touch.w, dtype=np.float64))
-        self._largest = max(self._largest, float(np.max(np.abs(z))))
         alpha, constant = np.zeros_like(z), 0.0
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
-            c, g = self.joint.tangent(_rounded(z + offset), self.sample)
+            at = z + offset if self.joint.differentiable else _rounded(z + offset)
+            c, g = self.joint.tangent(at, self.sample)
             alpha += weight * g
             constant += weight * c
         return alpha, constant
