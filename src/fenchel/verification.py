@@ -212,6 +212,7 @@ class _JointData(_Data):
         weighted = any(shard.s is not None for shard in risk.engine.shards)
         s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
+        self.has_ties = risk.has_ties
 
     def mean_loss(self, w: Array, b: float) -> float:
         """L(Xw + b)."""
@@ -225,7 +226,7 @@ class _JointData(_Data):
         alpha, constant = np.zeros_like(z), 0.0
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
-            at = z + offset if self.joint.differentiable else _rounded(z + offset)
+            at = _rounded(z + offset) if self.has_ties else z + offset
             c, g = self.joint.tangent(at, self.sample)
             alpha += weight * g
             constant += weight * c
