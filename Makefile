@@ -62,7 +62,7 @@ sanitize: $(VENV)/.test
 	PYTHONPATH=build/sanitized LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
 	    $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 \
-	    $(BIN)/python -m pytest -q -p no:cacheprovider $(KERNEL_TESTS)
+	    $(BIN)/python -m pytest -q -n auto -p no:cacheprovider -k "not certify" $(KERNEL_TESTS)
 
 SECONDS ?= 60
 fuzz: build/fuzz/svmlight
