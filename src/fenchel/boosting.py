@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from fenchel import _kernels
+from fenchel.aspects import Composite
 from fenchel.composites import Place, Tangent
-from fenchel.protocols import Composite
 from fenchel.regularizers import Entropy
 from fenchel.solvers import AGMInf
 

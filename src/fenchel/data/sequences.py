@@ -113,7 +113,7 @@ class Sequences(Shard):
         assert isinstance(rows, SparseRows)
         kind: Any = _kernels.Chains32 if rows.value.dtype == np.float32 else _kernels.Chains64
         arrays = (self.starts, rows.row_start, self.place, rows.value)
-        return kind(*arrays, pairs.start, pairs.run, pairs.dense, pairs.n_labels)  # type: ignore[no-any-return]
+        return kind(*arrays, pairs.start, pairs.run, pairs.dense, pairs.n_labels)  # type: ignore[no-any-return]  # of one shape
 
 
 def all_pairs(n_features: int, n_labels: int) -> Pairs:

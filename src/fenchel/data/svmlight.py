@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, NoReturn, overload
+from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -156,10 +156,10 @@ def stream_svmlight(
     """
     base = 1 if index_base is None else index_base
     parser = _kernels.SvmlightParser32(base, _LARGEST, True, Threads(None).n_threads, _CHUNK)
-    block, left = bytearray(_BLOCK), None
+    left = None
     with reading(path) as file:
-        while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
-            if not parser.feed(np.frombuffer(block, np.uint8, n)):
+        for block in _blocks(file):
+            if not parser.feed(block):
                 _refuse(path, parser.fault, *parser.fault_place)
             if parser.n_bytes >= 12 * max(numbers, 16 * parser.highest):
                 part = _joined(left, _assembled(parser, None))
@@ -230,17 +230,25 @@ def write_svmlight(
             )
 
 
+def _blocks(file: BinaryIO) -> Iterator[npt.NDArray[np.uint8]]:
+    """The bytes of a file, a block at a time, in the same memory."""
+    block = bytearray(_BLOCK)
+    while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
+        yield np.frombuffer(block, np.uint8, n)
+
+
 def _feed(parser: _kernels._SvmlightParser, path: Path) -> None:
     """All of the file, block by block, as long as there is memory for what it becomes."""
     what, remedy = f"reading {os.fspath(path)}", "split the file, or use a larger machine"
-    block, n_read = bytearray(_BLOCK), 0
+    n_read = 0
     with reading(path) as file:
         size = 0 if suffixes(path)[1] else os.fstat(file.fileno()).st_size
-        while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
+        for block in _blocks(file):
+            n = len(block)
             n_read += n
             to_come = max(size - n_read, 0) * parser.n_bytes / n_read
             memory.require(_WORST * (n + parser.n_pending) + to_come, what, remedy)
-            if not parser.feed(np.frombuffer(block, np.uint8, n)):
+            if not parser.feed(block):
                 _refuse(path, parser.fault, *parser.fault_place)
     if not parser.finish():
         _refuse(path, parser.fault, *parser.fault_place)

@@ -43,7 +43,7 @@ class PerShard:
 
 def mutates(task: Task) -> Task:
     """Marks a task that changes a PerShard argument in place, which must be done in order."""
-    task.mutates = True  # type: ignore[attr-defined]
+    task.mutates = True  # type: ignore[attr-defined]  # functions take any
     return task
 
 

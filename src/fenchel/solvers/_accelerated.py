@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.aspects import Composite, Place
 from fenchel.errors import InvalidData
 from fenchel.naming import one_of, positive
-from fenchel.protocols import ROUND_OFF, Array, Composite, Place, Problem
+from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._estimates import Estimate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fenchel.protocols import Composite, Place, Tangent
+from fenchel.aspects import Composite, Place, Tangent
 
 
 class Minimum(NamedTuple):

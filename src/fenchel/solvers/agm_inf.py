@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.protocols import Composite, Place
+from fenchel.aspects import Composite, Place
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,

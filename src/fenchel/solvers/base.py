@@ -70,7 +70,9 @@ class Solver(ABC):
         if needs.positive_strength and problem.strength == 0:
             return "it needs strength > 0"
         if needs.strongly_convex and regularizer.strong_convexity == 0:
-            return "it needs every coordinate penalised (all weights > 0)"
+            return (
+                "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
+            )
         return None
 
     def settings(self) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.protocols import Array, Composite, Place, Problem
+from fenchel.aspects import Composite, Place
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
 from fenchel.solvers.base import Needs, Solver, State, Step

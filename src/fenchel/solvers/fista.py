@@ -9,12 +9,13 @@ iteration, one more for each L tried.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.protocols import Composite, Place
+from fenchel.aspects import Composite, Place
 from fenchel.solvers._accelerated import Accelerated, Iterate
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -42,5 +43,8 @@ class FISTA(Accelerated):
             push = (t - 1) / t_next
             y = (1 + push) * x_next + (-push) * x
             x, t = x_next, t_next
-            memory = lambda y=y, t=t: {"y": J.packed(y.x), "t": np.array(t)}  # noqa: E731
-            yield Iterate(x, at_y.alpha, L, memory)
+            yield Iterate(x, at_y.alpha, L, functools.partial(_memory, J, y, t))
+
+
+def _memory(J: Composite, y: Place, t: float) -> State:
+    return {"y": J.packed(y.x), "t": np.array(t)}

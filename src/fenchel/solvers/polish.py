@@ -21,9 +21,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fenchel.aspects import AugmentedRay
 from fenchel.errors import InvalidData
 from fenchel.naming import real
-from fenchel.protocols import Array, AugmentedRay, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Needs, Solver, State, Step
 

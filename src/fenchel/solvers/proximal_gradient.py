@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fenchel.protocols import Composite, Place, Tangent
+from fenchel.aspects import Composite, Place, Tangent
 from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State

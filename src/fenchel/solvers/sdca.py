@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fenchel.aspects import Dual
 from fenchel.naming import whole
-from fenchel.protocols import Array, Dual, Problem
+from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, ElasticNet, StronglyConvex
 from fenchel.solvers.base import Needs, Solver, State, Step
 
