@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import schemathesis
 from catalogue import data_for
 from certificates import authority, issued
 from hypothesis import HealthCheck, settings
+from sklearn.base import clone
 
 import fenchel
 from fenchel import losses
@@ -259,6 +261,76 @@ def test_owners_must_serve_the_same_model(served):
         fenchel.problem(engine=Owners([one]), loss="hinge")
     with pytest.raises(fenchel.Incompatible, match="leave them out"):
         fenchel.problem(X, Y, engine=Owners([one]), loss="logistic")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rows": X[:, :3]}, "n_features=3, but .* has 4: .* serve it with --n-features"),
+        ({"labels": Y + 1}, r"classes=\(0.0, 2.0\), but .* call the two classes the same"),
+        ({"labels": np.where(Y > 0, "b", "a")}, "call the two classes the same"),
+        ({"feature_names": "abdc"}, "the same columns, in the same order"),
+        ({"index_base": 0}, "serve it with --index-base"),
+        ({"intercept": True}, "the same model"),
+    ],
+)
+def test_owners_whose_columns_or_classes_differ_are_refused(served, changed, said):
+    about = {"feature_names": "abcd", "index_base": 1, "loss": "logistic"}
+    other = {"rows": X, "labels": Y} | about | changed
+    urls = [
+        served(owned(X, Y, **about)),
+        served(owned(other.pop("rows"), other.pop("labels"), **other)),
+    ]
+    with pytest.raises(fenchel.Incompatible, match=said) as refused:
+        Owners(urls).shapes  # noqa: B018
+    assert all(url in str(refused.value) for url in urls)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss", "labels"),
+    [
+        (fenchel.Classifier(loss="logistic", alpha=1e-2), "logistic", np.where(Y > 0, "yes", "no")),
+        (fenchel.Regressor(alpha=1e-2, fit_intercept=False), "squared_error", X[:, 0] + 1),
+        (fenchel.QuantileRegressor(quantile=0.25, alpha=1e-2), "quantile", X[:, 0]),
+        (fenchel.NoveltyDetector(alpha=1e-2), "novelty", None),
+    ],
+)
+def test_estimators_fit_rows_of_owners(served, estimator, loss, labels):
+    options = {"quantile": 0.25} if loss == "quantile" else {}
+    has_intercept = getattr(estimator, "fit_intercept", False)
+    urls = [
+        served(
+            owned(
+                X[rows],
+                None if labels is None else labels[rows],
+                loss=loss,
+                intercept=has_intercept,
+                feature_names="abcd",
+                **options,
+            )
+        )
+        for rows in THIRDS[1:]
+    ]
+    kept = slice(50, 300)
+    whole = clone(estimator).fit(X[kept], None if labels is None else labels[kept])
+    across = clone(estimator).set_params(tol=1e-3).fit(Owners(urls))
+    assert across.status_ == "converged"
+    assert across.objective_ == pytest.approx(whole.objective_, rel=2e-3, abs=1e-4)
+    assert across.feature_names_in_.tolist() == list("abcd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.mean(across.predict(X) == whole.predict(X)) > 0.97 or loss in (
+            "squared_error",
+            "quantile",
+        )
+    with pytest.raises(fenchel.Incompatible, match="leave them out"):
+        clone(estimator).fit(Owners(urls), sample_weight=np.ones(250))
+
+
+def test_no_rows_of_owners_are_left_out(served):
+    owners = Owners([served(part(slice(0, 100)))])
+    with pytest.raises(fenchel.Incompatible, match="leaves rows out"):
+        fenchel.ClassifierCV(loss="logistic").fit(owners)
 
 
 def test_an_owner_who_is_gone_is_named(served, monkeypatch):

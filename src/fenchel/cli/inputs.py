@@ -134,14 +134,17 @@ def is_table(path: str) -> bool:
     return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
 
 
-def shape(X: Any) -> tuple[int, int, int]:
-    """Rows, features and nonzeros."""
+def shape(X: Any) -> tuple[int, int, int | None]:
+    """Rows, features and nonzeros, where these are known."""
     import numpy as np
 
     from fenchel.features.templates import Tokens
+    from fenchel.serve.owners import Owners
 
     if isinstance(X, Tokens):
         return X.n_sequences, len(X.columns), X.n_tokens
+    if isinstance(X, Owners):
+        return (*X.shape, None)
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 

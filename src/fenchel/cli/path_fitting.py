@@ -157,7 +157,7 @@ def _walked(
     estimator, means = walked.estimator, []
     name, scorer = _scoring(job.settings, estimator)
     folds = [] if job.cv is None else _folds(job, job.cv, dataset)
-    runs = n_runs(job.settings.loss, dataset.y) * job.n_strengths * (1 + len(folds))
+    runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
     with progress(terminal, interrupts, job.settings.gap, runs) as callback:
         estimator.set_params(callback=callback)
         posed = estimator._posed(dataset.X, dataset.y, None).kept()

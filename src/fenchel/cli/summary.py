@@ -47,7 +47,7 @@ class Trained(msgspec.Struct):
     data: str
     rows: int
     features: int
-    nonzeros: int
+    nonzeros: int | None
     classes: list[Label] | None
     estimator: str
     settings: Settings
