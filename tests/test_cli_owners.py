@@ -88,8 +88,12 @@ def list_owners(*urls):
 
 def test_a_model_is_trained_across_owners_as_on_all_rows(run, owners, folder):
     list_owners(*owners[0])
-    done = run(*TRAIN, "--gap", "1e-5", "--json")
+    done = run(*TRAIN, "--gap", "1e-5", "--json", "--proof", "proof")
     assert done.code == 0, done.err
+    checked = run("verify", "model", "--proof", "proof", "--engine", "owners:owners.txt", "--json")
+    assert checked.code == 0 and checked.json["runs"][0]["gap"] <= 1e-5, checked.err
+    bounds = {name: done.json["runs"][0][name] for name in ("lower_bound", "objective")}
+    assert bounds == pytest.approx({name: checked.json["runs"][0][name] for name in bounds})
     for name in ("0.log", "1.log"):
         assert "answered query 1" in (folder / name).read_text()
     assert "ask 2 owners: 600 rows, 6 features" in done.err

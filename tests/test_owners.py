@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from fenchel.serve.messages import Answer, Query, packed
 from fenchel.serve.owner import Limits, owned
 from fenchel.serve.owners import Owners
 from fenchel.serve.server import Address, server
+from fenchel.witness import Tangency, Witness
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
@@ -124,6 +126,34 @@ def test_owners_train_the_model_of_all_rows(served, solver, loss, regularizer, i
     assert result.lower_bound <= whole.objective and whole.lower_bound <= result.objective
     assert result.objective == pytest.approx(whole.objective, rel=2e-3)
     assert result.w.shape == whole.w.shape
+    again = fenchel.problem(engine=Owners(urls), **settings)
+    certificate = fenchel.verify(result, again)
+    assert certificate.source == "witness" and certificate.gap <= 1e-3
+    assert certificate.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
+    assert certificate.upper_bound == pytest.approx(result.objective, rel=1e-12)
+
+
+def test_owners_do_not_confirm_what_was_forged(served):
+    urls = [served(part(rows, intercept=True)) for rows in THIRDS]
+    problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-2, intercept=True)
+    result = fenchel.minimize(problem, gap=1e-3)
+    bounds, witness = result.certificate, result.witness
+    first = witness.tangencies[0]
+    moved = [first._replace(w=first.w + 1.0), *witness.tangencies[1:]]
+    for changes, said in (
+        ({"certificate": replace(bounds, lower_bound=bounds.upper_bound)}, "the witness proves"),
+        ({"certificate": replace(bounds, upper_bound=0.9 * bounds.upper_bound)}, "objective at w"),
+        ({"intercept": result.intercept + 1}, "objective at w"),
+        ({"w": result.w[:-1]}, "finite numbers"),
+        ({"witness": replace(witness, tangencies=moved)}, "unpenalised|proves"),
+        ({"witness": replace(witness, weights=2 * np.array(witness.weights))}, "add up"),
+        ({"witness": replace(witness, alpha=np.zeros(300))}, "nothing else"),
+        ({"witness": Witness([Tangency(np.zeros(3))], [1.0])}, "another problem"),
+    ):
+        with pytest.raises(fenchel.InvalidCertificate, match=said):
+            fenchel.verify(replace(result, **changes), problem)
+    bare = fenchel.verify(replace(result, witness=None), problem)
+    assert bare.source.startswith("tangent") and 0 <= bare.lower_bound <= bounds.upper_bound
 
 
 def test_a_checkpoint_goes_on_with_owners(served, tmp_path):
@@ -249,6 +279,8 @@ def test_noise_takes_the_certificate_away(served):
     problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-2)
     result = fenchel.minimize(problem, "lbfgs", max_iterations=10)
     assert not result.converged and result.lower_bound == 0.0  # all that is certain is R >= 0
+    with pytest.raises(fenchel.InvalidData, match="noise"):
+        fenchel.verify(result, problem)
     exact = fenchel.minimize(fenchel.problem(X, Y, loss="logistic", strength=1e-2))
     assert result.objective == pytest.approx(exact.objective, rel=0.05)
 

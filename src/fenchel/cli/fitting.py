@@ -55,15 +55,23 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     settings: Settings
     plot: str | None = None
+    proof: str | None = None
 
     @classmethod
-    def of(cls, data: Path | None, output: Path, settings: Settings, plot: Path | None) -> Job:
+    def of(
+        cls,
+        data: Path | None,
+        output: Path,
+        settings: Settings,
+        plot: Path | None,
+        proof: Path | None,
+    ) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
         settings = tagging.settled(owners.settled(settings))
         source = owners.source(data, settings)
-        check_files(data, output, plot)
-        plot_path = None if plot is None else str(plot.absolute())
-        return cls(source, str(output.absolute()), settings, plot_path)
+        check_files(data, output, plot, proof)
+        more = (None if path is None else str(path.absolute()) for path in (plot, proof))
+        return cls(source, str(output.absolute()), settings, *more)
 
 
 def check_files(data: Path | None, *outputs: Path | None) -> None:
@@ -94,6 +102,8 @@ def run(
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
         saving = save(estimator, job.output, dataset, terminal)
+        if job.proof is not None:
+            _save_proof(estimator, job.proof, terminal)
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
@@ -122,7 +132,7 @@ def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
 def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     settings = job.settings
     if owners.named(settings):
-        return owners.read(settings, terminal)
+        return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal)
     return inputs.read(
@@ -277,6 +287,15 @@ def save(estimator: Any, path: str, dataset: Dataset, terminal: Terminal) -> flo
         )
         step.found = size(os.path.getsize(path))
     return step.seconds
+
+
+def _save_proof(estimator: Any, path: str, terminal: Terminal) -> None:
+    from fenchel.model.proof import write_proof
+
+    found = estimator.result_
+    with terminal.step(f"save {short(path)}") as step:
+        write_proof(found if isinstance(found, list) else [found], path)
+        step.found = size(os.path.getsize(path))
 
 
 def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:

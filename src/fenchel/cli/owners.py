@@ -75,8 +75,8 @@ def source(data: Path | None, settings: Settings) -> str:
     return str(data if data == STDIN else data.absolute())
 
 
-def read(settings: Settings, terminal: Terminal) -> tuple[Dataset, float]:
-    """The owners, asked for their shapes, and the seconds that took."""
+def read(settings: Settings, terminal: Terminal, *, loss: str) -> tuple[Dataset, float]:
+    """The owners, asked for their shapes, and the seconds that took; they must serve the loss."""
     from fenchel.serve.owners import Owners
     from fenchel.serve.urls import read_urls
 
@@ -85,8 +85,8 @@ def read(settings: Settings, terminal: Terminal) -> tuple[Dataset, float]:
     with terminal.step(f"ask {len(urls)} owner{'s' * (len(urls) > 1)}") as step:
         first, (n_rows, n_features) = owners.shapes[0], owners.shape
         step.found = f"{n_rows:,} rows, {n_features:,} features"
-    if first.loss != settings.loss:
-        raise UsageError(f"the owners serve --loss {first.loss}; got --loss {settings.loss}")
+    if first.loss != loss:
+        raise UsageError(f"the owners serve --loss {first.loss}; got --loss {loss}")
     X: Any = owners
     owned = Owned(X, first.classes, first.feature_names, first.index_base)
     return cast("Dataset", owned), step.seconds

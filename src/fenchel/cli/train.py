@@ -87,6 +87,9 @@ def train(
     index_base: IndexBase = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,
+    proof: Annotated[
+        Path | None, file(help="Save what proves the bounds, for fenchel verify.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -99,6 +102,6 @@ def train(
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}
-    job = Job.of(data, output, combined(given, config), plot)
+    job = Job.of(data, output, combined(given, config), plot, proof)
     forget(f"{job.output}.checkpoint")  # of an earlier run, whose model is replaced too
     return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)
