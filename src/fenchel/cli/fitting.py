@@ -69,6 +69,8 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """With paths that hold wherever the job goes on; refused if it could not end well."""
         settings = tagging.settled(owners.settled(settings))
         source = owners.source(data, settings)
+        if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
+            raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
         more = (None if path is None else str(path.absolute()) for path in (plot, proof))
         return cls(source, str(output.absolute()), settings, *more)
@@ -136,7 +138,11 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal)
     return inputs.read(
-        Path(job.data), terminal, target=settings.target, index_base=settings.index_base
+        Path(job.data),
+        terminal,
+        target=settings.target,
+        index_base=settings.index_base,
+        stream=settings.stream,
     )
 
 

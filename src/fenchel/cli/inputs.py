@@ -28,6 +28,7 @@ def read(
     index_base: int | None = None,
     features: Sequence[str] | None = None,
     n_features: int | None = None,
+    stream: bool = False,
 ) -> tuple[Dataset, float]:
     """What a file holds, and the seconds it took to read; the options are those of `files.read`."""
     from fenchel.data import files
@@ -40,6 +41,7 @@ def read(
                 index_base=index_base,
                 features=features,
                 n_features=n_features,
+                stream=stream,
             )
         except OSError as error:
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error

@@ -32,6 +32,15 @@ IndexBase = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream",
+        metavar="",
+        help="Leave the rows of svmlight or .parquet in the file, and read them in each pass.",
+        rich_help_panel=DATA,
+    ),
+]
 Json = Annotated[
     bool,
     typer.Option("--json", metavar="", help="One JSON object on stdout.", rich_help_panel=OUTPUT),

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _PREFIX = "owners:"
 _FILES = ("certificate", "key", "authority")
-_OF_ROWS = {"balanced": False, "target": None, "index_base": None}  # and what leaves them out
+_OF_ROWS = {
+    "balanced": False,
+    "stream": False,
+    "target": None,
+    "index_base": None,
+}  # and what leaves them out
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str | None = None
     authority: str | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None
+    stream: bool = False
     target: str | None = None
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
 

@@ -40,7 +40,15 @@ from fenchel.cli.fit_options import (
     when,
 )
 from fenchel.cli.fitting import Job, forget, run
-from fenchel.cli.options import DataPathOrOwners, IndexBase, Json, Quiet, Target, Verbose
+from fenchel.cli.options import (
+    DataPathOrOwners,
+    IndexBase,
+    Json,
+    Quiet,
+    Stream,
+    Target,
+    Verbose,
+)
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
 
@@ -83,6 +91,7 @@ def train(
     key: Key = None,
     authority: Authority = None,
     seed: Annotated[int | None, when(help=_SEED_HELP)] = None,
+    stream: Stream = None,
     target: Target = None,
     index_base: IndexBase = None,
     config: Config = None,
