@@ -2,10 +2,10 @@
 
     FENCHEL_DATA=/path/to/data python benchmarks/streams.py [threads ...]
 
-covtype, 581,012 rows of 54 columns, 22 per cent of them not 0: sparse as svmlight and a store of it,
-dense as Parquet and a store of that. A pass is value and gradient of the logistic loss at one w,
-without an intercept: every row is read once. The least of five, files in the cache of the system;
-after that one pass with the cache of the file dropped, where the system lets us.
+covtype, 581,012 rows of 54 columns, 22 per cent of them not 0: sparse as svmlight and a store of
+it, dense as Parquet and a store of that. A pass is value and gradient of the logistic loss at one
+w, without an intercept: every row is read once. The least of five, files in the cache of the
+system; after that one pass with the cache of the file dropped, where the system lets us.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ def block(request, monkeypatch):
 
 def matrix(rows):
     parts = [part.matrix() for part in rows.parts]
+    assert [part.shape[0] for part in parts] == [part.n_rows for part in rows.parts]
     return sparse.vstack(parts) if sparse.issparse(parts[0]) else np.vstack(parts)
 
 

@@ -220,9 +220,10 @@ def _fitted(
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
-    estimator = estimator_of(job.settings, inputs.shape(dataset.X)[0])
+    n_rows = inputs.shape(dataset.X)[0]
+    estimator = estimator_of(job.settings, n_rows)
     runs = n_runs(job.settings.loss, dataset)
-    with progress(terminal, interrupts, job.settings.gap, runs) as callback:
+    with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
         groups = {"groups": dataset.qid} if job.settings.loss in RANKING else {}
         estimator.fit(dataset.X, dataset.y, **groups)

@@ -119,6 +119,7 @@ def write_pieces(pieces: Iterable[Piece], path: Path, about: Any) -> None:
             chunks.append([_written(file, array) for array in _arrays(rows)])
             labels += [] if y is None else [y]
             queries += [] if qid is None else [qid]
+            del rows  # before the next piece is made
         y_array = _written(file, np.concatenate(labels)) if labels else None
         qid_array = _written(file, np.concatenate(queries)) if queries else None
         n_columns, names, base = about()

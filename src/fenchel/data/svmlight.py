@@ -176,6 +176,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
                 if len(part.y):
                     n_left = 0 if left is None else len(left.y)
                     yield Part(part, n_read - parser.n_pending, n_left)
+                del part  # before the next one is read
     if not parser.finish():
         _refuse(path, parser.fault, *parser.fault_place)
     if parser.highest < 0:

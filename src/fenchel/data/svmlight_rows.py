@@ -19,7 +19,14 @@ from fenchel.data.dataset import Dataset
 from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import NUMBERS_PER_SHARD
-from fenchel.data.svmlight import Svmlight, either_base, parse_lines, stream_svmlight
+from fenchel.data.svmlight import (
+    Array,
+    Queries,
+    Svmlight,
+    either_base,
+    parse_lines,
+    stream_svmlight,
+)
 from fenchel.errors import InvalidData
 
 Path = str | os.PathLike[str]
@@ -38,7 +45,9 @@ class _Lines(NamedTuple):
 
     first: int  # byte
     last: int
-    part: Svmlight  # without its numbers
+    y: Array
+    qid: Queries | None
+    n_columns: int  # seen by then
     n_numbers: int
 
 
@@ -50,7 +59,7 @@ class SvmlightRows(KeptRows):
     ):
         self.path, self.seen, self.base = path, seen, base
         self.first, self.last, self.after = lines.first, lines.last, after
-        self.n_rows, self.n_numbers = len(lines.part.y), lines.n_numbers
+        self.n_rows, self.n_numbers = len(lines.y), lines.n_numbers
         self.n_columns = n_columns
 
     @contextmanager
@@ -81,7 +90,7 @@ def stream_rows(
         base, found = either_base(
             index_base, lambda base: (base, list(_scanned(path, file, numbers, base)))
         )
-    n_columns = found[-1].part.X.shape[1]
+    n_columns = found[-1].n_columns
     if n_features is not None and n_columns > n_features:
         raise InvalidData(f"{path}: it has {n_columns} features, but {n_features} are expected")
     n_columns = max(n_columns, n_features or 0)
@@ -90,10 +99,10 @@ def stream_rows(
         SvmlightRows(path, seen, lines, after, n_columns, base)
         for lines, after in zip(found, ends, strict=True)
     ]
-    queries = [lines.part.qid for lines in found if lines.part.qid is not None]
+    queries = [lines.qid for lines in found if lines.qid is not None]
     return Dataset(
         Blocks(rows, n_columns),
-        np.concatenate([lines.part.y for lines in found]),
+        np.concatenate([lines.y for lines in found]),
         np.concatenate(queries) if queries else None,
         None,
         base,
@@ -104,9 +113,9 @@ def _scanned(path: str, file: BinaryIO, numbers: int, base: int) -> Iterator[_Li
     first = 0
     for part, end, n_left in stream_svmlight(path, numbers, index_base=base):
         last = _beginning(file, end, n_left)
-        empty = part.X[:0]
-        yield _Lines(first, last, part._replace(X=empty), part.X.nnz)
+        yield _Lines(first, last, part.y, part.qid, part.X.shape[1], part.X.nnz)
         first = last
+        del part  # before the next one is read
 
 
 def _beginning(file: BinaryIO, end: int, n_rows: int) -> int:
