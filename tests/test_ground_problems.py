@@ -291,7 +291,7 @@ def test_the_entropy_prox_meets_its_conditions_of_optimality():
         assert np.allclose(x, np.minimum(cap, np.exp(e + shift)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("cap", [np.inf, 0.4, 0.3, 0.25])
+@pytest.mark.parametrize("cap", [np.inf, 0.5, 0.4, 0.3, 0.25])
 def test_scores_of_any_size_are_safe(cap):
     g = np.array([1e4, -1e4, 0.0, -1e4])
     x, _ = entropy_prox(g, 1.0, None, cap)

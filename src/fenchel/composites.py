@@ -148,8 +148,8 @@ class Composite(ABC):
         """Its gradient."""
         return x
 
-    def roughness(self, alpha: Place) -> float:
-        """How much the dual of R at alpha is above that of R_mu."""
+    def roughness(self, dual: Place) -> float:
+        """How much the dual of R there is above that of R_mu."""
         return 0.0
 
     def scores(self, w: Array) -> RowVector:
@@ -165,14 +165,16 @@ class Composite(ABC):
         image: Array = total.ravel() / self.risk.weight
         return image
 
-    def point(self, x: Place, alpha: Place) -> LinearPoint:
-        """The risk itself at the primal one of both: no pass."""
-        primal, _ = self.sides(x, alpha)
+    def point(self, primal: Place) -> LinearPoint:
+        """The risk itself there: no pass."""
         return self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
 
-    def cut(self, x: Place, alpha: Place) -> Cut:
-        """The cut that the dual one of both makes: no pass."""
-        _, dual = self.sides(x, alpha)
+    def constant(self, dual: Place) -> float:
+        """-R*(u): no pass."""
+        return self._constant(1.0, self.feasible(dual.x))
+
+    def cut(self, dual: Place) -> Cut:
+        """The cut that u makes; shortened, where that proves more: no pass."""
         scale = self.regularizer.dual_scale(-dual.image / self.strength)
         if scale == 1:
             cut = self._cut(dual)
@@ -196,9 +198,14 @@ class Composite(ABC):
 
     def _dual(self, t: float, dual: Place) -> float:
         """D(t u)."""
-        risk, u = self.risk, self.feasible(dual.x).parts
-        total = float(risk.engine.total(risk.engine.map(conjugates, risk.loss, u, t))) / risk.weight
-        return -total - self.strength * self._conjugate(t * dual.image)
+        conjugate = self.strength * self._conjugate(t * dual.image)
+        return self._constant(t, self.feasible(dual.x)) - conjugate
+
+    def _constant(self, t: float, u: RowVector) -> float:
+        """-R*(t u)."""
+        engine = self.risk.engine
+        total = engine.total(engine.map(conjugates, self.risk.loss, u.parts, t))
+        return -float(total) / self.risk.weight
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
@@ -285,9 +292,9 @@ class Primal(Composite):
         """As they are."""
         return x, alpha
 
-    def roughness(self, alpha: Place) -> float:
-        """How much the dual of R at alpha is above that of R_mu."""
-        return self.mu * self.smoothed.d2(alpha.x.parts)
+    def roughness(self, dual: Place) -> float:
+        """How much the dual of R there is above that of R_mu."""
+        return self.mu * self.smoothed.d2(dual.x.parts)
 
 
 class Dual(Composite):
@@ -338,9 +345,7 @@ class Dual(Composite):
 
     def Psi(self, x: Vector) -> float:
         """R*(u) + mu d2(u)."""
-        engine, u = self.risk.engine, self.feasible(x).parts
-        total = float(engine.total(engine.map(conjugates, self.risk.loss, u))) / self.risk.weight
-        return total + self.mu * self.d(x)
+        return self.mu * self.d(x) - self._constant(1.0, self.feasible(x))
 
     def ground(self, s: Vector, c: float, A: float) -> Vector:
         """The slopes u of the risk smoothed by c / A, at the scores -s / A.

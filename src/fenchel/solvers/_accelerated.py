@@ -6,8 +6,9 @@
 
 Each iterate x_k comes with a point alpha_k of the other problem, the mean of those at which the
 tangents were taken (eq. 22, 35). Together they are a primal and a dual point, whose gap is J's own,
-not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. No pass is spent on
-it, as the images X w and X'u are means too.
+not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. Another mean of the
+same dual points proves more (_dual_hull.py). No pass is spent on it, as the images X w and X'u are
+means too.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from fenchel.naming import one_of, positive
 from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.solvers import _scaled_dual
+from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
-_LOOK = 3  # iterations from one lower bound to the next: it takes as long as a pass or two
+_LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
+_REST = 0.05  # the same, relative to those so far
 _FORMS = ("primal", "dual", "homotopy")
 _WIDTHS = ("equal", "optimised")
 _FALL = 0.5  # of J, at which the level of smoothing is chosen anew
@@ -41,10 +44,15 @@ _LESS = 4.0  # by how much
 
 
 class Iterate(NamedTuple):
-    """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt."""
+    """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt.
+
+    The newest of the points that x_k and alpha_k are means of has that share in them.
+    """
 
     x: Place
     alpha: Place
+    newest: tuple[Place, Place]
+    share: float
     L: float
     memory: Callable[[], State]
 
@@ -123,8 +131,10 @@ class _Stages:
         self.solver, self.problem = solver, problem
         self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
         self.objective = self.bound = np.nan  # of the last step
-        self.looked, self._n_steps = False, 0
+        self.looked, self._n_steps, self._due = False, 0, _LOOK
+        self.hull = DualHull(problem)
         self.x: Place
+        self.dual: Place  # the best at the last look
         self.L = 0.0
 
     def begin(self, w: Array, objective: float) -> None:
@@ -152,15 +162,21 @@ class _Stages:
         return kind(problem.regularizer, problem.strength, self.mu, **options)
 
     def step(self, it: Iterate) -> Step:
-        """The point, with what alpha proves."""
-        self._n_steps += 1
-        self.looked = self._n_steps % _LOOK == 0
-        point = self.J.point(it.x, it.alpha)
+        """The point, with what the dual points so far prove."""
+        J, hull = self.J, self.hull
+        primal, mean = J.sides(it.x, it.alpha)
+        newest = mean if hull.is_empty else J.sides(*it.newest)[1]
+        hull.add(newest, it.share)
+        point = J.point(primal)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)
+        self._n_steps += 1
+        self.looked = self._n_steps >= self._due
         if not self.looked:
             return Step(point, self.objective, state=state, phase=self.stage)
-        cut = self.J.cut(it.x, it.alpha)
+        self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
+        self.dual = hull.best(J)
+        cut = J.cut(self.dual)
         self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         return Step(point, self.objective, self.bound, cut.witness, state, self.stage)
 
@@ -170,7 +186,7 @@ class _Stages:
         if solver.form == "dual" or self.mu == 0 or not self.looked:
             return False
         if solver.form == "homotopy":
-            smoothed = self.J.value(it.x) - self.bound + self.J.roughness(it.alpha)
+            smoothed = self.J.value(it.x) - self.bound + self.J.roughness(self.dual)
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
         else:
             due = solver.mu is None and self.objective < _FALL * self.chosen_at
