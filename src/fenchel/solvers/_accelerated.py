@@ -35,6 +35,7 @@ GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 le
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
 _LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
 _REST = 0.05  # the same, relative to those so far
+_MODEL = 2  # looks from one best mean of the dual points to the next: on wide data it takes longer
 _FORMS = ("primal", "dual", "homotopy")
 _WIDTHS = ("equal", "optimised")
 _FALL = 0.5  # of J, at which the level of smoothing is chosen anew
@@ -130,11 +131,11 @@ class _Stages:
     def __init__(self, solver: Accelerated, problem: Problem):
         self.solver, self.problem = solver, problem
         self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
-        self.objective = self.bound = np.nan  # of the last step
-        self.looked, self._n_steps, self._due = False, 0, _LOOK
+        self.objective = np.nan  # of the last step
+        self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
+        self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
         self.hull = DualHull(problem)
         self.x: Place
-        self.dual: Place  # the best at the last look
         self.L = 0.0
 
     def begin(self, w: Array, objective: float) -> None:
@@ -175,10 +176,16 @@ class _Stages:
         if not self.looked:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
-        self.dual = hull.best(J)
-        cut = J.cut(self.dual)
-        self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
-        return Step(point, self.objective, self.bound, cut.witness, state, self.stage)
+        self._n_looks += 1
+        duals = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
+        cuts = [J.cut(dual) for dual in duals]
+        bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
+        best = int(np.argmax(bounds))
+        self.bound = bounds[best]
+        if self.solver.form == "homotopy":
+            pairs = zip(bounds, duals, strict=True)
+            self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
+        return Step(point, self.objective, self.bound, cuts[best].witness, state, self.stage)
 
     def is_over(self, it: Iterate) -> bool:
         """Whether the next stage is due; if so, it is prepared."""
@@ -186,7 +193,7 @@ class _Stages:
         if solver.form == "dual" or self.mu == 0 or not self.looked:
             return False
         if solver.form == "homotopy":
-            smoothed = self.J.value(it.x) - self.bound + self.J.roughness(self.dual)
+            smoothed = self.J.value(it.x) - self.smoothed_bound
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
         else:
             due = solver.mu is None and self.objective < _FALL * self.chosen_at
