@@ -346,6 +346,21 @@ def test_multiclass_hinge_by_softening():
         fenchel.verify(result, problem)
 
 
+@pytest.mark.parametrize("options", [{}, {"intercept": True}, {"regularizer": "elastic_net"}])
+def test_a_smooth_loss_of_all_scores_has_no_conjugate_and_is_certified_by_gradients(options):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(120, 4))
+    y = np.where(X[:, 0] + rng.normal(size=120) > 0.8, 1.0, -1.0)
+    loss = losses.FBeta().smoothed(1e-3)
+    problem = fenchel.problem(X, y, loss=loss, strength=1e-2, **options)
+    truth = fenchel.minimize(problem, "bmrm", gap=1e-5)
+    for solver in (AGMInf(), AGMOne()):
+        result = fenchel.minimize(problem, solver, gap=1e-4)
+        assert result.converged
+        assert result.lower_bound <= truth.objective and truth.lower_bound <= result.objective
+        assert fenchel.verify(result, problem).gap <= 1e-4 * (1 + 1e-6)
+
+
 def test_certificates_cost_no_pass():
     problem = problem_for(losses.Hinge(), intercept=True, strength=1e-2)
     for solver in (AGMInf(), AGMInf("dual"), AGMInf("homotopy")):
@@ -385,6 +400,9 @@ def test_bad_settings(kind, options, message):
         (AGMInf("homotopy"), losses.Logistic(), L2(), "needs no smoothing"),
         (ExcessiveGap(), losses.Hinge(), L1(), "every coordinate penalised"),
         (AGMOne(), losses.Hinge(), L2(weights=[1.0, 0.0, 1.0, 1.0]), "unpenalised coordinates"),
+        (AGMInf("dual"), losses.FBeta().smoothed(0.1), L2(), "a differentiable one and form="),
+        (AGMInf(), losses.FBeta(), L2(), "a differentiable one and form="),
+        (AGMInf(), losses.FBeta().smoothed(0.1), L1(), "under L1 it needs a loss with a conjugate"),
     ],
     ids=str,
 )

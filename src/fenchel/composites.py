@@ -297,6 +297,39 @@ class Primal(Composite):
         return self.mu * self.smoothed.d2(dual.x.parts)
 
 
+class Whole(Primal):
+    """The same for a smooth loss of all scores at once: its points know all that is needed.
+
+    Rows' slopes come with their weights here. How fast they change is not known.
+    """
+
+    def __init__(self, risk: LinearRisk, regularizer: Regularizer, strength: float):
+        Composite.__init__(self, risk, regularizer, strength, mu=0.0)
+        self.lambda_2 = strength * regularizer.relative_convexity
+        self.L = np.inf
+
+    def f(self, at: Place) -> float:
+        """R(w)."""
+        return self._met(at).value
+
+    def tangent(self, at: Place) -> Tangent:
+        """R(w), and its gradient."""
+        point = self._met(at)
+        slopes = Place(RowVector(self.risk, point.slopes), point.subgradient)
+        return Tangent(point.value, point.subgradient, slopes)
+
+    def _met(self, at: Place) -> LinearPoint:
+        point = self.point(at)
+        self.b = point.intercept
+        return point
+
+    def adjoint(self, u: RowVector) -> Array:
+        """X'u."""
+        self.risk.passes += 1
+        image: Array = self.risk.engine.total(self.risk.engine.map(tasks.adjoint, u.parts))
+        return image
+
+
 class Dual(Composite):
     """lambda Omega*(-X'u / lambda) + (R* + mu d2)(u) over a slope u_i for each row.
 

@@ -8,7 +8,8 @@ Each iterate x_k comes with a point alpha_k of the other problem, the mean of th
 tangents were taken (eq. 22, 35). Together they are a primal and a dual point, whose gap is J's own,
 not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. Another mean of the
 same dual points proves more (_dual_hull.py). No pass is spent on it, as the images X w and X'u are
-means too.
+means too. A loss without a conjugate has the bound that the gradients at some x_k prove, for a pass
+each.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from fenchel.regularizers import Regularizer
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
+from fenchel.solvers._gradient_bound import few_gradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
@@ -112,7 +115,7 @@ class Accelerated(Solver):
         if found is not None:
             return found
         if not risk.has_duals:
-            return "it needs a loss with a conjugate"
+            return self._obstacle_without_duals(problem)
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
                 return "form='dual' needs a strongly convex regulariser"
@@ -122,6 +125,15 @@ class Accelerated(Solver):
             return "it needs a differentiable loss, or a hinge or piecewise linear one to smooth"
         elif self.form == "homotopy" and risk.differentiable:
             return "form='homotopy' needs a loss with kinks: this one needs no smoothing"
+        return None
+
+    def _obstacle_without_duals(self, problem: Problem) -> str | None:
+        """Gradients certify a smooth risk under a strongly convex regulariser."""
+        risk = problem.risk
+        if self.form != "primal" or not (risk.differentiable and risk.keeps_scores):
+            return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
+        if problem.regularizer.strong_convexity == 0:
+            return "without the loss's conjugate it needs a strongly convex regulariser"
         return None
 
 
@@ -134,7 +146,11 @@ class _Stages:
         self.objective = np.nan  # of the last step
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
-        self.hull = DualHull(problem)
+        self.has_duals = problem.risk.has_duals
+        if self.has_duals:
+            self.hull = DualHull(problem)
+        else:
+            self.gradients = few_gradients(problem)
         self.x: Place
         self.L = 0.0
 
@@ -164,11 +180,11 @@ class _Stages:
 
     def step(self, it: Iterate) -> Step:
         """The point, with what the dual points so far prove."""
-        J, hull = self.J, self.hull
-        primal, mean = J.sides(it.x, it.alpha)
-        newest = mean if hull.is_empty else J.sides(*it.newest)[1]
-        hull.add(newest, it.share)
-        point = J.point(primal)
+        primal, mean = self.J.sides(it.x, it.alpha)
+        if self.has_duals:
+            newest = mean if self.hull.is_empty else self.J.sides(*it.newest)[1]
+            self.hull.add(newest, it.share)
+        point = self.J.point(primal)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)
         self._n_steps += 1
@@ -177,15 +193,20 @@ class _Stages:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
         self._n_looks += 1
+        self.bound, witness = self._proved(mean) if self.has_duals else self.gradients.after(point)
+        return Step(point, self.objective, self.bound, witness, state, self.stage)
+
+    def _proved(self, mean: Place) -> tuple[float, Callable[[], Witness]]:
+        """What 004's mean proves, or the best mean."""
+        J, hull = self.J, self.hull
         duals = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
         cuts = [J.cut(dual) for dual in duals]
         bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
-        best = int(np.argmax(bounds))
-        self.bound = bounds[best]
         if self.solver.form == "homotopy":
             pairs = zip(bounds, duals, strict=True)
             self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
-        return Step(point, self.objective, self.bound, cuts[best].witness, state, self.stage)
+        best = int(np.argmax(bounds))
+        return bounds[best], cuts[best].witness
 
     def is_over(self, it: Iterate) -> bool:
         """Whether the next stage is due; if so, it is prepared."""
