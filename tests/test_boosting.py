@@ -120,8 +120,8 @@ def test_a_nu_that_may_give_up_a_class_is_warned_of():
     with pytest.warns(fenchel.FenchelWarning, match=r"class 0 has 0.04 of them.* choose nu below"):
         given_up = fenchel.ERLPBoost(nu=0.2, tol=0.02, random_state=0).fit(X[rows], Y[rows])
     kept = fenchel.ERLPBoost(nu=0.01, tol=0.02, random_state=0).fit(X[rows], Y[rows])
-    assert np.all(given_up.predict(X[rows]) == 1)
-    assert np.mean(kept.predict(X[rows])[-15:] == 0) > 0.9
+    found = [np.mean(model.predict(X[rows])[-15:] == 0) for model in (given_up, kept)]
+    assert found[0] < 0.8 and found[1] == 1
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,10 @@ class Place(Protocol):
     def image(self) -> Any:
         """Its image."""
 
+    @property
+    def height(self) -> float:
+        """Of a dual point -R*(u), or less, or nan: R(v) >= <X'u, v> + height for all v."""
+
     def __add__(self, other: Any) -> Any: ...
 
     def __rmul__(self, scale: float) -> Any: ...
@@ -195,8 +199,8 @@ class Composite(Protocol):
     def point(self, primal: Any) -> Point:
         """The risk itself there: no pass."""
 
-    def constant(self, dual: Any) -> float:
-        """-R*(u), with which R(v) >= <X'u, v> - R*(u): no pass."""
+    def measured(self, dual: Any) -> Place:
+        """The dual point with its height: no pass."""
 
     def cut(self, dual: Any) -> Cut:
         """The cut that a dual point makes, or a multiple of it that proves more: no pass."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -59,18 +59,22 @@ Vector = Any  # an Array in the space of w, a RowVector in that of the rows
 
 @dataclass(frozen=True)
 class Place:
-    """A point and its image."""
+    """A point and its image; of a dual point also -R*(u), or less, where it is known.
+
+    As -R* is concave, what a mean of heights says of a mean of points is no more.
+    """
 
     __array_ufunc__ = None
 
     x: Vector
     image: Vector
+    height: float = float("nan")
 
     def __add__(self, other: Place) -> Place:
-        return Place(self.x + other.x, self.image + other.image)
+        return Place(self.x + other.x, self.image + other.image, self.height + other.height)
 
     def __rmul__(self, scale: float) -> Place:
-        return Place(scale * self.x, scale * self.image)
+        return Place(scale * self.x, scale * self.image, scale * self.height)
 
 
 class Tangent(NamedTuple):
@@ -169,9 +173,11 @@ class Composite(ABC):
         """The risk itself there: no pass."""
         return self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
 
-    def constant(self, dual: Place) -> float:
-        """-R*(u): no pass."""
-        return self._constant(1.0, self.feasible(dual.x))
+    def measured(self, dual: Place) -> Place:
+        """The dual point with its height: no pass."""
+        if not np.isnan(dual.height):
+            return dual
+        return replace(dual, height=self._constant(1.0, self.feasible(dual.x)))
 
     def cut(self, dual: Place) -> Cut:
         """The cut that u makes; shortened, where that proves more: no pass."""
@@ -265,7 +271,9 @@ class Primal(Composite):
         smooth = self._smooth(at)
         u = RowVector(self.risk, smooth.u)
         gradient = self.adjoint(u)
-        return Tangent(smooth.value, gradient, Place(u, gradient))
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u).
+        height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
+        return Tangent(smooth.value, gradient, Place(u, gradient, height))
 
     def _smooth(self, at: Place) -> Smooth:
         smooth = self.smoothed.at(at.image.parts, self.b)

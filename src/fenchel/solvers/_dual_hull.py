@@ -37,19 +37,15 @@ _ANEW = 0.5  # the share of the first point after a new start, that others may k
 
 @dataclass
 class _Stretch:
-    """The mean of some points in a row, and -R* of it, or less, once that is known."""
+    """The mean of some points in a row."""
 
     weight: float
     mean: Place
-    constant: float | None = None
 
     def joined(self, other: _Stretch) -> _Stretch:
         weight = self.weight + other.weight
-        mine, theirs = self.weight / weight, other.weight / weight
-        constant = None
-        if self.constant is not None and other.constant is not None:
-            constant = mine * self.constant + theirs * other.constant
-        return _Stretch(weight, mine * self.mean + theirs * other.mean, constant)
+        mean = (self.weight / weight) * self.mean + (other.weight / weight) * other.mean
+        return _Stretch(weight, mean)
 
 
 class DualHull:
@@ -97,9 +93,8 @@ class DualHull:
         kind = LinearPlanes if isinstance(self.problem.regularizer, L1) else QuadraticPlanes
         model = kind(self.problem, max_cuts=2 * self._max_stretches)
         for stretch in self._stretches:
-            if stretch.constant is None:
-                stretch.constant = J.constant(stretch.mean)
-            model.append(stretch.mean.image, stretch.constant, Witness())
+            stretch.mean = J.measured(stretch.mean)
+            model.append(stretch.mean.image, stretch.mean.height, Witness())
         try:
             model.maximize()
         except InnerFailure:
