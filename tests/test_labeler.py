@@ -70,6 +70,7 @@ def test_comments_blank_lines_and_bigrams_are_passed_over():
         ("nonsense", "unknown template"),
         ("U:%x[0,0]\nU:%q[0,0]", "line 2"),
         ("U:%x[0]", "line 1"),
+        ("U:%x[0,0]\nB\nB01:%x[0,0]", "line 3 .* two labels"),
         ("# nothing\n# at all", "no lines"),
         ("U:%x[0,7]", "column 7"),
         (7, "must be text"),
@@ -292,6 +293,41 @@ def test_the_command_line_trains_predicts_and_measures(run, conll, loss):
     said = run("evaluate", "m", conll).out
     assert "chunk f1           1" in said and "token accuracy     1" in said
     assert "-> B-NP" in run("inspect", "m").out
+
+
+def test_the_command_line_forbids_transitions(run, conll):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    forbid = ("--forbid", "B-NP I-NP", "--forbid", "B-VP I-NP")
+    tags = run("predict", "m", conll, *forbid).out.split("\n\n")[0].split("\n")
+    assert tags == fenchel.load("m").predict(
+        SENTENCES[:1], forbidden=[("B-NP", "I-NP"), ("B-VP", "I-NP")]
+    )[0]
+    assert tags != TAGS[0]
+    said = run("evaluate", "m", conll, *forbid).out
+    assert "chunk f1           1" not in said
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [("B-NP", "expected two tags"), ("B-NP I-NPP", "did you mean 'I-NP'"), ("a b c", "two tags")],
+)
+def test_transitions_that_are_none_are_refused(run, conll, command, pair, words):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    done = run(command, "m", conll, "--forbid", pair)
+    assert done.code == 2 and words in done.err
+
+
+def test_only_tags_have_transitions_to_forbid(run, tmp_path):
+    (tmp_path / "d").write_text("1 1:1\n-1 1:2\n")
+    assert run("train", tmp_path / "d", "-o", "m").code == 0
+    done = run("predict", "m", tmp_path / "d", "--forbid", "a b")
+    assert done.code == 2 and "tags" in done.err
+
+
+def test_a_path_of_chains_is_refused(run, conll):
+    done = run("path", conll, "--loss", "crf")
+    assert done.code == 2 and "use train" in done.err
 
 
 def test_a_template_may_be_a_file(run, conll, tmp_path):
