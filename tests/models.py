@@ -78,6 +78,7 @@ UNFITTED = {
     "ranker": (fenchel.Ranker(loss="ndcg", k=None, alpha=1e-2), _THREE),
     "reranker": (fenchel.Reranker(loss="rerank_margin", alpha=1e-2), _THREE + 1),
     "labeler": (fenchel.SequenceLabeler(alpha=1e-2), _TAGS),
+    "labeler-hashed": (fenchel.SequenceLabeler(alpha=1e-2, hashed=6), _TAGS),
     "labeler-margin": (fenchel.SequenceLabeler(loss="m3n", cost=_COSTS, pairs="all"), _TAGS),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
