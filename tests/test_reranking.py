@@ -75,7 +75,7 @@ def test_a_weight_counts_a_list_so_often(loss, monkeypatch):
 
 
 def test_candidates_of_a_list_have_one_weight():
-    with pytest.raises(fenchel.InvalidData, match="row 2 .* number"):
+    with pytest.raises(fenchel.InvalidData, match=r"row 2 .* number"):
         s = np.ones(len(X))
         s[2] = 0.5
         fenchel.Reranker().fit(X, Y, groups=np.zeros(len(X)), sample_weight=s)

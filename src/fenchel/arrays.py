@@ -41,8 +41,8 @@ from fenchel.engines import Dask, Engine
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.chains import CostedChainLoss
-from fenchel.losses.multivariate import group_weights
 from fenchel.losses.hierarchy import Hierarchical
+from fenchel.losses.multivariate import group_weights
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
@@ -86,9 +86,10 @@ def problem(
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
 
-    Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which; sample weights
-    are those of sequences, the same for all of its rows. Their w has a number for each of
-    `risk.pairs`. An `Oracle` takes lists X and y of any examples.
+    Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
+    a number for each of `risk.pairs`. Sample weights are those of sequences, and of the lists of
+    rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle` takes lists X and
+    y of any examples.
 
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """

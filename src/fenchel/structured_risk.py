@@ -22,7 +22,7 @@ from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 
 class Evaluation(NamedTuple):
-    """sum_i s_i l_i(w) over a shard, its subgradient, and the labels that it was found at, if any."""
+    """sum_i s_i l_i(w) over a shard, its subgradient, and the labels it was found at, if any."""
 
     value: float
     gradient: Array

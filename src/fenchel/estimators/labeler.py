@@ -192,7 +192,7 @@ class SequenceLabeler(LinearEstimator):
         risk = problem.risk
         assert isinstance(risk, ChainRisk)
         self.n_features_in_ = rows.n_columns
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if isinstance(index, Vocabulary):
             self.feature_names_in_ = np.array(index.names, dtype=object)
 

@@ -134,8 +134,8 @@ def group_weights(s: Array, starts: Indices) -> Array:
         row = int(wrong[0])
         i = int(np.searchsorted(starts, row, side="right")) - 1
         raise InvalidData(
-            f"sample_weight is {s[row]:g} in row {row} but {of_groups[i]:g} in the first row of its "
-            f"group, number {i}: a group has one weight",
+            f"sample_weight is {s[row]:g} in row {row} but {of_groups[i]:g} in the first row of "
+            f"its group, number {i}: a group has one weight",
             row=row,
         )
     return of_groups
