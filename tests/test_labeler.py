@@ -331,6 +331,14 @@ def test_the_command_line_trains_predicts_and_measures(run, conll, loss):
     assert "-> B-NP" in run("inspect", "m").out
 
 
+def test_tags_that_the_model_does_not_know_count_as_wrong(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    (tmp_path / "new.conll").write_text(TEXT.replace("VBD B-VP", "VBD B-XX"))
+    done = run("evaluate", "m", tmp_path / "new.conll")
+    assert done.code == 0 and "'B-XX' in sequence 2" in done.err
+    assert f"token accuracy     {8 / 9:.6g}" in done.out
+
+
 def test_the_command_line_forbids_transitions(run, conll):
     assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
     forbid = ("--forbid", "B-NP I-NP", "--forbid", "B-VP I-NP")

@@ -98,6 +98,7 @@ def measured(
     from fenchel.estimators.chunks import agreement
 
     data = _tagged(_tokens(path, terminal)[0])
+    _warn_of_unknown(data.y, model, terminal)
     tags = model.predict(data.X, forbidden=_pairs(forbid))
     found = agreement(data.y, tags)
     right = sum(ours == theirs for ours, theirs in zip(data.y, tags, strict=True))
@@ -107,6 +108,21 @@ def measured(
         "sequence_accuracy": right / len(tags),
         **{f"chunk_{name}": value if found.chunks else None for name, value in chunks.items()},
     }
+
+
+def _warn_of_unknown(gold: list[list[str]], model: Any, terminal: Terminal) -> None:
+    known = set(model.classes_.tolist())
+    where: dict[str, int] = {}
+    for i, tags in enumerate(gold, 1):
+        for tag in tags:
+            if tag not in known:
+                where.setdefault(tag, i)
+    if where:
+        tag, i = next(iter(where.items()))
+        terminal.warn(
+            f"{len(where)} tags of DATA are not known to the model, the first is {tag!r} in "
+            f"sequence {i}: their tokens count as wrong"
+        )
 
 
 def _pairs(forbid: list[str] | None) -> list[list[str]] | None:
