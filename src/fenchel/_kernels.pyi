@@ -118,6 +118,15 @@ def augmented_slopes(
     u: _Vector,
     bent: npt.NDArray[np.int32],
 ) -> int: ...
+def curvatures(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    b: float,
+    h: _Vector,
+    bent: npt.NDArray[np.int32],
+) -> int: ...
 def smoothed(
     loss: Loss,
     z: _Vector,

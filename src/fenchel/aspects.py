@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fenchel.bends import Slope
 
 if TYPE_CHECKING:
     from fenchel.protocols import Array, Cut, Point, State
+
+
+class Swept(NamedTuple):
+    """What came of a sweep over rows."""
+
+    violation: float  # how far a score had to move, at most
+    rise: float  # of the dual, up to a factor
+    moved: float  # the share of the visited rows
 
 
 class Dual(Protocol):
@@ -44,11 +52,8 @@ class Dual(Protocol):
         A row rests if it lies more than `margin` inside a flat piece of its loss and has its slope.
         """
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
-        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest.
-
-        Gives how far a score had to move, at most, and the rise of the dual up to a factor.
-        """
+    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> Swept:
+        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest."""
 
     def balance(self) -> None:
         """Moves the offset as far as the slopes are out of balance."""

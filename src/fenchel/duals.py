@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from fenchel import _kernels, tasks
+from fenchel.aspects import Swept
 from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
@@ -147,7 +148,7 @@ class Duals:
         z = self.engine.scatter(self.risk.engine.gather(point.z))
         self.engine.map(_release, self.rows, z, self.b, margin)
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
+    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> Swept:
         """Steps on the active rows, or on those only that the last sweep moved.
 
         Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
@@ -159,9 +160,9 @@ class Duals:
         change, db_total = self.engine.totals(dv, db)
         self.v = self.v + change if self.at_once else change
         self.b += db_total
-        violation, rise, visits = zip(*done, strict=True)
+        violation, rise, visits, moves = zip(*done, strict=True)
         self._pay(2 * sum(visits) / self.risk.n_rows)
-        return max(violation), sum(rise)
+        return Swept(max(violation), sum(rise), sum(moves) / max(sum(visits), 1))
 
     def _pay(self, passes: float) -> None:
         self._unpaid += passes
@@ -244,7 +245,7 @@ def _sweep(
     margin: float,
     moved: bool,
     change: bool,
-) -> tuple[tuple[Array, float], tuple[float, float, int]]:
+) -> tuple[tuple[Array, float], tuple[float, float, int, int]]:
     """(v, or its change, and the change of b), and what came of it."""
     n, new = rows.n_moved if moved else rows.n_active, v.copy() if change else v
     offset, left, rows.n_moved, violation, rise = cast(SweptRows, shard.rows).sweep(
@@ -252,7 +253,7 @@ def _sweep(
     )
     if not moved:
         rows.n_active = left
-    return (new - v if change else new, offset - b), (violation, rise, n)
+    return (new - v if change else new, offset - b), (violation, rise, n, rows.n_moved)
 
 
 @mutates

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel import ties
+from fenchel import _kernels, ties
 from fenchel.data.shards import Shard
 from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
 from fenchel.losses import multivariate_twins as whole
@@ -102,6 +102,15 @@ def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
         return a
     above = twins.slopes(loss, z, shard.y, shard.s, bracket.above)[1]
     return bracket.weight_below * a + bracket.weight_above * above
+
+
+def curvatures(
+    shard: Shard, loss: Loss, z: Array, b: float, total: float
+) -> tuple[Array, npt.NDArray[np.int32]]:
+    """h_i = s_i/total l''(z_i + b, y_i), and the rows where it is not 0."""
+    h, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
+    n = _kernels.curvatures(twins.built_in(loss), z, shard.y, shard.s, b, h, bent)
+    return h / total, bent[:n]
 
 
 def slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
