@@ -351,6 +351,7 @@ class Chains64:
     def log_loss(
         self,
         y: _Indices,
+        weight: _Vector | None,
         cost: _Vector | None,
         temperature: float,
         rows: _Indices | None,
@@ -360,6 +361,7 @@ class Chains64:
     def hinge(
         self,
         y: _Indices,
+        weight: _Vector | None,
         cost: _Vector | None,
         slack: bool,
         rows: _Indices | None,

@@ -203,7 +203,8 @@ class MultivariateRisk(LinearRisk):
             inside = np.split(starts[:-1], np.searchsorted(starts[:-1], ends[:-1]))
             local = [np.append(part, end) - part[0] for part, end in zip(inside, ends, strict=True)]
             self._parts = engine.map(tasks.twin, loss, PerShard(local))
-            self._shares = PerShard((len(part) - 1) / (len(starts) - 1) for part in local)
+            masses = list(engine.map(tasks.mass, loss, PerShard(local)))
+            self._shares = PerShard(mass / sum(masses) for mass in masses)
         else:
             y, s = (
                 np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights)

@@ -206,6 +206,11 @@ def twin(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) ->
     return whole.twin(loss, Sample(shard.y, shard.s, starts))
 
 
+def mass(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> float:
+    """What the mean over the shard's own queries divides by."""
+    return loss.mass(Sample(shard.y, shard.s, starts))
+
+
 def tangent(shard: Shard, loss: whole.Twin, share: float, z: Array) -> Tangent:
     """Its tangent, times the queries' share in all."""
     c, g = loss.tangent(z)
