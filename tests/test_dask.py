@@ -66,13 +66,23 @@ def _pid():
     return {"pid": os.getpid()}
 
 
-@pytest.mark.parametrize(
-    ("solver", "loss"), [("bmrm", "hinge"), ("lbfgs", "logistic"), ("sublbfgs", "squared_hinge")]
-)
-def test_dask_gives_the_bits_of_the_serial_engine(client, solver, loss):
-    one, _ = fitted(Serial(), solver, loss)
-    other, problem = fitted(Dask(client), solver, loss)
-    assert problem.risk.engine.n_shards > 5 and len(problem.risk.engine.hosts) == 3
+SOLVERS = {
+    "bmrm": ("hinge", "l2"),
+    "lbfgs": ("logistic", "l2"),
+    "sublbfgs": ("hinge", "l2"),
+    "owlqn": ("logistic", "l1"),
+}
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_dask_gives_the_bits_of_the_serial_engine(client, solver, n_workers, monkeypatch):
+    monkeypatch.setattr(Dask, "_n_hosts", lambda engine: n_workers)
+    loss, regularizer = SOLVERS[solver]
+    one, _ = fitted(Serial(), solver, loss, regularizer=regularizer)
+    other, problem = fitted(Dask(client), solver, loss, regularizer=regularizer)
+    assert len({host.where for host in problem.risk.engine.hosts}) == n_workers
+    assert problem.risk.engine.n_shards > 5
     same(one, other)
     fenchel.verify(other, problem)
 
@@ -84,16 +94,19 @@ def test_sparse_rows_and_a_gathered_loss(client):
     same(one, other)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["a9a", "20news"])
-@pytest.mark.parametrize(("solver", "loss"), [("bmrm", "hinge"), ("lbfgs", "logistic")])
-def test_real_data_give_the_same_bits_too(client, real, name, solver, loss, monkeypatch):
+def test_real_data_give_the_same_bits_too(client, real, name, solver, monkeypatch):
     monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 1 << 18)
     X, y = real(name)
     y = np.where(y == y.max(), 1.0, -1.0)
+    loss, regularizer = SOLVERS[solver]
     runs = []
     for engine in ("serial", "threads", Dask(client)):
-        problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine=engine)
-        runs.append(fenchel.minimize(problem, solver, gap=1e-9, max_iterations=4))
+        problem = fenchel.problem(
+            X, y, loss=loss, regularizer=regularizer, strength=1e-4, engine=engine
+        )
+        runs.append(fenchel.minimize(problem, solver, gap=1e-9, max_iterations=5))
     assert len(problem.risk.engine.hosts) > 1
     same(runs[0], runs[1])
     same(runs[0], runs[2])

@@ -22,6 +22,9 @@ RUNS = [
     ("bmrm", losses.ROC(), False),
     ("lbfgs", losses.Logistic(), True),
     ("sublbfgs", losses.SquaredHinge(), True),
+    ("sublbfgs", losses.Hinge(), False),
+    ("sublbfgs", losses.Quantile(), True),
+    ("owlqn", losses.Logistic(), False),
     ("polish", losses.Hinge(), True),
     ("sdca", losses.Logistic(), True),
     ("ls-bmrm", losses.Softmax(), False),
@@ -40,8 +43,16 @@ def fitted(run, engine, n=120, iterations=12):
     groups = np.repeat(np.arange(n // 10), 10) if isinstance(loss, losses.NDCG) else None
     if solver == "sdca":  # elsewhere than in one memory it works on all shards at once
         solver = fenchel.solver("sdca", at_once=True)
+    regularizer = "l1" if solver == "owlqn" else "l2"
     problem = fenchel.problem(
-        X, y, loss=loss, intercept=intercept, strength=0.01, engine=engine, groups=groups
+        X,
+        y,
+        loss=loss,
+        intercept=intercept,
+        regularizer=regularizer,
+        strength=0.01,
+        engine=engine,
+        groups=groups,
     )
     assert problem.risk.engine.n_shards > 5
     result = fenchel.minimize(problem, solver, gap=1e-5, max_iterations=iterations)

@@ -32,12 +32,6 @@ class Dual(Protocol):
     def start(self, alpha: Array, b: float) -> None:
         """Takes over dual variables, scaled for the largest dual objective: three passes."""
 
-    def focus(self, point: Point, share: float) -> None:
-        """Takes over the slopes at a point; makes the rows near kinks active: a pass.
-
-        Near is what is less than that share of the scores' root mean square away.
-        """
-
     def release(self, point: Point, margin: float) -> None:
         """Makes active all rows but those that rest, by the scores at a point.
 

@@ -75,16 +75,14 @@ class Duals:
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
         shrinkage = regularizer.shrinkage(risk.n_parameters)
-        squares = self.engine.map(_row_squares, shrinkage)
-        self.offset_rate = 0.0
-        if risk.has_intercept:
-            total = self.engine.total(self.engine.map(tasks.total, squares))
-            self.offset_rate = _OFFSET * (total or risk.n_rows) / risk.n_rows**2
+        squares = self.engine.map(row_squares, shrinkage)
+        total = self.engine.total(self.engine.map(tasks.total, squares))
+        self.offset_rate = offset_rate(total / risk.n_rows, risk)
         # Steps that are taken at once must be shorter by their number (CoCoA+, Ma et al. 2015).
         crowd = self.engine.n_shards if at_once else 1
         unit = 1 / (strength * risk.weight)
         self.rows = self.engine.map(
-            _row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, crowd
+            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, crowd
         )
 
     @property
@@ -117,16 +115,6 @@ class Duals:
         t = self._scale()
         self.assign(t * self.a, b)
 
-    def focus(self, point: Point, share: float) -> None:
-        """Takes over the slopes at a point, and makes active the rows near a kink of their loss.
-
-        Near is what is less than that share of the scores' root mean square away.
-        """
-        assert isinstance(point, LinearPoint)  # its slopes as they are, none rounded off its kink
-        z, a = self.risk.engine.gather(point.z), self.risk.engine.gather(point.slopes)
-        self._assign_weighted(a, 1.0, point.intercept)
-        self.release(point, share * float(np.sqrt(np.mean(z**2))))
-
     def settle(self) -> None:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
@@ -154,7 +142,7 @@ class Duals:
         left out from now on.
         """
         settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
-        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split(2)
+        changes, done = self.engine.map(sweep, self.v, self.b, *settings).split(2)
         dv, db = changes.split(2)
         change, db_total = self.engine.totals(dv, db)
         self.v = self.v + change if self.at_once else change
@@ -185,6 +173,11 @@ class Duals:
         return t if D(t) > D(1.0) else 1.0
 
 
+def offset_rate(mean_square: float, risk: LinearRisk) -> float:
+    """The curvature that the multiplier adds, for rows of a mean squared length."""
+    return _OFFSET * (mean_square or 1.0) / risk.n_rows if risk.has_intercept else 0.0
+
+
 def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
     """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
@@ -209,12 +202,12 @@ def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
 
 
-def _row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
+def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
     """How strongly a row's score answers to a step on it."""
     return cast(SweptRows, shard.rows).row_squares(None if shrinkage is None else shrinkage[1])
 
 
-def _row_duals(
+def row_duals(
     shard: Shard,
     loss: Conjugable,
     squares: Array,
@@ -234,7 +227,7 @@ def _row_duals(
 
 
 @mutates
-def _sweep(
+def sweep(
     shard: Shard,
     v: Array,
     b: float,

@@ -6,7 +6,7 @@ import math
 from typing import NoReturn
 
 from fenchel.errors import Incompatible
-from fenchel.protocols import Array
+from fenchel.protocols import Array, Point
 from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
@@ -31,6 +31,10 @@ class OpaqueRisk:
         self._closed()
 
     def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> NoReturn:
         """None."""
         self._closed()
 

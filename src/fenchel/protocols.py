@@ -168,7 +168,10 @@ class Risk(Protocol):
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """It is, row by row, and built in, so that it can be `augmented`."""
+        """It is, row by row, and built in, so that it can be `polished` and `augmented`."""
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+        """The cut of a point's slopes, those of rows near kinks chosen anew; see polishing.py."""
 
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian at w, with multipliers 0: a pass."""

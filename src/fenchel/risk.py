@@ -25,7 +25,8 @@ from fenchel.intercept import Offset
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
 from fenchel.points import LinearPoint
-from fenchel.protocols import Point
+from fenchel.polishing import polished
+from fenchel.protocols import Cut, Point
 from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.smoothing import optimised_widths, roughness, smoothable
 from fenchel.ties import weighted
@@ -149,6 +150,11 @@ class LinearRisk:
         assert isinstance(self.loss, ScalarLoss)
         pieces = self.loss.pieces(np.ones(1))
         return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+        """The cut of its dual polish."""
+        assert isinstance(point, LinearPoint)
+        return polished(self, point, regularizer, strength)
 
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian."""
