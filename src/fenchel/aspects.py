@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fenchel.bends import Slope
@@ -38,10 +39,11 @@ class Dual(Protocol):
         A row rests if it lies more than `margin` inside a flat piece of its loss and has its slope.
         """
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
-        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest.
+    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+        """Steps on the active rows, then, for each further seed, on those that the last ones moved.
 
-        Gives how far a score had to move, at most, and the rise of the dual up to a factor.
+        Lets rows rest. Gives how far a score had to move at first, at most, and the first rise of
+        the dual up to a factor.
         """
 
     def balance(self) -> None:

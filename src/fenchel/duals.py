@@ -12,6 +12,7 @@ curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # The curvature that the multiplier adds, which all rows share, relative to a row's own: with a
 # thousand times more, 20news takes forty times the passes.
 _OFFSET = 10.0
+_FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the first, that ends them
 
 
 @dataclass
@@ -46,7 +48,6 @@ class RowDuals:
     a: Array
     active: npt.NDArray[np.int32]
     n_active: int  # the first of `active` that a sweep visits
-    n_moved: int = 0  # the first of them that the last sweep moved
 
     @functools.cached_property
     def native(self) -> _kernels.DualProblem:
@@ -70,7 +71,7 @@ class Duals:
         engine = risk.engine
         at_once = at_once or not engine.in_one_memory
         self.engine = engine if at_once else Serial().place([engine.joined()])
-        self.at_once = at_once
+        self.crowd = engine.n_shards if at_once else None
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
@@ -78,11 +79,9 @@ class Duals:
         squares = self.engine.map(row_squares, shrinkage)
         total = self.engine.total(self.engine.map(tasks.total, squares))
         self.offset_rate = offset_rate(total / risk.n_rows, risk)
-        # Steps that are taken at once must be shorter by their number (CoCoA+, Ma et al. 2015).
-        crowd = self.engine.n_shards if at_once else 1
         unit = 1 / (strength * risk.weight)
         self.rows = self.engine.map(
-            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, crowd
+            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd
         )
 
     @property
@@ -132,24 +131,24 @@ class Duals:
     def release(self, point: Point, margin: float) -> None:
         """Makes active the rows on which a step may do something, by the scores at a point."""
         assert isinstance(point, LinearPoint)  # its own: no pass for its scores
-        z = self.engine.scatter(self.risk.engine.gather(point.z))
+        z = point.z
+        if self.engine is not self.risk.engine:
+            z = self.engine.scatter(self.risk.engine.gather(z))
         self.engine.map(_release, self.rows, z, self.b, margin)
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> tuple[float, float]:
-        """Steps on the active rows, or on those only that the last sweep moved.
+    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+        """Steps on the active rows, then, for each further seed, on those that the last ones moved.
 
         Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
         left out from now on.
         """
-        settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
-        changes, done = self.engine.map(sweep, self.v, self.b, *settings).split(2)
-        dv, db = changes.split(2)
-        change, db_total = self.engine.totals(dv, db)
-        self.v = self.v + change if self.at_once else change
-        self.b += db_total
-        violation, rise, visits = zip(*done, strict=True)
-        self._pay(2 * sum(visits) / self.risk.n_rows)
-        return max(violation), sum(rise)
+        settings = self.rows, self.offset_rate, seeds, margin, self.crowd
+        *summed, violation = self.engine.map(sweep, self.v, self.b, *settings).split(5)
+        change, db, rise, visits = self.engine.totals(*summed)
+        self.v = change if self.crowd is None else self.v + change
+        self.b += db
+        self._pay(2 * visits / self.risk.n_rows)
+        return max(violation), rise
 
     def _pay(self, passes: float) -> None:
         self._unpaid += passes
@@ -158,7 +157,10 @@ class Duals:
 
     def cut(self) -> Cut:
         """The cut that the slopes make; with an intercept, of the slopes balanced, for a pass."""
-        return cut_of(self.risk, self.risk.engine.scatter(self.a), -self.strength * self.v)
+        a = self.engine.map(_slopes, self.rows)
+        if self.engine is not self.risk.engine:
+            a = self.risk.engine.scatter(self.engine.gather(a))
+        return cut_of(self.risk, a, -self.strength * self.v)
 
     def _scale(self) -> float:
         risk = self.risk
@@ -214,15 +216,16 @@ def row_duals(
     shrinkage: tuple[Array, Array] | None,
     unit: float,
     offset_rate: float,
-    crowd: int,
+    crowd: int | None,
 ) -> RowDuals:
     """Dual variables 0; those of empty rows are settled, as their scores never change."""
     rate = unit * tasks.weights(shard)
-    kappa = crowd * rate * (squares + offset_rate)
+    shared = rate if crowd is None else crowd * rate
+    kappa = shared * (squares + offset_rate)
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    settings = loss, shard.y, rate, kappa, *(shrinkage or (None, None))
+    settings = loss, shard.y, shared, kappa, *(shrinkage or (None, None))
     return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
@@ -233,19 +236,36 @@ def sweep(
     b: float,
     rows: RowDuals,
     offset_rate: float,
-    seed: int,
+    seeds: Sequence[int],
     margin: float,
-    moved: bool,
-    change: bool,
-) -> tuple[tuple[Array, float], tuple[float, float, int]]:
-    """(v, or its change, and the change of b), and what came of it."""
-    n, new = rows.n_moved if moved else rows.n_active, v.copy() if change else v
-    offset, left, rows.n_moved, violation, rise = cast(SweptRows, shard.rows).sweep(
-        rows.native, rows.a, new, b, offset_rate, rows.active, n, margin, seed
+    crowd: int | None,
+) -> tuple[Array, float, float, int, float]:
+    """v, the change of b, the dual's rise by the first seed, the steps, and their violation.
+
+    Of K shards at once (a `crowd`) each changes its own slopes, and what comes of it is added up:
+    v + sum_k d_k. As Omega* is convex,
+
+        Omega*(v + sum_k d_k) <= (1/K) sum_k Omega*(v + K d_k),
+
+    so the dual rises by no less than what the shards gain if each counts its own change K times
+    (CoCoA+, Ma et al. 2015). The change of v is then given in the place of v.
+    """
+    new, n = v if crowd is None else v.copy(), rows.n_active
+    X, last = cast(SweptRows, shard.rows), b
+    state = offset_rate, rows.active
+    last, rows.n_active, n_moved, violation, rise = X.sweep(
+        rows.native, rows.a, new, last, *state, n, margin, seeds[0]
     )
-    if not moved:
-        rows.n_active = left
-    return (new - v if change else new, offset - b), (violation, rise, n)
+    for seed in seeds[1:]:
+        n += n_moved
+        last, _, n_moved, _, faded = X.sweep(
+            rows.native, rows.a, new, last, *state, n_moved, 0.0, seed
+        )
+        if faded <= _FADED * rise:
+            break
+    if crowd is None:
+        return new, last - b, rise, n, violation
+    return (new - v) / crowd, (last - b) / crowd, rise, n, violation
 
 
 @mutates

@@ -81,12 +81,12 @@ def _ascended(
     rate = offset_rate(float(np.sum(risk.squares * scale)), risk)  # of all rows: it matters
     unit = 1 / (strength * risk.weight)
     assert isinstance(risk.loss, Conjugable)
-    rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, 1)
+    rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)
     rows.a[:] = a
     rows.active[:], rows.n_active = np.arange(len(a)), len(a)
     v, b = -point.subgradient / strength, point.intercept
     for seed in range(_SWEEPS):
-        (v, db), _ = sweep(near, v, b, rows, rate, seed, np.inf, False, False)
+        v, db, *_ = sweep(near, v, b, rows, rate, [seed], np.inf, None)
         b += db
     risk.passes += round(2 * _SWEEPS * len(a) / risk.n_rows)
     return rows.a
