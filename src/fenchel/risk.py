@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 _LEAST = 1e-12  # of a column's mean square that its mean may leave
 
@@ -69,6 +71,10 @@ class LinearRisk:
     def in_one_memory(self) -> bool:
         """They are where the engine holds them."""
         return self.engine.in_one_memory
+
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """Of processes that share an engine, what the first computes."""
+        return self.engine.agreed(compute)
 
     @property
     def n_duals(self) -> int:

@@ -92,6 +92,8 @@ def run(
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
+        if terminal.silent:
+            return Code.OK  # the process that leads says the rest
         saving = save(estimator, job.output, dataset, terminal)
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
@@ -114,6 +116,8 @@ def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
 
     with terminal.busy(f"starting {settings.engine}"):
         engine = engines.named(settings.engine)
+    if not engine.leads:
+        terminal.silence()
     with engines.using(engine):
         yield
 
