@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("distributed")
 
 import psutil
+import structures
 from catalogue import data_for
 from distributed import Client, LocalCluster
 from scipy import sparse
@@ -110,6 +111,13 @@ def test_real_data_give_the_same_bits_too(client, real, name, solver, monkeypatc
     assert len(problem.risk.engine.hosts) > 1
     same(runs[0], runs[1])
     same(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("name", structures.CASES)
+def test_structures_give_the_same_bits(client, name):
+    problem, result = structures.fitted(name, Dask(client))
+    same(structures.fitted(name, Serial())[1], result)
+    assert len(problem.risk.engine.hosts) == 3
 
 
 def test_five_kills_in_one_run_lose_nothing(client):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import structures
 from catalogue import data_for
 
 import fenchel
@@ -98,6 +99,24 @@ def test_every_rank_has_the_bits_of_one_process(ranks, n):
             found = np.load(f"{solver}.{rank}.npz")
             assert np.array_equal(found["w"], one.w)
             assert np.array_equal(found["history"], [record[:5] for record in one.history])
+
+
+def test_structures_give_the_same_bits(ranks):
+    done = ranks(
+        3,
+        f"""
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import structures
+        for name in structures.CASES:
+            result = structures.fitted(name, MPI())[1]
+            np.save(f"{{name}}.{{engine.rank}}.npy", result.w)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in structures.CASES:
+        one = structures.fitted(name, "serial")[1]
+        for rank in range(3):
+            assert np.array_equal(np.load(f"{name}.{rank}.npy"), one.w)
 
 
 def test_a_killed_rank_ends_the_job_which_goes_on_from_its_checkpoint(ranks):

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+import structures
 from catalogue import data_for, ids
 from fragile import Every, Fragile
 
@@ -97,6 +98,17 @@ def test_a_host_lost_every_few_rounds_changes_nothing(run, monkeypatch):
         problem, result = fitted(run, Fragile(2, lost=Every(7)))
     assert problem.risk.engine.started > 4
     same(fitted(run, Serial())[1], result)
+
+
+@pytest.mark.parametrize("name", structures.CASES)
+@pytest.mark.parametrize("n_hosts", [1, 2, 3])
+def test_structures_give_the_same_bits_on_hosts_that_get_lost(name, n_hosts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FenchelWarning)
+        problem, result = structures.fitted(name, Fragile(n_hosts, lost=Every(5)))
+        fenchel.verify(result, problem)
+    same(structures.fitted(name, Serial())[1], result)
+    assert len(problem.risk.engine.hosts) == n_hosts < problem.risk.engine.started
 
 
 def test_values_stay_with_their_shards_until_they_are_looked_at(monkeypatch):

@@ -41,10 +41,9 @@ class StructuredPoint:
         self.risk, self.w = risk, w
         risk.passes += 2
         values, gradients, self.labels = risk.evaluated(w).split(3)
-        self.value = float(risk.engine.total(values)) / risk.n_rows
-        total: Array = risk.engine.total(gradients)
-        total /= risk.n_rows
-        self.subgradient = total
+        value, gradient = risk.engine.totals(values, gradients)
+        self.value = float(value) / risk.n_rows
+        self.subgradient: Array = gradient / risk.n_rows
 
     @functools.cached_property
     def constant(self) -> float:

@@ -131,6 +131,6 @@ class Engine(ABC):
 
 def shares(shards: Sequence[Shard], n: int) -> list[int]:
     """The edges of at most n runs of consecutive shards, of about equal work."""
-    numbers = np.cumsum([0, *(shard.rows.n_numbers for shard in shards)])
-    targets = numbers[-1] * np.arange(1, n) / n
-    return sorted({0, *np.searchsorted(numbers, targets).tolist(), len(shards)})
+    work = np.cumsum([0, *(shard.rows.n_numbers + shard.rows.n_rows for shard in shards)])
+    targets = work[-1] * np.arange(1, n) / n
+    return sorted({0, *np.searchsorted(work, targets).tolist(), len(shards)})
