@@ -17,6 +17,7 @@ from fenchel import losses, tasks
 from fenchel.engines import PerShard, Serial, remote
 from fenchel.engines.sums import combined, subtotals, total
 from fenchel.errors import FenchelWarning, HostLost
+from fenchel.solvers._line_search import Along, wolfe
 
 RUNS = [
     ("bmrm", losses.Hinge(), True),
@@ -122,6 +123,43 @@ def test_values_stay_with_their_shards_until_they_are_looked_at(monkeypatch):
     engine.totals(values, slopes)
     assert engine.rounds == rounds + 1
     assert engine.gather(z) == pytest.approx(X @ np.ones(X.shape[1]))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge()], ids=ids)
+def test_trial_steps_send_numbers_and_no_vectors(loss, intercept):
+    """000 section 9: once X p is there, a step costs a few scalars each way."""
+    X, y = data_for(loss, n=2000, d=1000)
+    problem = fenchel.problem(X, y, loss=loss, intercept=intercept, engine=Fragile(2))
+    engine, point = problem.risk.engine, problem.risk.at(np.ones(1000) / 1000)
+    along = Along(problem, point, -point.subgradient)
+    along(1.0)
+    engine.traffic.clear()
+    for eta in (0.5, 0.25, 3.0):
+        along(eta)
+        if loss == losses.Hinge():
+            along.slope(eta)
+    assert len(engine.traffic) >= 3 * 2
+    assert max(map(max, engine.traffic)) < 2000  # X p and p are 8,000 bytes and more
+    wolfe(along, *along(0.0), 1.0)
+    assert max(map(max, engine.traffic)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"), [("lbfgs", "logistic"), ("bmrm", "hinge"), ("ls-bmrm", "hinge")]
+)
+def test_vectors_go_to_each_host_once_an_iteration_and_come_back_once(solver, loss):
+    X, y = data_for(losses.Logistic(), n=3000, d=2000)
+    problem = fenchel.problem(X, y, loss=loss, strength=1e-3, engine=Fragile(2))
+    engine = problem.risk.engine
+    result = fenchel.minimize(problem, solver, gap=1e-9, max_iterations=6)
+    sent, received = (
+        sum(size > 8 * 2000 for size in each) for each in zip(*engine.traffic, strict=True)
+    )
+    assert len(engine.hosts) == 2
+    assert 2 * result.iterations <= sent <= 2 * (result.iterations + 1)
+    # Besides gradients, once the columns' squares, and the kinks of the first line search.
+    assert 2 * result.iterations <= received <= 2 * (result.iterations + 2)
 
 
 def test_hosts_forget_what_nobody_refers_to(monkeypatch):
