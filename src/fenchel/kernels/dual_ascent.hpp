@@ -70,14 +70,26 @@ FENCHEL_INLINE Landing landing(const Loss& loss, double kappa, double c, double,
     return {t, slope + curvature * t, false};
 }
 
-FENCHEL_INLINE Landing landing(const Logistic& loss, double kappa, double c, double z, double y) {
-    const double low = y > 0 ? c : c - kappa, high = y > 0 ? c + kappa : c;
-    const auto h = [&](double t) {
-        const double slope = loss(t, y).slope, size = std::abs(slope);
-        return Bend{t + kappa * slope - c, 1 + kappa * size * (1 - size)};
-    };
-    const double t = increasing_root(h, low, high, z);
-    return {t, loss(t, y).slope, false};
+/// Newton's steps in a bracket, of which the last is taken along the slope's tangent. They start
+/// where the tangent at the old slope a leads, which is a step ahead of z for the price of a
+/// logarithm. One number at a time, the library's functions are faster than those of
+/// elementary.hpp.
+FENCHEL_INLINE Landing landing(const Logistic&, double kappa, double c, double z, double y) {
+    constexpr double enough = 1e-3;  // of a step: the tangent's error is less than its square
+    double low = y > 0 ? c : c - kappa, high = y > 0 ? c + kappa : c;
+    const double a = (c - z) / kappa, p = -y * a, bend = kappa * p * (1 - p);
+    const double start = bend > 0 ? (z - y * bend * std::log(p / (1 - p))) / (1 + bend) : z;
+    double t = std::clamp(start, low, high);
+    for (;;) {
+        const double e = std::exp(-std::abs(t)), share = 1 / (1 + e);
+        const double slope = -y * (y * t > 0 ? e * share : share), curvature = e * share * share;
+        const double value = t + kappa * slope - c;
+        (value < 0 ? low : high) = t;
+        const double step = -value / (1 + kappa * curvature);
+        if (std::abs(step) <= enough || !(low < high))
+            return {t + step, slope + curvature * step, false};
+        t = low < t + step && t + step < high ? t + step : 0.5 * (low + high);
+    }
 }
 
 /// The root of t + kappa exp(t) = total.

@@ -11,6 +11,7 @@ J(w) - D(a) is exact, and costs two passes: X'a anew, without the round-off of m
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 from collections.abc import Iterator
@@ -21,10 +22,12 @@ from fenchel.aspects import Dual
 from fenchel.naming import whole
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, ElasticNet, StronglyConvex
+from fenchel.result import relative_gap
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _REVISITS = 30  # sweeps over the rows that moved, at most, after one over all that are active
-_FALLEN = 0.4  # the rise of a round, relative to that at the last look, at which to look again
+_FALLEN = 0.2  # the rise of a round, relative to that at the last look, at which to look again
+_SAFE = 0.7  # the gap is taken to fall like the rise: a look is due where it is this near the aim
 _PATIENCE = 3  # rounds without a look; later a quarter of all so far
 
 
@@ -43,6 +46,13 @@ class SDCA(Solver):
     def __init__(self, seed: int = 0, at_once: bool = False):
         self.seed = whole("seed", seed, least=0)
         self.at_once = bool(at_once)
+        self._aim = 0.0
+
+    def aiming(self, gap: float) -> SDCA:
+        """It looks as soon as the gap may be small enough."""
+        solver = copy.copy(self)
+        solver._aim = gap
+        return solver
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Rounds of sweeps; after an iteration the dual rises less than half as fast as before."""
@@ -61,9 +71,10 @@ class SDCA(Solver):
         while True:
             cut, here = dual.cut(), functools.partial(ascent.state, point.w)
             bound = problem.bound(cut.a, cut.b, cut.sizes)
-            yield Step(point, problem.objective(point), bound, cut.witness, here)
+            J = problem.objective(point)
+            yield Step(point, J, bound, cut.witness, here)
             dual.release(point, ascent.margin)
-            ascent.rounds()
+            ascent.rounds(max(_FALLEN, _SAFE * self._aim / relative_gap(J, bound)))
             dual.settle()
             point = dual.point(point)
 
@@ -83,12 +94,12 @@ class _Ascent:
         self.margin = np.inf  # how far inside a flat piece of its loss a row rests
         self.rise = np.inf  # of the last round
 
-    def rounds(self) -> None:
-        """Rounds until the dual's rise has fallen."""
+    def rounds(self, fallen: float) -> None:
+        """Rounds until the dual's rise has fallen that far."""
         before = self.rise
         for n in itertools.count(1):
             self._round()
-            if self.rise <= _FALLEN * before or n >= max(_PATIENCE, self.n_rounds // 4):
+            if self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
                 return
 
     def _round(self) -> None:
