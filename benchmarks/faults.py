@@ -137,28 +137,31 @@ def killer(client: Client) -> Disturb:
 
 
 def of_workers(client: Client, store: Path, repeats: int) -> None:
+    """Each disturbed run comes after one that is left alone, so that both see the same load."""
     kill = killer(client)
-    plain = [run(client, store, kill, 0) for _ in range(3)]
-    alone = statistics.median(each.seconds for each in plain)
-    pace = statistics.median(each.rounds / each.seconds for each in plain)
-    print(f"undisturbed: {alone:.2f} s, {pace:.0f} rounds/s", flush=True)
+    w = run(client, store, kill, 0).result.w
+    faults: dict[str, tuple[int, Disturb]] = {
+        "kill -9": (5, kill),
+        f"hangs, deadline {DEADLINE:g} s": (2, lambda at: client.run(hang, 15.0, workers=[at])),
+        "answers nan": (5, lambda at: client.run(lie, workers=[at])),
+    }
+    lost: dict[str, list[float]] = {name: [] for name in faults}
     for _ in range(repeats):
-        for name, times, disturb in (
-            ("kill -9", 5, kill),
-            (f"hangs (deadline {DEADLINE:g} s)", 2, lambda w: client.run(hang, 15.0, workers=[w])),
-            ("answers nan", 5, lambda w: client.run(lie, workers=[w])),
-        ):
-            found = run(client, store, disturb, times)
-            same = np.array_equal(found.result.w, plain[0].result.w)
-            lost = (found.seconds - alone) / times
+        for name, (times, disturb) in faults.items():
+            alone, found = run(client, store, kill, 0), run(client, store, disturb, times)
+            lost[name].append((found.seconds - alone.seconds) / times)
+            same = np.array_equal(found.result.w, w)
             report(
                 name,
                 f"{found.rounds / found.seconds:.0f} rounds/s",
+                f"{alone.rounds / alone.seconds:.0f} undisturbed",
                 f"{times} faults",
                 f"{found.placements} placed anew",
-                f"{lost:.2f} s each",
+                f"{lost[name][-1]:.2f} s each",
                 "same bits" if same else "OTHER BITS",
             )
+    for name, seconds in lost.items():
+        report(name, f"median {statistics.median(seconds):.2f} s lost each")
 
 
 def of_the_store(client: Client, store: Path) -> None:
