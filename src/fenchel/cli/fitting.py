@@ -103,6 +103,8 @@ def run(
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
+        if terminal.silent:
+            return Code.OK  # the process that leads says the rest
         saving = save(estimator, job.output, dataset, terminal)
         if job.proof is not None:
             _save_proof(estimator, job.proof, terminal)
@@ -127,6 +129,8 @@ def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
 
     with terminal.busy(f"starting {settings.engine}"):
         engine = engines.named(settings.engine)
+    if not engine.leads:
+        terminal.silence()
     with engines.using(engine):
         yield
 
