@@ -24,7 +24,7 @@ from scipy.special import xlogy
 
 from fenchel import _kernels
 from fenchel.aspects import Composite
-from fenchel.composites import Place, Tangent
+from fenchel.places import Place, Tangent
 from fenchel.regularizers import Entropy
 from fenchel.solvers import AGMInf
 
