@@ -59,7 +59,8 @@ class Pinball:
         return self
 
 
-SVR: Callable[..., Any] = functools.partial(LinearSVR, **SVC)
+# On a table of few columns a million of its iterations would take an hour.
+SVR: Callable[..., Any] = functools.partial(LinearSVR, **(SVC | {"max_iter": 3000}))
 PEERS: dict[str, Callable[[float, float], Any]] = {
     "hinge": lambda C, tol: LinearSVC(loss="hinge", C=C, tol=tol, **SVC),
     "squared_hinge": lambda C, tol: LinearSVC(loss="squared_hinge", C=C / 2, tol=tol, **SVC),
