@@ -42,6 +42,7 @@ from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
+from fenchel.losses.multivariate import group_weights
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
@@ -87,7 +88,9 @@ def problem(
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
 
     Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
-    a number for each of `risk.pairs`. An `Oracle` takes lists X and y of any examples.
+    a number for each of `risk.pairs`. Sample weights are those of sequences, and of the lists of
+    rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle` takes lists X and
+    y of any examples.
 
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
@@ -233,9 +236,10 @@ def _chains(
     engine: Engine,
     groups: npt.NDArray[np.int64] | None,
 ) -> Problem:
-    """Rows are tokens, and groups their sequences; all rows are one sequence without groups."""
-    if s is not None:
-        raise Incompatible(f"{type(loss).__name__} has no meaning for sample_weight yet")
+    """Rows are tokens, and groups their sequences; all rows are one sequence without groups.
+
+    Weights are those of sequences, and so the same for all tokens of one.
+    """
     K = len(targets.classes)
     if K > MOST_LABELS:
         raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
@@ -249,7 +253,8 @@ def _chains(
         if loss.pairs == "all"
         else observed_pairs(tokens, targets.y, starts, K)
     )
-    shards = cut_sequences(tokens, targets.y, starts, pairs)
+    s = None if s is None else group_weights(s, starts)
+    shards = cut_sequences(tokens, targets.y, s, starts, pairs)
     risk = ChainRisk(loss, engine.place(shards), targets.classes)
     return Problem(risk, _for_pairs(regularizer, pairs), strength)
 

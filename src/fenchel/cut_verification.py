@@ -80,16 +80,21 @@ class _Chains(_Cuts):
         firsts = np.cumsum([0, *(len(shard.y) for shard in shards)])
         inner = [shard.starts[:-1] + k for shard, k in zip(shards, firsts, strict=False)]
         self.starts = np.concatenate([*inner, firsts[-1:]])
+        weights = [
+            np.ones(len(shard.starts) - 1) if shard.s is None else shard.s for shard in shards
+        ]
+        s = np.concatenate(weights)
+        self.share: Array = s / np.sum(s)  # s_i / S
 
     def _tangent(self, w: Array) -> tuple[Tangent, float]:
         """The losses and slopes at w, and what the slopes are worth there."""
         W, T = self.pairs.states(w), self.pairs.transitions(w)
         Z = np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks])
-        at = self.loss.tangent(Z, T, self.y, self.starts)
+        at = self.loss.tangent(Z, T, self.y, self.starts, self.share)
         return at, float(np.sum(at.tokens * Z) + np.sum(at.transitions * T))
 
     def value(self, w: Array) -> float:
-        return float(np.sum(self._tangent(w)[0].value)) / self.risk.n_rows
+        return float(self.share @ self._tangent(w)[0].value)
 
     def cut(self, touch: Tangency) -> tuple[Array, float]:
         if isinstance(self.loss, M3N) and touch.ties is not None:
@@ -97,16 +102,15 @@ class _Chains(_Cuts):
             L = self.pairs.n_labels
             if labels.shape != self.y.shape or np.any((labels < 0) | (labels >= L)):
                 raise InvalidCertificate("the witness's labels belong to another problem")
-            at = self.loss.line(labels, self.y, self.starts, L)
-            constant = float(np.sum(at.value))
+            at = self.loss.line(labels, self.y, self.starts, L, self.share)
+            constant = float(self.share @ at.value)
         else:
             at, product = self._tangent(np.asarray(touch.w, dtype=np.float64))
-            constant = float(np.sum(at.value)) - product
+            constant = float(self.share @ at.value) - product
         ends = np.cumsum([block.shape[0] for block in self.blocks])
         parts = zip(self.blocks, np.split(at.tokens, ends[:-1]), strict=True)
         states = sum(np.asarray(block.T @ part) for block, part in parts)
-        n = self.risk.n_rows
-        return self.pairs.gathered(np.asarray(states), at.transitions) / n, constant / n
+        return self.pairs.gathered(np.asarray(states), at.transitions), constant
 
 
 class _Asked(_Cuts):

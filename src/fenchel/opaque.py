@@ -6,7 +6,7 @@ import math
 from typing import NoReturn
 
 from fenchel.errors import Incompatible
-from fenchel.protocols import Array
+from fenchel.protocols import Array, Point
 from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
@@ -15,7 +15,7 @@ class OpaqueRisk:
     """A risk without scores: solvers that need them see so by its properties, and are refused."""
 
     has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
-    smoothable = in_one_memory = keeps_scores = False
+    has_hessian = smoothable = in_one_memory = keeps_scores = False
     separable = True
     roughness = math.inf
 
@@ -35,6 +35,10 @@ class OpaqueRisk:
         self._closed()
 
     def augmented(self, w: Array) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def newton(self, point: Point, diagonal: Array, g: Array) -> NoReturn:
         """None."""
         self._closed()
 

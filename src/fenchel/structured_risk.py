@@ -1,4 +1,4 @@
-"""Risks of structured outputs: R(w) = (1/n) sum_i l_i(w), by value and subgradient alone.
+"""Risks of structured outputs: R(w) = (1/S) sum_i s_i l_i(w), by value and subgradient alone.
 
 An example is a sequence, or whatever an oracle of a user takes; its scores are not kept, as there
 may be more of them than of anything else. So a step along a ray costs what a point costs.
@@ -22,7 +22,7 @@ from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 
 class Evaluation(NamedTuple):
-    """sum_i l_i(w) over a shard, its subgradient, and the labels that it was found at, if any."""
+    """sum_i s_i l_i(w) over a shard, its subgradient, and the labels it was found at, if any."""
 
     value: float
     gradient: Array
@@ -38,9 +38,9 @@ class StructuredPoint:
         self.risk, self.w = risk, w
         risk.passes += 2
         values, gradients, self.labels = risk.evaluated(w).split(3)
-        self.value = float(risk.engine.total(values)) / risk.n_rows
+        self.value = float(risk.engine.total(values)) / risk.weight
         total: Array = risk.engine.total(gradients)
-        total /= risk.n_rows
+        total /= risk.weight
         self.subgradient = total
 
     @functools.cached_property
@@ -120,6 +120,7 @@ class StructuredRisk(OpaqueRisk, ABC):
     def __init__(self, engine: Engine, n_parameters: int, n_rows: int, n_numbers: int):
         self.engine = engine
         self.n_parameters, self.n_rows, self.n_numbers = n_parameters, n_rows, n_numbers
+        self.weight = float(n_rows)  # S
         self.passes = 0
 
     @abstractmethod

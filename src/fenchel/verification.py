@@ -396,4 +396,5 @@ def _without_witness(data: _Data, problem: Problem, touch: Tangency, upper: floa
         lower = -np.inf
     if data.loss.nonnegative:
         lower = max(lower, 0.0)
+    lower = min(lower, upper)  # it touches J at w: what is more is round-off
     return Certificate(lower, upper, "tangent at w, as the result has no witness")

@@ -82,6 +82,9 @@ Template = Annotated[
 MinCount = Annotated[
     int | None, _of_loss(help="crf, ...: rarer features are left out. (default 1)")
 ]
+Hashed = Annotated[
+    int | None, _of_loss(help="crf, ...: hash features to so many columns. (default no hash)")
+]
 Nu = Annotated[
     float | None, _of_loss(help="nu_...: the share within the margin, or novel. (default 0.5)")
 ]

@@ -260,7 +260,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         parameters["l1_ratio"] = settings.l1_ratio
     if estimator_for(settings.loss) in _BY_LOSS:
         parameters["loss"] = settings.loss
-    for name in ("template", "min_count"):
+    for name in ("template", "min_count", "hashed"):
         if getattr(settings, name) is not None:
             parameters[name] = getattr(settings, name)
     if settings.loss == "nu_novelty" and settings.nu is None:

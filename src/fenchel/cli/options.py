@@ -41,6 +41,14 @@ Stream = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+Forbid = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="'<tag> <next>'",
+        help="Two tags that must not follow each other; may be given again.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Json = Annotated[
     bool,
     typer.Option("--json", metavar="", help="One JSON object on stdout.", rich_help_panel=OUTPUT),
