@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from catalogue import data_for
+from fragile import Fragile
 from scipy import sparse
 
 import fenchel
@@ -47,7 +48,9 @@ def same_bits(one, other):
     return np.array_equal(one.w, other.w) and one.intercept == other.intercept
 
 
-@pytest.mark.parametrize("engine", ["serial", "threads"])
+@pytest.mark.parametrize(
+    "engine", ["serial", "threads", Fragile(2)], ids=["serial", "threads", "hosts"]
+)
 @pytest.mark.parametrize(("loss", "intercept"), [("hinge", False), ("logistic", True)])
 def test_svmlight_gives_the_bits_of_the_store(tmp_path, engine, loss, intercept):
     write_svmlight(tmp_path / "d.svm", X, Y)
@@ -205,3 +208,26 @@ def test_the_command_line_streams(run, tmp_path):
     ):
         done = run("train", *arguments, "-o", "model")
         assert done.code == 2 and said in done.err
+
+
+@pytest.mark.parametrize("suffix", [".svm", ".svm.gz", ".npz", ".parquet", ".csv", ".store"])
+@pytest.mark.parametrize("source", ["d.store", "d.parquet"])
+def test_what_is_on_disk_is_written_in_every_format(run, source, suffix):
+    files.write(Dataset(sparse.csr_array(X), Y, QID), source)
+    done = run("convert", source, f"other{suffix}")
+    assert done.code == 0, done.err
+    found = files.read(f"other{suffix}")
+    rows = matrix(found.X) if suffix == ".store" else found.X
+    values = rows.toarray() if sparse.issparse(rows) else rows
+    assert np.array_equal(values, X)
+    assert np.array_equal(found.y, Y) and np.array_equal(found.qid, QID)
+
+
+def test_a_store_of_a_table_is_made_block_by_block(run):
+    pytest.importorskip("pyarrow")
+    groups("d.parquet", 20)
+    streamed = streamed_table("d.parquet", 100)
+    files.write(streamed, "d.store")
+    stored = read_store("d.store")
+    assert [part.n_rows for part in stored.X.parts] == [20] * 15
+    assert stored.feature_names == streamed.feature_names

@@ -17,7 +17,7 @@ from fenchel.cli.terminal import Terminal, short, size
 from fenchel.data.compression import suffixes
 from fenchel.errors import InvalidData
 
-_IN_MEMORY = (".csv", ".tsv", ".parquet", ".npz", ".store")
+_TABLES = (".csv", ".tsv", ".parquet", ".npz", ".store")
 
 
 def convert(
@@ -35,16 +35,23 @@ def convert(
     """Convert data between svmlight, .csv, .tsv, .parquet, .npz and .store.
 
     Text may be compressed: .gz, .bz2 or .xz. An .npz file is read fastest. A .store is trained on
-    without being read into memory, and svmlight becomes one without being read into memory either.
+    without being read into memory; svmlight and .parquet become one without being so either.
     """
     terminal = Terminal(quiet=quiet, verbose=verbose)
     check_writable(output)
     if source.exists() and source.resolve() == output.resolve():
         raise UsageError(f"{output} is what is to be converted: give the output another name")
     with terminal.warnings():
-        if suffixes(output)[0] == ".store" and suffixes(source)[0] not in _IN_MEMORY:
+        streamed, kind = suffixes(output)[0] == ".store", suffixes(source)[0]
+        if streamed and kind not in _TABLES:
             return _stream(source, output, index_base, terminal)
-        dataset, _ = inputs.read(source, terminal, target=target, index_base=index_base)
+        dataset, _ = inputs.read(
+            source,
+            terminal,
+            target=target,
+            index_base=index_base,
+            stream=streamed and kind == ".parquet",
+        )
         with terminal.step(f"write {output}") as step:
             from fenchel.data import files
 

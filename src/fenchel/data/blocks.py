@@ -19,6 +19,7 @@ from scipy import sparse
 from fenchel import _kernels
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 from fenchel.errors import InvalidData
+from fenchel.memory import require
 
 
 class KeptRows(ABC):
@@ -119,7 +120,7 @@ class Blocks:
             part.take(np.flatnonzero(mask)).matrix()
             for part, mask in zip(self.parts, parts, strict=True)
         ]
-        return sparse.vstack(taken) if sparse.issparse(taken[0]) else np.vstack(taken)
+        return _stacked(taken)
 
     def widened(self, n_columns: int) -> Blocks:
         """The same rows with zeros in further columns."""
@@ -128,3 +129,12 @@ class Blocks:
     def scores(self, w: Array) -> Array:
         """z = X w."""
         return np.concatenate([part.scores(w) for part in self.parts])
+
+    def matrix(self) -> Any:
+        """All rows in memory, as a NumPy or SciPy matrix."""
+        require(16 * self.n_numbers, "all rows", "a store and --stream leave them on disk")
+        return _stacked([part.matrix() for part in self.parts])
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)

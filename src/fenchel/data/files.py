@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from fenchel.data.blocks import Blocks
 from fenchel.data.compression import reading, suffixes
 from fenchel.data.dataset import Dataset
 from fenchel.errors import InvalidData
@@ -105,6 +106,8 @@ def write(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     suffix, compression = suffixes(path)
     if suffix in BINARY and compression:
         raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is written without {compression}")
+    if isinstance(dataset.X, Blocks) and suffix != ".store":
+        dataset = replace(dataset, X=dataset.X.matrix())
     if suffix == ".parquet":
         from fenchel.data.tables import write_parquet
 

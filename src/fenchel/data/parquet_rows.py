@@ -65,7 +65,6 @@ def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: An
 
     Every block is read once, so that what is wrong with its numbers is found before the work.
     """
-    path = os.path.abspath(path)
     with open(path, "rb") as file, tables.naming(path):
         seen = identity(file)
         source = tables.arrow("parquet").ParquetFile(file)
@@ -83,7 +82,7 @@ def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: An
         others = [None if j is None else names[j] for j in (parts.target, parts.groups)]
         y, qid = (None if name is None else _column(source, name) for name in others)
     rows = [
-        ParquetRows(path, seen, block, after, features)
+        ParquetRows(os.path.abspath(path), seen, block, after, features)
         for block, after in zip(blocks, [*blocks[1:], blocks[-1]], strict=True)
     ]
     first = 0
@@ -97,14 +96,15 @@ def _column(source: Any, name: str) -> Any:
     return tables.values(source.read(columns=[name]), 0)
 
 
-def _check(path: str, rows: ParquetRows, first: int) -> None:
+def _check(path: Path, rows: ParquetRows, first: int) -> None:
     """Finds what is wrong with the numbers of a block, and says where that begins."""
     try:
-        with rows.opened() as block, tables.naming(path):
+        with rows.opened() as block:
             checked_matrix(block.values)
     except InvalidData as error:
-        where = f"{path}: counted from row {first}: " if first else f"{path}: "
-        raise InvalidData(str(error).replace(f"{path}: ", where, 1)) from error
+        where = f"counted from row {first}: " if first else ""
+        said = str(error).removeprefix(f"{rows.path}: ")
+        raise InvalidData(f"{os.fspath(path)}: {where}{said}") from error
 
 
 def _blocks(metadata: Any, numbers: int, n_columns: int) -> list[_Groups]:

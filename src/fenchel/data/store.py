@@ -31,7 +31,7 @@ from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
 from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
-from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.rows import DenseRows, Rows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import InvalidData
 from fenchel.files import replacing
@@ -80,29 +80,43 @@ class Piece(NamedTuple):
 
 
 def write_store(dataset: Dataset, path: Path) -> None:
-    """Writes a data set that is in memory; its chunks are the shards it would be cut into."""
+    """Writes a data set; its chunks are its blocks, or else the shards it would be cut into."""
+    parts: Sequence[Rows]
+    if isinstance(dataset.X, Blocks):
+        parts = dataset.X.parts
+    else:
+        parts = _shards(dataset)
+    ends = np.cumsum([0, *(part.n_rows for part in parts)])
+    pieces = (
+        Piece(
+            rows,
+            None if dataset.y is None else dataset.y[i:j],
+            None if dataset.qid is None else dataset.qid[i:j],
+        )
+        for part, (i, j) in zip(parts, itertools.pairwise(ends), strict=True)
+        for rows in _opened(part)
+    )
+    about = parts[0].n_columns, dataset.feature_names, dataset.index_base
+    write_pieces(pieces, path, lambda: about)
+
+
+def _shards(dataset: Dataset) -> list[Rows]:
     rows = checked_matrix(dataset.X)
-    y = np.zeros(rows.n_rows) if dataset.y is None else dataset.y
     starts = None
     if dataset.qid is not None:
         changes = np.flatnonzero(np.diff(dataset.qid)) + 1
         starts = np.array([0, *changes.tolist(), rows.n_rows], dtype=np.int64)
-    shards = cut(rows, y, None, starts)
-    ends = np.cumsum([0, *(shard.rows.n_rows for shard in shards)])
-    pieces = (
-        Piece(
-            _concrete(shard.rows),
-            None if dataset.y is None else dataset.y[i:j],
-            None if dataset.qid is None else dataset.qid[i:j],
-        )
-        for shard, (i, j) in zip(shards, itertools.pairwise(ends), strict=True)
-    )
-    write_pieces(pieces, path, lambda: (rows.n_columns, dataset.feature_names, dataset.index_base))
+    return [shard.rows for shard in cut(rows, np.zeros(rows.n_rows), None, starts)]
 
 
-def _concrete(rows: Any) -> SparseRows | DenseRows:
-    assert isinstance(rows, SparseRows | DenseRows)
-    return rows
+def _opened(part: Rows) -> Iterator[SparseRows | DenseRows]:
+    """The rows themselves, once."""
+    if isinstance(part, KeptRows):
+        with part.opened() as rows:
+            yield rows
+    else:
+        assert isinstance(part, SparseRows | DenseRows)
+        yield part
 
 
 def write_pieces(pieces: Iterable[Piece], path: Path, about: Any) -> None:

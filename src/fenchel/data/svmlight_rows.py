@@ -84,7 +84,6 @@ def stream_rows(
             f"{os.fspath(path)}: compressed text cannot be read from its middle; unpack it, or "
             "make a store of it with fenchel convert"
         )
-    path = os.path.abspath(path)
     with open(path, "rb") as file:
         seen = identity(file)
         base, found = either_base(
@@ -92,11 +91,13 @@ def stream_rows(
         )
     n_columns = found[-1].n_columns
     if n_features is not None and n_columns > n_features:
-        raise InvalidData(f"{path}: it has {n_columns} features, but {n_features} are expected")
+        raise InvalidData(
+            f"{os.fspath(path)}: it has {n_columns} features, but {n_features} are expected"
+        )
     n_columns = max(n_columns, n_features or 0)
     ends = [*(lines.last for lines in found[1:]), found[-1].last]
     rows = [
-        SvmlightRows(path, seen, lines, after, n_columns, base)
+        SvmlightRows(os.path.abspath(path), seen, lines, after, n_columns, base)
         for lines, after in zip(found, ends, strict=True)
     ]
     queries = [lines.qid for lines in found if lines.qid is not None]
@@ -109,7 +110,7 @@ def stream_rows(
     )
 
 
-def _scanned(path: str, file: BinaryIO, numbers: int, base: int) -> Iterator[_Lines]:
+def _scanned(path: Path, file: BinaryIO, numbers: int, base: int) -> Iterator[_Lines]:
     first = 0
     for part, end, n_left in stream_svmlight(path, numbers, index_base=base):
         last = _beginning(file, end, n_left)
