@@ -15,6 +15,9 @@ _COUNTS = _RNG.poisson(np.exp(0.3 * _SCORES))
 _QUERIES = np.repeat(np.arange(8), 5)
 _COSTS = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
 _WEIGHTS = [1.0, 0.5, 2.0, 1.0, 3.0, 1.0]
+_NAMES = [f"column {j}" for j in range(X.shape[1])]
+_SEQUENCES = [[dict(zip(_NAMES, row, strict=True)) for row in part] for part in np.split(X, 8)]
+_TAGS = np.array(["a", "b", "c"])[_THREE].reshape(8, 5).tolist()
 
 # name: (the estimator, its targets)
 UNFITTED = {
@@ -74,6 +77,9 @@ UNFITTED = {
     "ordinal-costs": (fenchel.OrdinalRegressor(cost=_COSTS, alpha=1e-2), _THREE / 2),
     "ranker": (fenchel.Ranker(loss="ndcg", k=None, alpha=1e-2), _THREE),
     "reranker": (fenchel.Reranker(loss="rerank_margin", alpha=1e-2), _THREE + 1),
+    "labeler": (fenchel.SequenceLabeler(alpha=1e-2), _TAGS),
+    "labeler-hashed": (fenchel.SequenceLabeler(alpha=1e-2, hashed=6), _TAGS),
+    "labeler-margin": (fenchel.SequenceLabeler(loss="m3n", cost=_COSTS, pairs="all"), _TAGS),
     "regressor": (fenchel.Regressor(solver=LBFGS(memory=3)), _SCORES),
     "regressor-sparse": (
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),
@@ -94,7 +100,12 @@ def fitted(name):
 def fit(estimator, name):
     """The estimator, fitted to the targets of that name."""
     groups = {"groups": _QUERIES} if isinstance(estimator, fenchel.Ranker) else {}
-    return estimator.fit(X, UNFITTED[name][1], **groups)
+    return estimator.fit(_input(estimator), UNFITTED[name][1], **groups)
+
+
+def _input(estimator):
+    """X, or its rows as tokens of sequences."""
+    return _SEQUENCES if isinstance(estimator, fenchel.SequenceLabeler) else X
 
 
 def answers(model):
@@ -105,5 +116,7 @@ def answers(model):
         "predict_proba",
         "predict_log_proba",
         "score_samples",
+        "predict_marginals",
     )
-    return {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
+    able = [name for name in methods if hasattr(model, name)]
+    return {name: np.asarray(getattr(model, name)(_input(model))) for name in able}

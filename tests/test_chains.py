@@ -94,14 +94,14 @@ def test_sums_are_those_over_all_labellings(chain):
     shard.chains.marginals(w, out)
     same(out, exact, scale)
     g, y = np.zeros(len(w)), paths[len(paths) // 2]
-    value = shard.chains.log_loss(y, None, 1.0, None, w, g)
+    value = shard.chains.log_loss(y, None, None, 1.0, None, w, g)
     same(value, logsumexp(s) - s[len(paths) // 2], n * scale)
     pair = np.zeros((k, k))
     for path, chance in zip(paths, p, strict=True):
         np.add.at(pair, (path[:-1], path[1:]), chance)
     np.add.at(pair, (y[:-1], y[1:]), -1.0)
     same(g, np.concatenate([(exact - np.eye(k)[y]).ravel(), pair.ravel()]), scale)
-    formula = chain_formulas.expected(Z, T, np.array([0, n]))
+    formula = chain_formulas.expected(Z, T, np.array([0, n]), np.ones(n))
     same(formula.total[0], logsumexp(s), n * scale)
     same(formula.labels, exact, scale)
 
@@ -252,6 +252,33 @@ def test_shards_add_up_to_the_whole():
     np.testing.assert_allclose(mean, risk.at(w).subgradient, atol=1e-13)
 
 
+@EVERY
+def test_a_weight_counts_a_sequence_so_often(loss, monkeypatch):
+    rng = np.random.default_rng(3)
+    n, each = 24, np.repeat([2.0, 0.0, 1.0, 3.0], 6)
+    X, y = rng.normal(size=(n, 4)), np.tile(np.arange(L), 8)
+    groups = np.repeat(np.arange(8), 3)
+    again = np.repeat(np.arange(8), each[::3].astype(int))  # sequences, some of them twice
+    rows = (3 * again[:, np.newaxis] + np.arange(3)).ravel()
+    weighted = fenchel.problem(X, y, groups=groups, sample_weight=each, loss=loss)
+    repeated = fenchel.problem(X[rows], y[rows], groups=np.arange(len(rows)) // 3, loss=loss)
+    monkeypatch.setattr("fenchel.data.sequences.NUMBERS_PER_SHARD", 1)
+    parted = fenchel.problem(X, y, groups=groups, sample_weight=each, loss=loss)
+    assert len(parted.risk.engine.shards) > 1
+    for scale in (1.0, 1e3):  # beyond it sums are taken of logarithms
+        w = scale * rng.normal(size=weighted.risk.n_parameters)
+        for problem in (weighted, parted):
+            at, exact = problem.risk.at(w), repeated.risk.at(w)
+            assert at.value == pytest.approx(exact.value)
+            np.testing.assert_allclose(at.subgradient, exact.subgradient, atol=1e-12)
+    np.testing.assert_allclose(weighted.risk.curvature(), repeated.risk.curvature())
+    assert weighted.risk.length == pytest.approx(repeated.risk.length)
+    sampled = weighted.risk.sampled(w, 0.0, np.arange(8))
+    np.testing.assert_allclose(sampled, weighted.risk.at(w).subgradient, atol=1e-12)
+    result = fenchel.minimize(parted, gap=1e-4)
+    assert fenchel.verify(result, parted).gap <= 1.01e-4
+
+
 def test_observed_pairs_are_those_that_occur():
     X = sparse.csr_array(np.array([[1.0, 0, 0], [0, 2.0, 0], [0, 1.0, 1.0]]))
     rows = SparseRows(X.indptr.astype(np.int64), X.indices, X.data, 3)
@@ -271,7 +298,7 @@ def test_all_pairs_can_only_do_better():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"loss": "crf", "sample_weight": np.ones(6)}, "sample_weight"),
+        ({"loss": "crf", "sample_weight": [1, 1, 1, 2, 2, 3]}, "row 5 .* group, number 1"),
         ({"loss": "m3n", "cost": np.ones((3, 3)) - np.eye(3)}, "2 labels"),
         ({"loss": "m3n", "cost": 2.0, "rescaling": "slack"}, "number of wrong labels"),
         ({"loss": "m3n", "rescaling": "both"}, "margin"),

@@ -70,6 +70,7 @@ def test_comments_blank_lines_and_bigrams_are_passed_over():
         ("nonsense", "unknown template"),
         ("U:%x[0,0]\nU:%q[0,0]", "line 2"),
         ("U:%x[0]", "line 1"),
+        ("U:%x[0,0]\nB\nB01:%x[0,0]", "line 3 .* two labels"),
         ("# nothing\n# at all", "no lines"),
         ("U:%x[0,7]", "column 7"),
         (7, "must be text"),
@@ -114,6 +115,42 @@ def test_frequent_features_come_first_and_rare_ones_may_go():
     assert fitted(min_count=9).feature_names_in_.tolist() == ["n"]
     with pytest.raises(fenchel.InvalidData, match="min_count"):
         fitted(min_count=10)
+
+
+def test_features_may_be_hashed():
+    model, hashed = fitted(tol=1e-8), fitted(hashed=1 << 16, tol=1e-8)
+    assert hashed.n_features_in_ == 1 << 16 and not hasattr(hashed, "feature_names_in_")
+    assert hashed.objective_ == pytest.approx(model.objective_)  # none of them meet
+    assert hashed.predict_best(DICTS, 2)[0][0][1] == pytest.approx(
+        model.predict_best(DICTS, 2)[0][0][1], rel=1e-3
+    )
+    weights = sorted(model.state_features_.values())
+    assert sorted(hashed.state_features_.values()) == pytest.approx(weights, abs=1e-4)
+    unseen = [[{"word": "the", "tag": "DT", **{f"new{k}": 1.0 for k in range(99)}}]]
+    assert hashed.predict_best(unseen, 1)[0][0][1] == pytest.approx(
+        hashed.predict_best([[{"word": "the", "tag": "DT"}]], 1)[0][0][1]
+    )
+    assert fitted(hashed=2).n_features_in_ == 2  # many meet
+    assert not hasattr(model.set_params(hashed=8).fit(DICTS, TAGS), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"hashed": 0}, {"hashed": 1 << 31}, {"hashed": 8, "min_count": 2}]
+)
+def test_hashes_that_make_no_sense_are_refused(settings):
+    with pytest.raises(fenchel.FenchelError, match="hash"):
+        fitted(**settings)
+
+
+def test_weights_count_sequences_as_often():
+    weighted = fenchel.SequenceLabeler(alpha=0.01, tol=1e-8)
+    weighted.fit(DICTS, TAGS, sample_weight=[1, 2])
+    twice = fenchel.SequenceLabeler(alpha=0.01, tol=1e-8).fit([*DICTS, DICTS[1]], [*TAGS, TAGS[1]])
+    assert weighted.objective_ == pytest.approx(twice.objective_)
+    assert weighted.state_features_ == pytest.approx(twice.state_features_, abs=1e-4)
+    for wrong, words in (([1.0], "2"), ([1.0, -1.0], ">= 0"), ([0.0, 0.0], "every row")):
+        with pytest.raises(fenchel.InvalidData, match=words):
+            weighted.fit(DICTS, TAGS, sample_weight=wrong)
 
 
 def test_features_that_are_not_known_are_left_out():
@@ -285,13 +322,59 @@ def conll(tmp_path):
 
 @pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
 def test_the_command_line_trains_predicts_and_measures(run, conll, loss):
-    flags = ("--loss", loss, "--strength", 0.01, "--template", "default")
+    flags = ("--loss", loss, "--strength", 0.01, "--template", "default", "--hashed", 4096)
     assert run("train", conll, "-o", "m", *flags).code == 0
     found = run("predict", "m", conll)
     assert found.out.split("\n\n")[0].split("\n") == TAGS[0]
     said = run("evaluate", "m", conll).out
     assert "chunk f1           1" in said and "token accuracy     1" in said
     assert "-> B-NP" in run("inspect", "m").out
+
+
+def test_tags_that_the_model_does_not_know_count_as_wrong(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    (tmp_path / "new.conll").write_text(TEXT.replace("VBD B-VP", "VBD B-XX"))
+    done = run("evaluate", "m", tmp_path / "new.conll")
+    assert done.code == 0 and "'B-XX' in sequence 2" in done.err
+    assert f"token accuracy     {8 / 9:.6g}" in done.out
+
+
+def test_the_command_line_forbids_transitions(run, conll):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    forbid = ("--forbid", "B-NP I-NP", "--forbid", "B-VP I-NP")
+    tags = run("predict", "m", conll, *forbid).out.split("\n\n")[0].split("\n")
+    assert (
+        tags
+        == fenchel.load("m").predict(SENTENCES[:1], forbidden=[("B-NP", "I-NP"), ("B-VP", "I-NP")])[
+            0
+        ]
+    )
+    assert tags != TAGS[0]
+    said = run("evaluate", "m", conll, *forbid).out
+    assert "chunk f1           1" not in said
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [("B-NP", "expected two tags"), ("B-NP I-NPP", "did you mean 'I-NP'"), ("a b c", "two tags")],
+)
+def test_transitions_that_are_none_are_refused(run, conll, command, pair, words):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
+    done = run(command, "m", conll, "--forbid", pair)
+    assert done.code == 2 and words in done.err
+
+
+def test_only_tags_have_transitions_to_forbid(run, tmp_path):
+    (tmp_path / "d").write_text("1 1:1\n-1 1:2\n")
+    assert run("train", tmp_path / "d", "-o", "m").code == 0
+    done = run("predict", "m", tmp_path / "d", "--forbid", "a b")
+    assert done.code == 2 and "tags" in done.err
+
+
+def test_a_path_of_chains_is_refused(run, conll):
+    done = run("path", conll, "--loss", "crf")
+    assert done.code == 2 and "use train" in done.err
 
 
 def test_a_template_may_be_a_file(run, conll, tmp_path):

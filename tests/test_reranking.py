@@ -55,6 +55,32 @@ def test_minima_are_certified_and_verified(loss, regularizer):
     assert auto.lower_bound <= bmrm.objective and bmrm.lower_bound <= auto.objective
 
 
+@pytest.mark.parametrize("loss", ["rerank_likelihood", "rerank_margin"])
+def test_a_weight_counts_a_list_so_often(loss, monkeypatch):
+    each = RNG.integers(0, 3, 30)
+    rows = np.concatenate([np.tile(np.flatnonzero(LISTS == i), each[i]) for i in range(30)])
+    lists = np.repeat(np.arange(each.sum()), np.repeat(np.bincount(LISTS), each))
+    repeated = fenchel.problem(X[rows], Y[rows], loss=loss, groups=lists)
+    monkeypatch.setattr("fenchel.data.shards.NUMBERS_PER_SHARD", 64)
+    weighted = fenchel.problem(
+        X, Y, loss=loss, groups=LISTS, sample_weight=each[LISTS].astype(float)
+    )
+    assert len(weighted.risk.engine.shards) > 1
+    for w in RNG.normal(size=(3, 4)):
+        at, exact = weighted.risk.at(w), repeated.risk.at(w)
+        assert at.value == pytest.approx(exact.value)
+        np.testing.assert_allclose(at.subgradient, exact.subgradient, atol=1e-12)
+    result = fenchel.minimize(weighted, gap=1e-4)
+    assert fenchel.verify(result, weighted).gap <= 1.01e-4
+
+
+def test_candidates_of_a_list_have_one_weight():
+    with pytest.raises(fenchel.InvalidData, match=r"row 2 .* number"):
+        s = np.ones(len(X))
+        s[2] = 0.5
+        fenchel.Reranker().fit(X, Y, groups=np.zeros(len(X)), sample_weight=s)
+
+
 def test_a_list_without_gold_is_refused_with_its_number():
     y = Y.copy()
     y[LISTS == 7] = 0

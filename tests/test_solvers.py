@@ -385,6 +385,9 @@ class OnlyRisk(Only):
         near = near._whole if isinstance(near, OnlyPoint) else near
         return OnlyPoint(self._whole.at(w, near=near))
 
+    def newton(self, point, diagonal, g):
+        return self._whole.newton(point._whole, diagonal, g)
+
 
 class OnlyPoint(Only):
     def __init__(self, point):

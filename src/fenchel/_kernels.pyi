@@ -101,7 +101,7 @@ def box_plane_qp(
     z: float,
     x: _Vector,
 ) -> float: ...
-def elastic_net_prox(v: _Vector, l1: float, l2: float, x: _Vector) -> None: ...
+def elastic_net_prox(v: _Vector, l1: float, l2: float, c: _Vector | None, x: _Vector) -> None: ...
 def project_elastic_net_ball(
     v: _Vector, l1: float, l2: float, radius: float, x: _Vector
 ) -> float: ...
@@ -116,6 +116,15 @@ def augmented_slopes(
     kappa: float,
     b: float,
     u: _Vector,
+    bent: npt.NDArray[np.int32],
+) -> int: ...
+def curvatures(
+    loss: Loss,
+    z: _Vector,
+    y: _Vector,
+    s: _Vector | None,
+    b: float,
+    h: _Vector,
     bent: npt.NDArray[np.int32],
 ) -> int: ...
 def smoothed(
@@ -342,6 +351,7 @@ class Chains64:
     def log_loss(
         self,
         y: _Indices,
+        weight: _Vector | None,
         cost: _Vector | None,
         temperature: float,
         rows: _Indices | None,
@@ -351,6 +361,7 @@ class Chains64:
     def hinge(
         self,
         y: _Indices,
+        weight: _Vector | None,
         cost: _Vector | None,
         slack: bool,
         rows: _Indices | None,

@@ -42,6 +42,7 @@ from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
+from fenchel.losses.multivariate import group_weights
 from fenchel.multivariate_risk import MultivariateRisk
 from fenchel.naming import real
 from fenchel.nu import NuRisk
@@ -49,7 +50,8 @@ from fenchel.oracles import Oracle, oracle_risk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
-from fenchel.serve.owners import Owners, OwnersRisk
+from fenchel.serve.owners import Owners
+from fenchel.serve.owners_risk import OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
@@ -86,7 +88,9 @@ def problem(
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
 
     Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
-    a number for each of `risk.pairs`. An `Oracle` takes lists X and y of any examples.
+    a number for each of `risk.pairs`. Sample weights are those of sequences, and of the lists of
+    rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle` takes lists X and
+    y of any examples.
 
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
@@ -101,8 +105,10 @@ def problem(
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
     if isinstance(engine, Owners):
+        if X is not None or y is not None or sample_weight is not None or groups is not None:
+            raise Incompatible("X, y, sample_weight and groups are the owners': leave them out")
         strength = checked_strength("strength", strength)
-        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
+        return across(engine, chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
@@ -185,22 +191,15 @@ def posed(
     return Problem(risk, penalty, strength)
 
 
-def _of_owners(
-    owners: Owners,
-    data: tuple[Any, ...],
-    loss: Loss,
-    regularizer: Regularizer,
-    strength: float,
-    intercept: bool,
+def across(
+    owners: Owners, loss: Loss, regularizer: Regularizer, strength: float, intercept: bool
 ) -> Problem:
     """The problem of rows that stay with their owners, who say what loss they serve."""
-    if any(each is not None for each in data):
-        raise Incompatible("X, y and sample_weight are the owners': leave them out")
     risk = OwnersRisk(owners)
     if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
         raise Incompatible(
-            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
-            f"got {loss!r} with {bool(intercept)}"
+            f"the owners serve loss={risk.loss!r} and intercept={bool(risk.n_offsets)}; "
+            f"got loss={loss!r} and intercept={bool(intercept)}"
         )
     penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
     return Problem(risk, penalty, strength)
@@ -237,9 +236,10 @@ def _chains(
     engine: Engine,
     groups: npt.NDArray[np.int64] | None,
 ) -> Problem:
-    """Rows are tokens, and groups their sequences; all rows are one sequence without groups."""
-    if s is not None:
-        raise Incompatible(f"{type(loss).__name__} has no meaning for sample_weight yet")
+    """Rows are tokens, and groups their sequences; all rows are one sequence without groups.
+
+    Weights are those of sequences, and so the same for all tokens of one.
+    """
     K = len(targets.classes)
     if K > MOST_LABELS:
         raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
@@ -253,7 +253,8 @@ def _chains(
         if loss.pairs == "all"
         else observed_pairs(tokens, targets.y, starts, K)
     )
-    shards = cut_sequences(tokens, targets.y, starts, pairs)
+    s = None if s is None else group_weights(s, starts)
+    shards = cut_sequences(tokens, targets.y, s, starts, pairs)
     risk = ChainRisk(loss, engine.place(shards), targets.classes)
     return Problem(risk, _for_pairs(regularizer, pairs), strength)
 

@@ -119,6 +119,14 @@ class Place(Protocol):
     def x(self) -> Any:
         """The point: it can be added, scaled, and multiplied by others with @."""
 
+    @property
+    def image(self) -> Any:
+        """Its image."""
+
+    @property
+    def height(self) -> float:
+        """Of a dual point -R*(u), or less, or nan: R(v) >= <X'u, v> + height for all v."""
+
     def __add__(self, other: Any) -> Any: ...
 
     def __rmul__(self, scale: float) -> Any: ...
@@ -181,11 +189,17 @@ class Composite(Protocol):
     def ground(self, s: Any, c: float, A: float) -> Any:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
-    def point(self, x: Any, alpha: Any) -> Point:
-        """The risk itself at the primal one of both: no pass."""
+    def sides(self, x: Any, alpha: Any) -> tuple[Place, Place]:
+        """(primal, dual) of a place and one of the other problem."""
 
-    def cut(self, x: Any, alpha: Any) -> Cut:
-        """The cut that the dual one of both makes: no pass."""
+    def point(self, primal: Any) -> Point:
+        """The risk itself there: no pass."""
 
-    def roughness(self, alpha: Any) -> float:
-        """How much the smoothed risk's dual at alpha lies below that of the risk itself."""
+    def measured(self, dual: Any) -> Place:
+        """The dual point with its height: no pass."""
+
+    def cut(self, dual: Any) -> Cut:
+        """The cut that a dual point makes, or a multiple of it that proves more: no pass."""
+
+    def roughness(self, dual: Any) -> float:
+        """How much the smoothed risk's dual there lies below that of the risk itself."""

@@ -33,6 +33,7 @@ class ChainRisk(StructuredRisk):
         n_rows = sum(shard.n_sequences for shard in shards)
         n_numbers = sum(shard.rows.n_numbers for shard in shards)
         super().__init__(engine, len(self.pairs.label), n_rows, n_numbers)
+        self.weight = sum(shard.weight for shard in shards)
 
     def evaluated(self, w: Array) -> PerShard:
         """By forward-backward or Viterbi."""
@@ -41,21 +42,21 @@ class ChainRisk(StructuredRisk):
     @functools.cached_property
     def length(self) -> float:
         """Twice the sum of its tokens' lengths and of its transitions."""
-        return float(self.engine.total(self.engine.map(_length))) / self.n_rows
+        return float(self.engine.total(self.engine.map(_length))) / self.weight
 
     def curvature(self) -> Array:
         """Mean squares, as if all labels were as likely as those of the data."""
         squares: Array = self.engine.total(self.engine.map(_squares))
-        return squares[self.pairs.feature] / (self.n_rows * self.pairs.n_labels)
+        return squares[self.pairs.feature] / (self.weight * self.pairs.n_labels)
 
     def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """Of these sequences, which come in order."""
+        """Of these sequences, which come in order: n / len(rows) times their sum, over S."""
         ends = np.cumsum([len(shard.starts) - 1 for shard in self._shards])
         parts = np.split(rows.astype(np.int64), np.searchsorted(rows, ends[:-1]))
         local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
         found = self.engine.map(_evaluate, self.loss, w, PerShard(local))
         total: Array = self.engine.total(found.split(3)[1])
-        return total / len(rows)
+        return total * (self.n_rows / (len(rows) * self.weight))
 
     @property
     def _shards(self) -> list[Sequences]:
@@ -77,11 +78,11 @@ def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) ->
         labels = np.zeros(len(shard.y), dtype=np.int64)
         slack = loss.rescaling == "slack"
         cost = None if slack else loss.costs(L)
-        value = shard.chains.hinge(shard.y, cost, slack, rows, w, labels, gradient)
+        value = shard.chains.hinge(shard.y, shard.s, cost, slack, rows, w, labels, gradient)
         return Evaluation(value, gradient, labels)
     assert isinstance(loss, CRF | SoftM3N)
     cost, temperature = (None, 1.0) if isinstance(loss, CRF) else (loss.costs(L), loss.temperature)
-    value = shard.chains.log_loss(shard.y, cost, temperature, rows, w, gradient)
+    value = shard.chains.log_loss(shard.y, shard.s, cost, temperature, rows, w, gradient)
     return Evaluation(value, gradient)
 
 
@@ -89,13 +90,15 @@ def _length(shard: Sequences) -> float:
     """The most that phi(y') - phi(y) can be long, over all sequences."""
     rows = shard.rows
     assert isinstance(rows, SparseRows)
-    return 2.0 * float(np.sum(np.sqrt(rows.row_squares(None))) + len(shard.y))
+    lengths = np.sqrt(rows.row_squares(None)) + 1.0
+    return 2.0 * float(np.sum(lengths if shard.s is None else shard.of_tokens(shard.s) * lengths))
 
 
 def _squares(shard: Sequences) -> Array:
-    """sum_t x_tf^2 for each feature, the labels before last."""
-    before = np.bincount(shard.y, minlength=shard.pairs.n_labels).astype(np.float64)
-    return np.concatenate([shard.rows.squares(None), before])
+    """sum_t s_t x_tf^2 for each feature, the labels before last."""
+    s = None if shard.s is None else shard.of_tokens(shard.s)
+    before = np.bincount(shard.y, s, minlength=shard.pairs.n_labels).astype(np.float64)
+    return np.concatenate([shard.rows.squares(s), before])
 
 
 def _fingerprint(shard: Sequences) -> bytes:

@@ -11,28 +11,23 @@ Hessian X_K' X_K / kappa.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from fenchel import _kernels, tasks
 from fenchel.bends import Slope
-from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
 from fenchel.duals import cut_of, unweighted
 from fenchel.engines import PerShard
 from fenchel.losses import ScalarLoss, twins
+from fenchel.newton_systems import NewtonSystem
 from fenchel.points import LinearPoint
 from fenchel.protocols import Array, Cut, State
 
 if TYPE_CHECKING:
     from fenchel.risk import LinearRisk
-
-_DENSE = 3000  # unknowns of a Newton system that is factored; larger ones are solved by gradients
 
 
 class AugmentedRisk:
@@ -95,53 +90,10 @@ class AugmentedRisk:
 
     def newton(self, diagonal: Array, g: Array) -> tuple[Array, float]:
         """(p, rate of b) that solve (diagonal + Hessian of M) p = -g and the same for b."""
-        risk, n_bent = self.risk, sum(len(rows) for rows in self.bent)
-        risk.passes += round(n_bent / risk.n_rows)
-        scale = 1 / (risk.weight * self.kappa)
-        g = np.append(g, self.offset_slope if risk.has_intercept else 0.0)
-        # Without an intercept b stays where it is; with one, it has a little inertia of its own,
-        # and where no row is bent as much as if all were.
-        inertia = scale * (1e-6 * n_bent or risk.n_rows) if risk.has_intercept else 1.0
-        diagonal = np.append(diagonal, inertia)
-        if min(n_bent, len(g)) > _DENSE:
-            p = self._by_gradients(diagonal, scale, g)
-        elif n_bent >= len(g):
-            p = self._in_columns(diagonal, scale, g)
-        else:
-            p = self._in_rows(diagonal, scale, g)
-        return -p[:-1], -float(p[-1]) if risk.has_intercept else 0.0
-
-    def _in_columns(self, diagonal: Array, scale: float, g: Array) -> Array:
-        H: Array = scale * self.risk.engine.total(self.risk.engine.map(_gram, self.bent))
-        if not self.risk.has_intercept:
-            H[-1] = 0.0
-        H[np.diag_indices_from(H)] += diagonal
-        return _solved(H, g)
-
-    def _in_rows(self, diagonal: Array, scale: float, g: Array) -> Array:
-        """By Woodbury's formula, with as many unknowns as rows are bent."""
-        X = self._chosen(scale)
-        inverse = 1 / diagonal
-        H = X @ (X * inverse[np.newaxis]).T
-        H = H.toarray() if sparse.issparse(H) else H
-        H[np.diag_indices_from(H)] += 1.0
-        inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
-        step: Array = inverse * (g - X.T @ inner)
-        return step
-
-    def _by_gradients(self, diagonal: Array, scale: float, g: Array) -> Array:
-        X, d = self._chosen(scale), len(g)
-        squares = np.asarray((X.multiply(X) if sparse.issparse(X) else X * X).sum(axis=0)).ravel()
-        H = LinearOperator((d, d), matvec=lambda p: diagonal * p + X.T @ (X @ p), dtype=float)
-        shape = LinearOperator((d, d), matvec=lambda p: p / (diagonal + squares), dtype=float)
-        p: Array = cg(H, g, rtol=0.1, maxiter=50, M=shape)[0]
-        return p
-
-    def _chosen(self, scale: float) -> Any:
-        """The bent rows with the roots of their weights, and their column of ones."""
-        parts = list(self.risk.engine.map(_bent_rows, self.bent, self.risk.has_intercept))
-        stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
-        return np.sqrt(scale) * stacked(parts).astype(np.float64)
+        h = self.risk.engine.map(_curvatures, 1 / (self.risk.weight * self.kappa))
+        system = NewtonSystem(self.risk, self.bent, h)
+        p, rate = system.solved(diagonal, g, self.offset_slope)
+        return -p, -rate
 
     def towards(self, p: Array, rate: float) -> AugmentedRay:
         """The ray (w + eta p, b + eta rate): a pass."""
@@ -169,13 +121,6 @@ class AugmentedRay:
         at.z = at.risk.engine.map(tasks.moved, at.z, self.q, eta)
         at.w, at.b = at.w + eta * self.p, at.b + eta * self.rate
         at.look()
-
-
-def _solved(H: Array, g: Array) -> Array:
-    """H x = g for a symmetric positive definite H, of which the lower triangle is read."""
-    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    x: Array = scipy.linalg.cho_solve(factor, g, check_finite=False)
-    return x
 
 
 def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:
@@ -212,22 +157,6 @@ def _squared_change(shard: Shard, a: Array, u: Array) -> float:
     return float(tasks.weights(shard) @ (u - a) ** 2)
 
 
-def _gram(shard: Shard, bent: npt.NDArray[np.int32]) -> Array:
-    """The lower triangle of sum s_i x_i x_i' over some rows, with a last column of ones."""
-    rows, d = shard.rows, shard.rows.n_columns
-    if isinstance(rows, SparseRows):
-        G = np.zeros((d + 1, d + 1))
-        _kernels.csr_gram(rows.row_start, rows.column, rows.value, shard.s, bent, len(bent), G)
-        return G
-    X = cast(Array, _bent_rows(shard, bent, True))
-    return X.T @ X
-
-
-def _bent_rows(shard: Shard, bent: npt.NDArray[np.int32], ones: bool) -> Any:
-    """Some rows times the roots of their weights, with a last column of ones or zeros."""
-    X = shard.rows.take(bent.astype(np.intp)).matrix()
-    root = np.ones(len(bent)) if shard.s is None else np.sqrt(shard.s[bent])
-    last = (root if ones else np.zeros(len(bent)))[:, np.newaxis]
-    if sparse.issparse(X):
-        return sparse.hstack([sparse.diags_array(root) @ X, sparse.csr_array(last)], format="csr")
-    return np.hstack([root[:, np.newaxis] * X, last])
+def _curvatures(shard: Shard, scale: float) -> Array:
+    """What a row adds to the Hessian if it is bent."""
+    return scale * tasks.weights(shard)

@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import tasks
+from fenchel.composites import Whole
 from fenchel.engines import Engine, PerShard
 from fenchel.intercept import Offset, around
 from fenchel.losses import MultivariateLoss
 from fenchel.losses.multivariate import Indices, Sample
 from fenchel.losses.multivariate_twins import twin
 from fenchel.points import LinearPoint, LinearRay
+from fenchel.regularizers import Regularizer
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Ties
 
@@ -201,7 +203,8 @@ class MultivariateRisk(LinearRisk):
             inside = np.split(starts[:-1], np.searchsorted(starts[:-1], ends[:-1]))
             local = [np.append(part, end) - part[0] for part, end in zip(inside, ends, strict=True)]
             self._parts = engine.map(tasks.twin, loss, PerShard(local))
-            self._shares = PerShard((len(part) - 1) / (len(starts) - 1) for part in local)
+            masses = list(engine.map(tasks.mass, loss, PerShard(local)))
+            self._shares = PerShard(mass / sum(masses) for mass in masses)
         else:
             y, s = (
                 np.concatenate(list(engine.map(task))) for task in (tasks.labels, tasks.weights)
@@ -233,6 +236,12 @@ class MultivariateRisk(LinearRisk):
     def height(self, touch: Touch, z: PerShard) -> float:
         """c + <g, z>."""
         return touch.c + float(self.engine.total(self.engine.map(tasks.inner, touch.g, z)))
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> Whole:
+        """R, which is smooth as it is, plus strength * Omega."""
+        return Whole(self, regularizer, strength)
 
     def fingerprint(self) -> bytes:
         """The groups count too."""

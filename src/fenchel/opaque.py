@@ -18,7 +18,7 @@ class OpaqueRisk:
     """A risk without scores: solvers that need them see so by its properties, and are refused."""
 
     has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
-    smoothable = in_one_memory = keeps_scores = False
+    has_hessian = smoothable = in_one_memory = keeps_scores = False
     separable = True
     roughness = math.inf
 
@@ -46,6 +46,10 @@ class OpaqueRisk:
         self._closed()
 
     def augmented(self, w: Array) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def newton(self, point: Point, diagonal: Array, g: Array) -> NoReturn:
         """None."""
         self._closed()
 

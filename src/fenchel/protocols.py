@@ -181,6 +181,13 @@ class Risk(Protocol):
         """Its augmented Lagrangian at w, with multipliers 0: a pass."""
 
     @property
+    def has_hessian(self) -> bool:
+        """R has a Hessian almost everywhere, and knows it."""
+
+    def newton(self, point: Point, diagonal: Array, g: Array) -> Array:
+        """The p with (diagonal + Hessian of R at the point) p = -g: about a pass."""
+
+    @property
     def smoothable(self) -> bool:
         """The loss has kinks that can be smoothed."""
 

@@ -25,6 +25,7 @@ from fenchel.errors import InvalidData
 from fenchel.intercept import Offset
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
+from fenchel.newton_systems import NewtonSystem
 from fenchel.points import LinearPoint
 from fenchel.polishing import polished
 from fenchel.protocols import Cut, Point
@@ -165,6 +166,18 @@ class LinearRisk:
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian."""
         return AugmentedRisk(self, self.scored(w))
+
+    @property
+    def has_hessian(self) -> bool:
+        """The loss is a built-in one whose slope does not jump."""
+        return self.differentiable and self.has_dual_steps
+
+    def newton(self, point: Point, diagonal: Array, g: Array) -> Array:
+        """The offset's slope at a point is 0, so that it takes no part in g."""
+        assert isinstance(point, LinearPoint)
+        settings = self.loss, point.z, point.intercept, self.weight
+        h, bent = self.engine.map(tasks.curvatures, *settings).split(2)
+        return -NewtonSystem(self, bent, h).solved(diagonal, g, 0.0)[0]
 
     @property
     def smoothable(self) -> bool:

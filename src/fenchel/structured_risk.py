@@ -1,4 +1,4 @@
-"""Risks of structured outputs: R(w) = (1/n) sum_i l_i(w), by value and subgradient alone.
+"""Risks of structured outputs: R(w) = (1/S) sum_i s_i l_i(w), by value and subgradient alone.
 
 An example is a sequence, or whatever an oracle of a user takes; its scores are not kept, as there
 may be more of them than of anything else. So a step along a ray costs what a point costs.
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Evaluation(NamedTuple):
-    """sum_i l_i(w) over a shard, its subgradient, and the labels that it was found at, if any."""
+    """sum_i s_i l_i(w) over a shard, its subgradient, and the labels it was found at, if any."""
 
     value: float
     gradient: Array
@@ -42,8 +42,8 @@ class StructuredPoint:
         risk.passes += 2
         values, gradients, self.labels = risk.evaluated(w).split(3)
         value, gradient = risk.engine.totals(values, gradients)
-        self.value = float(value) / risk.n_rows
-        self.subgradient: Array = gradient / risk.n_rows
+        self.value = float(value) / risk.weight
+        self.subgradient: Array = gradient / risk.weight
 
     @functools.cached_property
     def constant(self) -> float:
@@ -122,6 +122,7 @@ class StructuredRisk(OpaqueRisk, ABC):
     def __init__(self, engine: Engine, n_parameters: int, n_rows: int, n_numbers: int):
         self.engine = engine
         self.n_parameters, self.n_rows, self.n_numbers = n_parameters, n_rows, n_numbers
+        self.weight = float(n_rows)  # S
         self.passes = 0
 
     @abstractmethod

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel import ties
+from fenchel import _kernels, ties
 from fenchel.data.shards import Shard
 from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
 from fenchel.losses import multivariate_twins as whole
@@ -104,6 +104,15 @@ def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
     return bracket.weight_below * a + bracket.weight_above * above
 
 
+def curvatures(
+    shard: Shard, loss: Loss, z: Array, b: float, total: float
+) -> tuple[Array, npt.NDArray[np.int32]]:
+    """h_i = s_i/total l''(z_i + b, y_i), and the rows where it is not 0."""
+    h, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
+    n = _kernels.curvatures(twins.built_in(loss), z, shard.y, shard.s, b, h, bent)
+    return h / total, bent[:n]
+
+
 def slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
     """The slope of the loss on the ray z + eta q just right of eta, and its rise."""
     return twins.slope_along(loss, z, q, shard.y, shard.s, eta)
@@ -195,6 +204,11 @@ def rounded(shard: Shard, z: Array) -> Array:
 def twin(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> whole.Twin:
     """The loss of the shard's own queries."""
     return whole.twin(loss, Sample(shard.y, shard.s, starts))
+
+
+def mass(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> float:
+    """What the mean over the shard's own queries divides by."""
+    return loss.mass(Sample(shard.y, shard.s, starts))
 
 
 def tangent(shard: Shard, loss: whole.Twin, share: float, z: Array) -> Tangent:

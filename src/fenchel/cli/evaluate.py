@@ -10,7 +10,16 @@ from fenchel import __version__
 from fenchel.cli import inputs, metrics, models, tagging
 from fenchel.cli.choices import NOVELTY, RANKING
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.options import DataPath, IndexBase, Json, ModelPath, Quiet, Target, Verbose
+from fenchel.cli.options import (
+    DataPath,
+    Forbid,
+    IndexBase,
+    Json,
+    ModelPath,
+    Quiet,
+    Target,
+    Verbose,
+)
 from fenchel.cli.terminal import Terminal, result
 
 
@@ -28,6 +37,7 @@ class Evaluated(msgspec.Struct):
 def evaluate(
     model: ModelPath,
     data: DataPath,
+    forbid: Forbid = None,
     target: Target = None,
     index_base: IndexBase = None,
     json: Json = False,
@@ -46,8 +56,9 @@ def evaluate(
     with terminal.warnings():
         fitted = models.load(model)
         _check_measurable(fitted)
+        tagging.check_forbidden(forbid, fitted)
         if models.is_labeler(fitted):
-            n_rows, found = tagging.measured(fitted, data, terminal)
+            n_rows, found = tagging.measured(fitted, data, forbid, terminal)
             _show(
                 Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
             )

@@ -11,7 +11,16 @@ import typer
 
 from fenchel.cli import inputs, models, tagging
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.options import OUTPUT, DataPath, IndexBase, ModelPath, Quiet, Target, Verbose
+from fenchel.cli.options import (
+    OUTPUT,
+    DataPath,
+    Forbid,
+    IndexBase,
+    ModelPath,
+    Quiet,
+    Target,
+    Verbose,
+)
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
@@ -47,6 +56,7 @@ def predict(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    forbid: Forbid = None,
     target: Target = None,
     index_base: IndexBase = None,
     quiet: Quiet = False,
@@ -65,9 +75,10 @@ def predict(
         check_writable(output)
     with terminal.warnings():
         fitted = models.load(model)
+        tagging.check_forbidden(forbid, fitted)
         if models.is_labeler(fitted):
             _refuse(scores or probabilities)
-            _write_lines(tagging.predicted(fitted, data, terminal), output)
+            _write_lines(tagging.predicted(fitted, data, forbid, terminal), output)
             return Code.OK
         method = _method(fitted, scores, probabilities)
         X, _, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)

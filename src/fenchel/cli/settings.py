@@ -57,11 +57,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: Pairs | None = None
     template: str | None = None
     min_count: Whole | None = None
+    hashed: Whole | None = None
     max_iterations: Whole = 10_000
     max_seconds: Positive | None = None
     threads: Whole | None = None
     engine: str | None = None
+    certificate: str | None = None  # these three for owners
+    key: str | None = None
+    authority: str | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None
+    stream: bool = False
     target: str | None = None
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
 
@@ -112,7 +117,7 @@ def _consistent(settings: Settings) -> Settings:
             able = " and ".join(LOSS_OPTIONS[name])
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} does not go with --loss {settings.loss}: it is for {able}")
-    for name in ("template", "min_count"):
+    for name in ("template", "min_count", "hashed"):
         if getattr(settings, name) is not None and settings.loss not in SEQUENCES:
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} is for the tokens of --loss {', '.join(SEQUENCES)}")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from fenchel.cli import inputs
-from fenchel.cli.choices import SEQUENCES
+from fenchel.cli.choices import SEQUENCES, nearest
 from fenchel.cli.exits import UsageError
+from fenchel.cli.models import is_labeler
 from fenchel.cli.settings import Settings
 from fenchel.cli.terminal import Terminal, short
 from fenchel.errors import InvalidData
@@ -65,20 +66,40 @@ def read(path: Path, terminal: Terminal) -> tuple[Dataset, float]:
     return cast("Dataset", _tagged(tokens)), seconds
 
 
-def predicted(model: Any, path: Path, terminal: Terminal) -> Iterator[str]:
+def check_forbidden(forbid: list[str] | None, model: Any) -> None:
+    """Refuses pairs of tags that the model does not have."""
+    for pair in forbid or []:
+        if not is_labeler(model):
+            raise UsageError("--forbid is for models of tags, and this is none")
+        tags, known = pair.split(), model.classes_.tolist()
+        unknown = [tag for tag in tags if tag not in known]
+        if len(tags) != 2 or unknown:
+            hint = nearest(unknown[0], known) if unknown else ""
+            raise UsageError(
+                f"--forbid: expected two tags of the model, as in --forbid 'O I-NP'; got "
+                f"{pair!r}{hint}"
+            )
+
+
+def predicted(
+    model: Any, path: Path, forbid: list[str] | None, terminal: Terminal
+) -> Iterator[str]:
     """The tag of each token, and "" after each sequence."""
     tokens, _ = _tokens(path, terminal)
-    for tags in model.predict(tokens):
+    for tags in model.predict(tokens, forbidden=_pairs(forbid)):
         yield from tags
         yield ""
 
 
-def measured(model: Any, path: Path, terminal: Terminal) -> tuple[int, dict[str, float | None]]:
+def measured(
+    model: Any, path: Path, forbid: list[str] | None, terminal: Terminal
+) -> tuple[int, dict[str, float | None]]:
     """The number of sequences, and how well the model's tags agree with the last column."""
     from fenchel.estimators.chunks import agreement
 
     data = _tagged(_tokens(path, terminal)[0])
-    tags = model.predict(data.X)
+    _warn_of_unknown(data.y, model, terminal)
+    tags = model.predict(data.X, forbidden=_pairs(forbid))
     found = agreement(data.y, tags)
     right = sum(ours == theirs for ours, theirs in zip(data.y, tags, strict=True))
     chunks = {"precision": found.precision, "recall": found.recall, "f1": found.f1}
@@ -87,6 +108,25 @@ def measured(model: Any, path: Path, terminal: Terminal) -> tuple[int, dict[str,
         "sequence_accuracy": right / len(tags),
         **{f"chunk_{name}": value if found.chunks else None for name, value in chunks.items()},
     }
+
+
+def _warn_of_unknown(gold: list[list[str]], model: Any, terminal: Terminal) -> None:
+    known = set(model.classes_.tolist())
+    where: dict[str, int] = {}
+    for i, tags in enumerate(gold, 1):
+        for tag in tags:
+            if tag not in known:
+                where.setdefault(tag, i)
+    if where:
+        tag, i = next(iter(where.items()))
+        terminal.warn(
+            f"{len(where)} tags of DATA are not known to the model, the first is {tag!r} in "
+            f"sequence {i}: their tokens count as wrong"
+        )
+
+
+def _pairs(forbid: list[str] | None) -> list[list[str]] | None:
+    return None if forbid is None else [pair.split() for pair in forbid]
 
 
 def _tagged(tokens: Tokens) -> Tagged:

@@ -101,6 +101,15 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def count(number: float) -> str:
+    """'812', '2.1 k', '35 M', '1.2 G'."""
+    for unit in ("", " k", " M", " G"):
+        if number < 999.5 or unit == " G":
+            break
+        number /= 1000
+    return f"{number:.0f}{unit}" if number >= 9.95 or not unit else f"{number:.1f}{unit}"
+
+
 def short(path: str | os.PathLike[str]) -> str:
     """A path as seen from where the user is, if that is shorter."""
     return min(os.fspath(path), os.path.relpath(path), key=len)

@@ -95,7 +95,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Sequences(Shard):
-    """Tokens with their labels; sequence i is the rows starts[i] .. starts[i + 1] - 1."""
+    """Tokens with their labels; sequence i is the rows starts[i] .. starts[i + 1] - 1.
+
+    Sample weights are those of the sequences.
+    """
 
     starts: Indices
     pairs: Pairs
@@ -112,6 +115,15 @@ class Sequences(Shard):
     def n_sequences(self) -> int:
         """How many sequences there are."""
         return len(self.starts) - 1
+
+    @property
+    def weight(self) -> float:
+        """The sum of the sample weights."""
+        return float(self.n_sequences if self.s is None else np.sum(self.s))
+
+    def of_tokens(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """For each token what its sequence has."""
+        return np.repeat(values, np.diff(self.starts))
 
     @property
     def chains(self) -> _kernels.Chains32 | _kernels.Chains64:
@@ -167,7 +179,11 @@ def compressed(rows: SparseRows | DenseRows) -> SparseRows:
 
 
 def cut_sequences(
-    rows: SparseRows, y: Indices, starts: Indices, pairs: Pairs
+    rows: SparseRows,
+    y: Indices,
+    s: npt.NDArray[np.float64] | None,
+    starts: Indices,
+    pairs: Pairs,
 ) -> tuple[Sequences, ...]:
     """The sequences in shards of about equal work; views, never copies.
 
@@ -181,7 +197,7 @@ def cut_sequences(
     n_shards = 1 if total < size // 4 else min(len(starts) - 1, 2 * max(1, round(total / size / 2)))
     inner = np.searchsorted(work, work[-1] * np.arange(1, n_shards) / n_shards)
     edges = np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))
-    whole = Sequences(rows, y, None, starts, pairs, pairs.places(rows.column))
+    whole = Sequences(rows, y, s, starts, pairs, pairs.places(rows.column))
     return tuple(_slice(whole, i, j) for i, j in itertools.pairwise(edges.tolist()))
 
 
@@ -191,5 +207,5 @@ def _slice(whole: Sequences, i: int, j: int) -> Sequences:
     assert isinstance(rows, SparseRows)
     first, last = int(starts[0]), int(starts[-1])
     part = SparseRows(rows.row_start[first : last + 1], rows.column, rows.value, rows.n_columns)
-    y = whole.y[first:last]
-    return dataclasses.replace(whole, rows=part, y=y, starts=starts - first)
+    y, s = whole.y[first:last], None if whole.s is None else whole.s[i:j]
+    return dataclasses.replace(whole, rows=part, y=y, s=s, starts=starts - first)

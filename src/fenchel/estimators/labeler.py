@@ -12,13 +12,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.chain_risk import ChainRisk
+from fenchel.data.checked import checked_weights
 from fenchel.data.classes import Targets, checked_codes
 from fenchel.data.sequences import Pairs, Sequences
-from fenchel.errors import InvalidData
+from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.sequences import flat_labels, named_tokens, split
-from fenchel.features.tokens import Named, Vocabulary
+from fenchel.features.tokens import Hashed, Named, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.naming import construct, whole
 from fenchel.protocols import Array
@@ -34,8 +35,9 @@ Labels = list[list[Any]]
 class SequenceLabeler(LinearEstimator):
     """Linear chains: labels for the tokens of sequences, to a certified gap.
 
-    Minimises alpha * penalty(w) + mean over sequences of loss(w). crfsuite's objective is the sum
-    over n sequences: its c2 is alpha * n / 2 with penalty="l2", its c1 alpha * n with "l1".
+    Minimises alpha * penalty(w) + mean over sequences of loss(w), the mean weighted by
+    sample_weight. crfsuite's objective is the sum over n sequences: its c2 is alpha * n / 2 with
+    penalty="l2", its c1 alpha * n with "l1".
 
     Parameters
     ----------
@@ -47,6 +49,9 @@ class SequenceLabeler(LinearEstimator):
         sklearn-crfsuite, or lists of names.
     min_count : int, default=1
         Features that occur less often in the training data are left out.
+    hashed : int, default=None
+        The columns that names of features are hashed to, in place of a vocabulary: the model then
+        keeps no names, and those that meet in a column share its weights.
     pairs : {"observed", "all"}, default="observed"
         Which weights there are: for the pairs of features and labels, and of labels that follow
         each other, that occur in the training data; or for all.
@@ -90,7 +95,7 @@ class SequenceLabeler(LinearEstimator):
     pairs_ : fenchel.data.sequences.Pairs
         The pairs of features and labels, those of labels with the next last.
     feature_names_in_ : ndarray of str
-        The features, the most frequent first; `n_features_in_` of them.
+        The features, the most frequent first; `n_features_in_` of them. Not if they are hashed.
     intercept_ : float
         0: labels have no offsets of their own.
     objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
@@ -114,6 +119,7 @@ class SequenceLabeler(LinearEstimator):
         loss: str = "crf",
         template: str | None = None,
         min_count: int = 1,
+        hashed: int | None = None,
         pairs: str = "observed",
         cost: float | npt.ArrayLike = 1.0,
         rescaling: str = "margin",
@@ -146,6 +152,7 @@ class SequenceLabeler(LinearEstimator):
         self.loss = loss
         self.template = template
         self.min_count = min_count
+        self.hashed = hashed
         self.pairs = pairs
         self.cost = cost
         self.rescaling = rescaling
@@ -163,26 +170,31 @@ class SequenceLabeler(LinearEstimator):
         taken = {name: settings[name] for name in mine.get(str(self.loss), ())}
         return construct("loss", self.loss, CHAINS, {"pairs": self.pairs, **taken})
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Minimises the objective over sequences X with a list of labels for each in y."""
-        return self._fit(self._posed(X, y, None))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Minimises the objective over sequences X with a list of labels for each in y.
+
+        `sample_weight` says how often each sequence counts.
+        """
+        return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)
-        min_count = whole("min_count", self.min_count, least=1)
         tokens = named_tokens(X, self.template)
         labels = flat_labels(y, tokens.starts)
         codes, classes = checked_codes(labels, tokens.n_tokens)
-        vocabulary = Vocabulary.of(tokens, min_count)
-        if not vocabulary.names:
-            raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
-        rows = vocabulary.rows(tokens)
-        sequence = np.repeat(np.arange(len(tokens.starts) - 1), np.diff(tokens.starts))
-        (problem,) = settings.problems(rows, [Targets(codes, classes)], None, sequence)
+        index = self._index(tokens)
+        rows = index.rows(tokens)
+        lengths = np.diff(tokens.starts)
+        s = checked_weights(sample_weight, len(lengths))
+        each = None if s is None else np.repeat(s, lengths)
+        sequence = np.repeat(np.arange(len(lengths)), lengths)
+        (problem,) = settings.problems(rows, [Targets(codes, classes)], each, sequence)
         risk = problem.risk
         assert isinstance(risk, ChainRisk)
         self.n_features_in_ = rows.n_columns
-        self.feature_names_in_ = np.array(vocabulary.names, dtype=object)
+        self.__dict__.pop("feature_names_in_", None)
+        if isinstance(index, Vocabulary):
+            self.feature_names_in_ = np.array(index.names, dtype=object)
 
         def adopt(results: list[Result]) -> None:
             self.coef_, self.intercept_ = results[0].w, 0.0
@@ -190,11 +202,26 @@ class SequenceLabeler(LinearEstimator):
 
         return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
 
+    def _index(self, tokens: Named) -> Vocabulary | Hashed:
+        """Where the features of training data are to be."""
+        min_count = whole("min_count", self.min_count, least=1)
+        if self.hashed is not None:
+            if min_count > 1:
+                raise Incompatible("min_count is for a vocabulary: with hashed, leave it at 1")
+            return Hashed(whole("hashed", self.hashed, least=1))
+        vocabulary = Vocabulary.of(tokens, min_count)
+        if not vocabulary.names:
+            raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
+        return vocabulary
+
     def _sequences(self, X: Any) -> tuple[Sequences, Named]:
         """X in the columns of the model."""
         check_is_fitted(self)
         tokens = named_tokens(X, self.template)
-        rows = Vocabulary(self.feature_names_in_.tolist()).rows(tokens)
+        names = getattr(self, "feature_names_in_", None)
+        used = np.diff(self.pairs_.start[: self.n_features_in_ + 1]) > 0
+        index = Hashed(len(used), used) if names is None else Vocabulary(names.tolist())
+        rows = index.rows(tokens)
         place = self.pairs_.places(rows.column)
         empty = np.zeros(rows.n_rows, dtype=np.int64)
         return Sequences(rows, empty, None, tokens.starts, self.pairs_, place), tokens
@@ -265,11 +292,13 @@ class SequenceLabeler(LinearEstimator):
         return float(np.mean(right))
 
     @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
-        """The weights of pairs of a feature and a label."""
+    def state_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of pairs of a feature, or its column where it is hashed, and a label."""
         pairs, n = self._pairs(), self._pairs().n_states
         labels = self.classes_[pairs.label[:n]].tolist()
-        names = self.feature_names_in_[pairs.feature[:n]].tolist()
+        features = pairs.feature[:n]
+        given = getattr(self, "feature_names_in_", None)
+        names = (features if given is None else given[features]).tolist()
         return dict(zip(zip(names, labels, strict=True), self.coef_[:n].tolist(), strict=True))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,8 @@ RERANKING: dict[str, type[MultivariateLoss]] = {
 class Reranker(Ranker):
     """The right candidates out of lists of them, such as the N best of a parser (002).
 
-    Minimises alpha * penalty(w) + mean over lists of loss(scores). X has a row for each candidate,
+    Minimises alpha * penalty(w) + mean over lists of loss(scores), the mean weighted by
+    sample_weight. X has a row for each candidate,
     y says how good it is, 1 and 0 for right and wrong or anything >= 0, and `groups` has the list
     of each row; the best of a list are its gold candidates.
 
@@ -91,6 +92,14 @@ class Reranker(Ranker):
 
     def _loss(self) -> MultivariateLoss:
         return construct("loss", self.loss, RERANKING, {})
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, how good they are, y, and their lists.
+
+        `groups` has the list of each row, a whole number; rows of a list stand together.
+        `sample_weight` says how often a list counts, the same for all of its rows.
+        """
+        return super().fit(X, y, groups, sample_weight)
 
     def choose(self, X: Any, groups: Any = None) -> npt.NDArray[np.int64]:
         """The row of the best candidate of each list, in the order of the lists."""

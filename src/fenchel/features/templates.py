@@ -10,7 +10,8 @@ one feature from it, the line's own text with the parts filled in:
     U04:%l[0,0]  %h[0,0]     in lower case; its shape: Xx-00 for Mid-90
 
 Beyond the ends of a sequence stand _B-1, _B-2, .. and _B+1, _B+2, .. Blank lines, lines that begin
-with # and the line B are passed over: chains have transitions anyway.
+with # and the line B are passed over: chains have transitions anyway. Features of two labels, lines
+such as B01:%x[0,0], are refused.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ U29:%x[-1,1]/%x[0,1]/%x[1,1]
 NAMED = {"words": _WORDS, "default": _WORDS + _TAGS}
 
 _PART = re.compile(r"%(?:x|l|h|([ps])([1-9]))\[(-?\d{1,3}),(\d{1,3})\]")
+_OF_TWO_LABELS = re.compile(r"B\d*:")
 _RUNS = [(re.compile(r"[A-Z]+"), "X"), (re.compile(r"[a-z]+"), "x"), (re.compile(r"\d+"), "0")]
 
 
@@ -140,6 +142,11 @@ def applied(templates: Sequence[Template], tokens: Tokens) -> list[Coded]:
 
 
 def _template(line: str, number: int) -> Template:
+    if _OF_TWO_LABELS.match(line):
+        raise InvalidData(
+            f"line {number} of the template, {line!r}, is a feature of two labels in CRF++, which "
+            "chains do not have here: leave it out, or let it begin with U for one label"
+        )
     texts, parts, end = [], [], 0
     for match in _PART.finditer(line):
         kind = (match[1] + match[2]) if match[1] else match[0][1]

@@ -1,4 +1,4 @@
-"""Features of tokens by name, and the vocabulary that gives names a column.
+"""Features of tokens by name, and the vocabulary, or the hash, that gives names a column.
 
 Tokens are dicts of features, as for sklearn-crfsuite, lists of names, or columns of text to which
 templates are applied.
@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import murmurhash3_32
 
 from fenchel.data.rows import SparseRows
 from fenchel.errors import InvalidData
 from fenchel.features.templates import Template, Tokens, applied
 
 Codes = npt.NDArray[np.int64]
+
+_HASHES = (1 << 31) - 1
 
 
 class Named(NamedTuple):
@@ -54,12 +57,40 @@ class Vocabulary:
         """The tokens in these columns; features that are not in the vocabulary are left out."""
         place = {name: k for k, name in enumerate(self.names)}
         columns = np.array([place.get(name, -1) for name in tokens.names], dtype=np.int32)
-        column = columns[tokens.column] if len(columns) else np.empty(0, dtype=np.int32)
-        known = column >= 0
-        kept = np.concatenate([[0], np.cumsum(known)])
-        value = tokens.value if known.all() else tokens.value[known]
-        start = kept[tokens.row_start].astype(np.int64)
-        return SparseRows(start, column[known], value, max(1, len(self.names)))
+        return _rows(tokens, columns, max(1, len(self.names)))
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """So many columns, of which a name's hash says its own; names that meet share a weight.
+
+    Columns that are not `used`, if that is known, have no weights and are left out.
+    """
+
+    n_columns: int
+    used: npt.NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_columns > _HASHES:
+            raise InvalidData(f"hashes fill {_HASHES} columns at most; got {self.n_columns}")
+
+    def rows(self, tokens: Named) -> SparseRows:
+        """The tokens in these columns."""
+        hashes = [murmurhash3_32(name, positive=True) for name in tokens.names]
+        columns = (np.array(hashes, dtype=np.int64) % self.n_columns).astype(np.int32)
+        if self.used is not None:
+            columns[~self.used[columns]] = -1
+        return _rows(tokens, columns, self.n_columns)
+
+
+def _rows(tokens: Named, columns: npt.NDArray[np.int32], n_columns: int) -> SparseRows:
+    """The tokens with their names in these columns, without those in column -1."""
+    column = columns[tokens.column] if len(columns) else np.empty(0, dtype=np.int32)
+    known = column >= 0
+    kept = np.concatenate([[0], np.cumsum(known)])
+    value = tokens.value if known.all() else tokens.value[known]
+    start = kept[tokens.row_start].astype(np.int64)
+    return SparseRows(start, column[known], value, n_columns)
 
 
 def from_columns(tokens: Tokens, templates: Sequence[Template]) -> Named:

@@ -50,19 +50,24 @@ struct ChainArrays {
 
 template <class Value>
 fenchel::Gold gold_of(const ChainArrays<Value>& chains, const Indices& y,
+                      const std::optional<Vector<double>>& weight,
                       const std::optional<Matrix>& cost) {
     const std::size_t L = chains.n_labels;
     require(y.size() == chains.row_start.size() - 1, "y", y.size(), chains.row_start.size() - 1);
     if (cost) require(cost->shape(0) == L && cost->shape(1) == L, "cost", cost->shape(0), L);
-    return {y.data(), cost ? cost->data() : nullptr};
+    if (weight)
+        require(weight->size() == chains.start.size() - 1, "weight", weight->size(),
+                chains.start.size() - 1);
+    return {y.data(), cost ? cost->data() : nullptr, weight ? weight->data() : nullptr};
 }
 
 template <class Value>
 double log_loss(const ChainArrays<Value>& arrays, const Indices& y,
-                const std::optional<Matrix>& cost, double temperature,
-                const std::optional<Indices>& rows, const Vector<double>& w, Output& g) {
+                const std::optional<Vector<double>>& weight, const std::optional<Matrix>& cost,
+                double temperature, const std::optional<Indices>& rows, const Vector<double>& w,
+                Output& g) {
     const auto chains = arrays.view();
-    const auto gold = gold_of(arrays, y, cost);
+    const auto gold = gold_of(arrays, y, weight, cost);
     require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
     require(g.size() == w.size(), "g", g.size(), w.size());
     nb::gil_scoped_release unlocked;
@@ -72,11 +77,12 @@ double log_loss(const ChainArrays<Value>& arrays, const Indices& y,
 }
 
 template <class Value>
-double hinge(const ChainArrays<Value>& arrays, const Indices& y, const std::optional<Matrix>& cost,
+double hinge(const ChainArrays<Value>& arrays, const Indices& y,
+             const std::optional<Vector<double>>& weight, const std::optional<Matrix>& cost,
              bool slack, const std::optional<Indices>& rows, const Vector<double>& w,
              OutputIndices& labels, Output& g) {
     const auto chains = arrays.view();
-    const auto gold = gold_of(arrays, y, cost);
+    const auto gold = gold_of(arrays, y, weight, cost);
     require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
     require(g.size() == w.size(), "g", g.size(), w.size());
     require(labels.size() == y.size(), "labels", labels.size(), y.size());
@@ -95,10 +101,11 @@ void bind(nb::module_& m, const char* name) {
              "start"_a.noconvert(), "row_start"_a.noconvert(), "place"_a.noconvert(),
              "value"_a.noconvert(), "pair_start"_a.noconvert(), "run"_a.noconvert(),
              "dense"_a.noconvert(), "n_labels"_a)
-        .def("log_loss", &log_loss<Value>, "y"_a.noconvert(), "cost"_a.none(), "temperature"_a,
-             "rows"_a.none(), "w"_a.noconvert(), "g"_a.noconvert())
-        .def("hinge", &hinge<Value>, "y"_a.noconvert(), "cost"_a.none(), "slack"_a, "rows"_a.none(),
-             "w"_a.noconvert(), "labels"_a.noconvert(), "g"_a.noconvert())
+        .def("log_loss", &log_loss<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
+             "temperature"_a, "rows"_a.none(), "w"_a.noconvert(), "g"_a.noconvert())
+        .def("hinge", &hinge<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
+             "slack"_a, "rows"_a.none(), "w"_a.noconvert(), "labels"_a.noconvert(),
+             "g"_a.noconvert())
         .def(
             "marginals",
             [](const Arrays& arrays, const Vector<double>& w, OutputMatrix& out) {

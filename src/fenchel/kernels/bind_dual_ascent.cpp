@@ -13,6 +13,7 @@
 
 #include "bindings.hpp"
 #include "dual_ascent.hpp"
+#include "hessian.hpp"
 #include "multipliers.hpp"
 #include "smoothing.hpp"
 
@@ -103,6 +104,20 @@ std::size_t augmented_slopes(const Loss& loss, const Vector<double>& z, const Ve
     nb::gil_scoped_release unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::augmented_slopes(l, rows, a.data(), kappa, b, u.data(), bent.data(), n);
+    });
+}
+
+std::size_t curvatures(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
+                       const Weights& s, double b, Output& h, Active& bent) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    if (s) require(s->size() == n, "sample weights", s->size(), n);
+    require(h.size() == n, "h", h.size(), n);
+    require(bent.size() == n, "bent", bent.size(), n);
+    const fenchel::Rows rows{z.data(), y.data(), s ? s->data() : nullptr};
+    nb::gil_scoped_release unlocked;
+    return fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::curvatures(l, rows, b, h.data(), bent.data(), n);
     });
 }
 
@@ -205,6 +220,8 @@ void bindings::bind_dual_ascent(nb::module_& m) {
             "threshold"_a.none(), "scale"_a.none());
     m.def("augmented_slopes", &augmented_slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(),
           "a"_a.noconvert(), "kappa"_a, "b"_a, "u"_a.noconvert(), "bent"_a.noconvert());
+    m.def("curvatures", &curvatures, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
+          "b"_a, "h"_a.noconvert(), "bent"_a.noconvert());
     m.def("augmented_slope_along", &augmented_slope_along, "loss"_a, "z"_a.noconvert(),
           "y"_a.noconvert(), "s"_a.none(), "a"_a.noconvert(), "kappa"_a, "b"_a, "q"_a.noconvert(),
           "rate"_a, "eta"_a);

@@ -166,16 +166,18 @@ FENCHEL_INLINE double hinge_body(const Chains<Value>& chains, const Gold& gold,
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
         const std::int64_t* y = gold.y + first;
+        const double weight = gold.weight_of(s);
         double scale = 1;
         score_sequence(chains, first, n, gold, {w, room.dense.data()}, room.width, room.Z.data());
         const double right = score_of(room.Z.data(), room.T.data(), room.width, y, n);
-        total +=
+        const double value =
             slack ? best_slack<Lanes>(room, y, n, right, room.delta.data(), labels + first, &scale)
                   : best_labels<Lanes>(room.Z.data(), room.T.data(), room.n_labels, room.width, n,
                                        room.delta.data(), labels + first) -
                         right;
-        add_difference(chains, first, n, labels + first, y, scale, room.width, room.a.data(),
-                       room.E.data(), {g, dense_gradient.data()});
+        total += weight * value;
+        add_difference(chains, first, n, labels + first, y, weight * scale, room.width,
+                       room.a.data(), room.E.data(), {g, dense_gradient.data()});
     }
     add_dense_rows(chains.pairs, dense_gradient, room.width, g);
     add_transitions(chains.pairs, room.E.data(), room.width, g);
@@ -197,8 +199,8 @@ struct Way {
 
 }  // namespace detail
 
-/// sum_i max over y' of cost(y', y_i) + s(y') - s(y_i), or with `slack` of the number of wrong
-/// labels times 1 + s(y') - s(y_i); the best y' of each sequence, and g += the gradient.
+/// sum_i weight_i max over y' of cost(y', y_i) + s(y') - s(y_i), or with `slack` of the number of
+/// wrong labels times 1 + s(y') - s(y_i); the best y' of each sequence, and g += the gradient.
 template <class Value>
 double hinge(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
              std::size_t n_chosen, bool slack, const double* w, std::int64_t* labels, double* g) {
@@ -227,7 +229,7 @@ void best(const Chains<Value>& chains, const double* w, const double* extra, std
     for (std::size_t s = 0; s < chains.n_sequences; ++s) {
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
-        detail::score_sequence(chains, first, n, {nullptr, nullptr}, {w, room.dense.data()}, width,
+        detail::score_sequence(chains, first, n, {nullptr}, {w, room.dense.data()}, width,
                                room.Z.data());
         for (std::size_t j = 0; j < L; ++j) {
             std::fill_n(ways.begin() + static_cast<std::ptrdiff_t>(j * k), k, none);

@@ -147,11 +147,11 @@ FENCHEL_INLINE double sum_of(const double* x, std::size_t width) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/// log Z of n tokens with scores Z, which are lost; their marginals, and S += those of pairs but
-/// for the factor A. `alpha` is room for as many numbers.
+/// log Z of n tokens with scores Z, which are lost; their marginals, and S += weight times those of
+/// pairs but for the factor A. `alpha` is room for as many numbers.
 template <int Lanes>
-FENCHEL_INLINE double sum_scaled(Transitions& by, std::size_t n, double* Z, double* alpha,
-                                 double* marginal) {
+FENCHEL_INLINE double sum_scaled(Transitions& by, std::size_t n, double weight, double* Z,
+                                 double* alpha, double* marginal) {
     const std::size_t L = by.n_labels, width = by.width;
     LogProduct scales;
     double shift = static_cast<double>(n - 1) * by.highest;
@@ -181,6 +181,8 @@ FENCHEL_INLINE double sum_scaled(Transitions& by, std::size_t n, double* Z, doub
     }
     if (n > 1) {
         for (std::size_t k = 0; k < width; ++k) beta[k] *= alpha[k];
+        if (weight != 1)
+            for (std::size_t k = 0; k < (n - 1) * width; ++k) alpha[k] *= weight;
         outer<Lanes>(alpha, Z + width, width, n - 1, by.S.data());
     }
     return shift + scales.value();
@@ -195,8 +197,8 @@ inline double log_sum(const double* x, const double* y, std::size_t stride, std:
 }
 
 /// The same from logarithms, for scores of any size; S gets the marginals of pairs themselves.
-inline double sum_logarithms(Transitions& by, std::size_t n, double* Z, double* alpha,
-                             double* marginal) {
+inline double sum_logarithms(Transitions& by, std::size_t n, double weight, double* Z,
+                             double* alpha, double* marginal) {
     const std::size_t L = by.n_labels, width = by.width;
     const double* T = by.T.data();
     std::copy(Z, Z + L, alpha);
@@ -211,7 +213,8 @@ inline double sum_logarithms(Transitions& by, std::size_t n, double* Z, double* 
         if (t + 1 < n) {
             for (std::size_t i = 0; i < L; ++i) {
                 for (std::size_t j = 0; j < L; ++j)
-                    by.S[i * width + j] += std::exp(a[i] + T[i * width + j] + v[j] - total);
+                    by.S[i * width + j] +=
+                        weight * std::exp(a[i] + T[i * width + j] + v[j] - total);
                 beta[i] = log_sum(v.data(), T + i * width, 1, L);
             }
         }
@@ -224,13 +227,14 @@ inline double sum_logarithms(Transitions& by, std::size_t n, double* Z, double* 
 }
 
 template <int Lanes>
-FENCHEL_INLINE double sum_sequence(Transitions& by, std::size_t n, double* Z, double* alpha,
-                                   double* marginal) {
-    return by.logarithms ? sum_logarithms(by, n, Z, alpha, marginal)
-                         : sum_scaled<Lanes>(by, n, Z, alpha, marginal);
+FENCHEL_INLINE double sum_sequence(Transitions& by, std::size_t n, double weight, double* Z,
+                                   double* alpha, double* marginal) {
+    return by.logarithms ? sum_logarithms(by, n, weight, Z, alpha, marginal)
+                         : sum_scaled<Lanes>(by, n, weight, Z, alpha, marginal);
 }
 
-/// sum_i tau (log Z_i - s(y_i)) over some sequences with costs in the scores; g += its gradient.
+/// sum_i tau (log Z_i - s(y_i)) over some sequences with costs in the scores, each as often as it
+/// counts; g += its gradient.
 template <int Lanes, class Value>
 FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gold,
                                     const std::int64_t* sequence, std::size_t n_chosen,
@@ -248,18 +252,22 @@ FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gol
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
         const std::int64_t* y = gold.y + first;
+        const double weight = gold.weight_of(s);
         score_sequence(chains, first, n, gold, {w, dense.data()}, width, Z);
         if (temperature != 1)
             for (std::size_t k = 0; k < n * width; ++k) Z[k] /= temperature;
         const double right = score_of(Z, by.T.data(), width, y, n);
-        total += sum_sequence<Lanes>(by, n, Z, alpha, marginal) - right;
-        for (std::size_t t = 0; t < n; ++t) {
+        total += weight * (sum_sequence<Lanes>(by, n, weight, Z, alpha, marginal) - right);
+        for (std::size_t t = 0; t < n; ++t)
             marginal[t * width + static_cast<std::size_t>(y[t])] -= 1;
+        if (weight != 1)
+            for (std::size_t k = 0; k < n * width; ++k) marginal[k] *= weight;
+        for (std::size_t t = 0; t < n; ++t) {
             scatter_token(chains, first + t, width, marginal + t * width,
                           {g, dense_gradient.data()});
             if (t > 0)
                 seen[static_cast<std::size_t>(y[t - 1]) * width + static_cast<std::size_t>(y[t])] -=
-                    1;
+                    weight;
         }
     }
     add_dense_rows(chains.pairs, dense_gradient, width, g);
@@ -279,8 +287,8 @@ FENCHEL_INLINE void marginals_body(const Chains<Value>& chains, const double* w,
     for (std::size_t i = 0; i < chains.n_sequences; ++i) {
         const auto first = static_cast<std::size_t>(chains.start[i]);
         const auto n = static_cast<std::size_t>(chains.start[i + 1]) - first;
-        score_sequence(chains, first, n, {nullptr, nullptr}, {w, dense.data()}, width, Z);
-        sum_sequence<Lanes>(by, n, Z, alpha, marginal);
+        score_sequence(chains, first, n, {nullptr}, {w, dense.data()}, width, Z);
+        sum_sequence<Lanes>(by, n, 1.0, Z, alpha, marginal);
         for (std::size_t t = 0; t < n; ++t)
             std::copy_n(marginal + t * width, L, out + (first + t) * L);
     }
@@ -300,8 +308,8 @@ FENCHEL_AVX2 void marginals_avx2(const Chains<Value>& chains, const double* w, d
 
 }  // namespace detail
 
-/// sum_i tau log sum_y' exp((cost(y', y_i) + s(y') - s(y_i)) / tau) over the sequences named, or
-/// the first n_chosen; g += its gradient.
+/// sum_i weight_i tau log sum_y' exp((cost(y', y_i) + s(y') - s(y_i)) / tau) over the sequences
+/// named, or the first n_chosen; g += its gradient.
 template <class Value>
 double log_loss(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
                 std::size_t n_chosen, double temperature, const double* w, double* g) {

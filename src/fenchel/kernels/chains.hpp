@@ -54,8 +54,13 @@ struct Chains {
 
 /// What a sequence is to be compared with, and how.
 struct Gold {
-    const std::int64_t* y;  // labels of all tokens
-    const double* cost;     // cost[k n_labels + l] of the label k in place of l; may be null
+    const std::int64_t* y;           // labels of all tokens
+    const double* cost = nullptr;    // cost[k n_labels + l] of the label k in place of l, or none
+    const double* weight = nullptr;  // how often each sequence counts, or once
+
+    double weight_of(std::size_t sequence) const {
+        return weight == nullptr ? 1 : weight[sequence];
+    }
 };
 
 inline std::size_t padded(std::size_t n_labels) { return (n_labels + 3) / 4 * 4; }

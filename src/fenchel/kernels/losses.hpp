@@ -93,6 +93,7 @@ struct Exponential {
         const double e = std::exp(-y * z);
         return {e, -y * e};
     }
+    FENCHEL_INLINE double curvature(double z, double y) const { return std::exp(-y * z); }
 };
 
 struct Logistic {
@@ -101,6 +102,10 @@ struct Logistic {
         const double u = y * z, size = std::abs(u);
         const double e = exp_of_negative(-size);
         return {log1p_of_fraction(e) + 0.5 * (size - u), -y * ((u < 0 ? 1.0 : e) / (1 + e))};
+    }
+    FENCHEL_INLINE double curvature(double z, double) const {
+        const double e = exp_of_negative(-std::abs(z));
+        return e / ((1 + e) * (1 + e));
     }
 };
 
@@ -184,6 +189,7 @@ struct Poisson {
         const double entropy = y > 0 ? y * std::log(y) - y : 0.0;
         return {std::max(0.0, rate - y * z + entropy), rate - y};
     }
+    FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
 };
 
 using ScalarLoss =

@@ -45,27 +45,4 @@ Slope augmented_slope_along(const Loss& loss, const Rows& rows, const double* a,
     return sum;
 }
 
-/// G += sum over the chosen rows of s_i x_i x_i', of which the entries (j, k) with k <= j are made,
-/// with a last row for a last column of ones; G has n_columns + 1 rows.
-template <class Value, class Pointer, class Column>
-void gram(const Csr<Value, Pointer, Column>& X, const double* s, const std::int32_t* chosen,
-          std::size_t count, double* G) {
-    const std::size_t width = X.n_columns + 1;
-    double* ones = G + X.n_columns * width;
-    for (std::size_t r = 0; r < count; ++r) {
-        const auto i = static_cast<std::size_t>(chosen[r]);
-        const double weight = s ? s[i] : 1.0;
-        for (Pointer k = X.row_start[i]; k < X.row_start[i + 1]; ++k) {
-            const double x = weight * static_cast<double>(X.value[k]);
-            const auto j = static_cast<std::size_t>(X.column[k]);
-            ones[j] += x;
-            for (Pointer l = X.row_start[i]; l < X.row_start[i + 1]; ++l) {
-                const auto m = static_cast<std::size_t>(X.column[l]);
-                if (m <= j) G[j * width + m] += x * static_cast<double>(X.value[l]);
-            }
-        }
-        ones[X.n_columns] += weight;
-    }
-}
-
 }  // namespace fenchel

@@ -20,7 +20,10 @@ Over = Callable[..., Any]  # logsumexp or np.max
 
 
 class Expected(NamedTuple):
-    """log Z of each sequence; how probable labels are at tokens, and how many transitions."""
+    """log Z of each sequence; how probable labels are at tokens, and how many transitions.
+
+    Both as often as a token counts.
+    """
 
     total: Array
     labels: Array
@@ -43,17 +46,18 @@ def forward(Z: Array, T: Array, starts: Indices, over: Over) -> Array:
     return alpha
 
 
-def expected(Z: Array, T: Array, starts: Indices) -> Expected:
-    """By forward-backward, of logarithms."""
+def expected(Z: Array, T: Array, starts: Indices, weights: Array) -> Expected:
+    """By forward-backward, of logarithms. Tokens of a sequence have the same weight."""
     alpha, beta = forward(Z, T, starts, logsumexp), np.zeros_like(Z)
     total = np.asarray(logsumexp(alpha[starts[1:] - 1], axis=1))
     each = np.repeat(total, np.diff(starts))[:, np.newaxis]
-    transitions = np.zeros_like(T)
+    transitions, weights = np.zeros_like(T), weights[:, np.newaxis]
     for now in reversed(list(_steps(starts))):
         after = T + (Z + beta)[now][:, np.newaxis, :]
         beta[now - 1] = logsumexp(after, axis=2)
-        transitions += np.exp(alpha[now - 1][:, :, np.newaxis] + after - each[now, :, None]).sum(0)
-    return Expected(total, np.exp(alpha + beta - each), transitions)
+        pairs = np.exp(alpha[now - 1][:, :, np.newaxis] + after - each[now, :, None])
+        transitions += np.sum(weights[now, :, None] * pairs, axis=0)
+    return Expected(total, weights * np.exp(alpha + beta - each), transitions)
 
 
 def best(Z: Array, T: Array, starts: Indices) -> tuple[Array, Indices]:

@@ -33,7 +33,10 @@ PAIRS = ("observed", "all")
 
 
 class Tangent(NamedTuple):
-    """The loss of each sequence, and its slopes in the scores of tokens and of transitions."""
+    """The loss of each sequence; the slopes of their sum in the scores of tokens and transitions.
+
+    In that sum each counts as often as its weight says.
+    """
 
     value: Array
     tokens: Array
@@ -53,8 +56,10 @@ class ChainLoss(Loss):
     pairs: str
 
     @abstractmethod
-    def tangent(self, Z: Array, T: Array, y: Indices, starts: Indices) -> Tangent:
-        """The loss and its slopes at these scores."""
+    def tangent(
+        self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
+    ) -> Tangent:
+        """The loss and its slopes at these scores; s has the weights of sequences, if any."""
 
     def value(
         self,
@@ -105,9 +110,11 @@ class CRF(ChainLoss):
     def __init__(self, pairs: str = "observed"):
         self.pairs = checked_pairs(pairs)
 
-    def tangent(self, Z: Array, T: Array, y: Indices, starts: Indices) -> Tangent:
+    def tangent(
+        self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
+    ) -> Tangent:
         """Expectations less what y has."""
-        return _soft(Z, T, y, starts, 1.0)
+        return _soft(Z, T, y, starts, s, 1.0)
 
 
 class SoftM3N(CostedChainLoss):
@@ -122,9 +129,11 @@ class SoftM3N(CostedChainLoss):
         self.cost = checked_cost(cost)
         self.pairs = checked_pairs(pairs)
 
-    def tangent(self, Z: Array, T: Array, y: Indices, starts: Indices) -> Tangent:
+    def tangent(
+        self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
+    ) -> Tangent:
         """Expectations, with the costs in the scores, less what y has."""
-        return _soft(self.augmented(Z, y), T, y, starts, self.temperature)
+        return _soft(self.augmented(Z, y), T, y, starts, s, self.temperature)
 
 
 class M3N(CostedChainLoss):
@@ -148,26 +157,31 @@ class M3N(CostedChainLoss):
                 "rescaling='margin' for others"
             )
 
-    def tangent(self, Z: Array, T: Array, y: Indices, starts: Indices) -> Tangent:
+    def tangent(
+        self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
+    ) -> Tangent:
         """What the worst labelling has, less what y has."""
         L, right = Z.shape[1], chain_formulas.gold_scores(Z, T, starts, y)
         if self.rescaling == "margin":
             most, labels = chain_formulas.best(self.augmented(Z, y), T, starts)
-            return self.line(labels, y, starts, L)._replace(value=most - right)
+            return self.line(labels, y, starts, L, s)._replace(value=most - right)
         parts = [np.split(each, starts[1:-1]) for each in (Z, y)]
         found = [
             chain_formulas.most_violating(z, T, codes) for z, codes in zip(*parts, strict=True)
         ]
         labels = np.concatenate([labels for _, labels in found])
         value = np.array([value for value, _ in found])
-        return self.line(labels, y, starts, L)._replace(value=value)
+        return self.line(labels, y, starts, L, s)._replace(value=value)
 
-    def line(self, labels: Indices, y: Indices, starts: Indices, L: int) -> Tangent:
+    def line(
+        self, labels: Indices, y: Indices, starts: Indices, L: int, s: Array | None = None
+    ) -> Tangent:
         """What any labelling proves: the loss of each sequence is at least value + slopes."""
         cost = self.costs(L)
         constant = np.add.reduceat(cost[labels, y], starts[:-1])
-        scale = constant if self.rescaling == "slack" else np.ones_like(constant)
-        each = np.repeat(scale, np.diff(starts))
+        each = _of_tokens(s, starts)
+        if self.rescaling == "slack":
+            each = each * np.repeat(constant, np.diff(starts))
         ours, theirs = (chain_formulas.counted(codes, starts, each, L) for codes in (labels, y))
         return Tangent(constant, ours[0] - theirs[0], ours[1] - theirs[1])
 
@@ -179,11 +193,21 @@ def checked_pairs(pairs: object) -> str:
     return str(pairs)
 
 
-def _soft(Z: Array, T: Array, y: Indices, starts: Indices, temperature: float) -> Tangent:
-    total, labels, transitions = chain_formulas.expected(Z / temperature, T / temperature, starts)
-    ours, theirs = chain_formulas.counted(y, starts, np.ones(len(y)), Z.shape[1])
+def _soft(
+    Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None, temperature: float
+) -> Tangent:
+    each = _of_tokens(s, starts)
+    total, labels, transitions = chain_formulas.expected(
+        Z / temperature, T / temperature, starts, each
+    )
+    ours, theirs = chain_formulas.counted(y, starts, each, Z.shape[1])
     right = chain_formulas.gold_scores(Z, T, starts, y)  # y costs nothing
     return Tangent(temperature * total - right, labels - ours, transitions - theirs)
+
+
+def _of_tokens(s: Array | None, starts: Indices) -> Array:
+    """For each token the weight of its sequence."""
+    return np.ones(starts[-1]) if s is None else np.repeat(s, np.diff(starts))
 
 
 def _given(

@@ -72,6 +72,10 @@ class MultivariateLoss(Loss):
         """Raises InvalidData where the loss makes no sense for these rows."""
         return None
 
+    def mass(self, sample: Sample) -> float:
+        """What a mean over these groups divides by; where the loss is `grouped`."""
+        return sample.n_groups
+
     def value(
         self, z: Array, y: Any, *, sample_weight: Any = None, groups: npt.ArrayLike | None = None
     ) -> float:
@@ -120,6 +124,21 @@ def _starts(groups: npt.NDArray[Any]) -> Indices:
     if len(np.unique(groups)) < len(inner) + 1:
         raise InvalidData("the rows of each group must stand together: sort them by groups")
     return np.concatenate([[0], inner, [len(groups)]]).astype(np.int64)
+
+
+def group_weights(s: Array, starts: Indices) -> Array:
+    """The weight of each group, which its rows must agree on."""
+    of_groups = s[starts[:-1]]
+    wrong = np.flatnonzero(s != np.repeat(of_groups, np.diff(starts)))
+    if len(wrong):
+        row = int(wrong[0])
+        i = int(np.searchsorted(starts, row, side="right")) - 1
+        raise InvalidData(
+            f"sample_weight is {s[row]:g} in row {row} but {of_groups[i]:g} in the first row of "
+            f"its group, number {i}: a group has one weight",
+            row=row,
+        )
+    return of_groups
 
 
 def _one_each(z: Array, sample: Sample) -> Array:

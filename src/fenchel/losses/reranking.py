@@ -6,7 +6,8 @@ must have y > 0, are its gold candidates, whose mean score is g. With s the scor
     rerank_likelihood   log sum_k exp(s_k) - g          (002 section 4, for one gold candidate)
     rerank_margin       max_k (best y - y_k) + s_k - g
 
-Both are >= 0 and convex; the log of a sum over gold candidates in place of g would not be. Plain
+Both are >= 0 and convex; the log of a sum over gold candidates in place of g would not be. The mean
+over lists is weighted by sample weights, which are the same for all candidates of a list. Plain
 NumPy: sums over lists are `reduceat`, which leaves a kernel nothing to gain but memory.
 """
 
@@ -16,14 +17,14 @@ import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
-from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent
+from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, group_weights
 
 
 class Reranking(MultivariateLoss):
     """A mean over lists of candidates."""
 
     labels = Labels.COUNT
-    grouped = True
+    grouped = weighted = True
     nonnegative = True
 
     def check(self, sample: Sample) -> None:
@@ -36,6 +37,17 @@ class Reranking(MultivariateLoss):
                 "with y > 0",
                 row=int(sample.starts[i]),
             )
+        if sample.s is not None:
+            group_weights(sample.s, sample.starts)
+
+    def mass(self, sample: Sample) -> float:
+        """The sum of the lists' weights."""
+        return float(np.sum(sample.weights[sample.starts[:-1]]))
+
+    def shares(self, sample: Sample) -> Array:
+        """The weight of each list, of all; 0 where all are."""
+        s = sample.weights[sample.starts[:-1]]
+        return s / (self.mass(sample) or 1.0)
 
 
 class RerankLikelihood(Reranking):
@@ -49,9 +61,9 @@ class RerankLikelihood(Reranking):
         z = z - np.repeat(np.maximum.reduceat(z, first), lengths)
         e = np.exp(z)
         total = np.repeat(np.add.reduceat(e, first), lengths)
-        p = e / total
-        entropy = float(np.sum(p * (np.log(total) - z)))
-        return Tangent(entropy / len(first), (p - _gold(sample)) / len(first))
+        p, share = e / total, np.repeat(self.shares(sample), lengths)
+        entropy = float(np.sum(share * p * (np.log(total) - z)))
+        return Tangent(entropy, share * (p - _gold(sample)))
 
 
 class RerankMargin(Reranking):
@@ -66,7 +78,8 @@ class RerankMargin(Reranking):
         worst = worst[np.searchsorted(worst, first)]
         g = -_gold(sample)
         g[worst] += 1.0
-        return Tangent(float(np.sum(cost[worst])) / len(first), g / len(first))
+        shares = self.shares(sample)
+        return Tangent(float(shares @ cost[worst]), np.repeat(shares, lengths) * g)
 
 
 def _gold(sample: Sample) -> Array:

@@ -19,6 +19,7 @@ from fenchel.solvers.hybrid import Hybrid
 from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
+from fenchel.solvers.newton import Newton
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
@@ -42,6 +43,7 @@ __all__ = [
     "KTSplit",
     "LineSearchBMRM",
     "Needs",
+    "Newton",
     "OWLQNStar",
     "Pegasos",
     "Polish",
@@ -60,6 +62,7 @@ SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
     for kind in (
         LBFGS,
+        Newton,
         OWLQN,
         OWLQNStar,
         KTSplit,

@@ -21,6 +21,7 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
+from fenchel.solvers.newton import Newton
 from fenchel.solvers.owlqn import OWLQN
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.sdca import SDCA
@@ -28,7 +29,7 @@ from fenchel.solvers.sublbfgs import SubLBFGS
 
 # The solvers that are measured against each other, for each kind of problem.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
-    "differentiable, l2": (LBFGS, SDCA),
+    "differentiable, l2": (LBFGS, Newton, SDCA),
     "differentiable, elastic_net": (OWLQN, SDCA),
     "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
     "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
@@ -38,8 +39,13 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
 # the bundle end far below the gap, so that their models do not depend on the order of the rows.
 _SMALL = 50_000
 
+# Up to which Newton's steps need no measurement: a Hessian is added up in about a pass, and
+# factored in milliseconds.
+_FEW_COLUMNS = 300
+
 # What is tried for all other problems, in this order, and why.
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
+    (Newton, "the loss is smooth, the regulariser quadratic, and the columns are few"),
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
@@ -56,6 +62,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
+        if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
+            continue
         if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
@@ -92,7 +100,7 @@ def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
         (case for case in _table() if case["kind"] == kind),
         key=lambda case: math.dist(case["shape"], shape),
     )
-    fastest = min(able, key=lambda each: likest["seconds"][each.name])
+    fastest = min(able, key=lambda each: likest["seconds"].get(each.name, math.inf))
     others = " and ".join(each.name for each in able if each is not fastest)
     return fastest(), f"faster than {others} on the measured problem most like it: {likest['name']}"
 

@@ -1,0 +1,115 @@
+"""Newton's systems over the rows of a linear risk that are bent.
+
+    (diagonal + sum_i h_i x_i x_i') p = g
+
+A profiled intercept is one more coordinate, the last, whose column is of ones. The system has as
+many unknowns as there are columns or bent rows, whichever is less; where both are many it is solved
+roughly, by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from fenchel import _kernels
+from fenchel.data.rows import SparseRows
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard
+from fenchel.protocols import Array
+
+if TYPE_CHECKING:
+    from fenchel.risk import LinearRisk
+
+MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
+
+
+class NewtonSystem:
+    """The rows `bent` of each shard, with the curvatures `h` of all its rows."""
+
+    def __init__(self, risk: LinearRisk, bent: PerShard, h: PerShard):
+        self.risk, self.bent, self.h = risk, bent, h
+        self.n_bent = sum(len(rows) for rows in bent)
+
+    def solved(self, diagonal: Array, g: Array, offset_slope: float) -> tuple[Array, float]:
+        """p, and what it says of the offset, whose slope is given."""
+        risk = self.risk
+        risk.passes += round(self.n_bent / risk.n_rows)
+        total = sum(float(np.sum(h[rows])) for h, rows in zip(self.h, self.bent, strict=True))
+        # Without an intercept b stays where it is; with one, it has a little inertia of its own.
+        inertia = 1e-6 * total or 1.0
+        g = np.append(g, offset_slope if risk.has_intercept else 0.0)
+        diagonal = np.append(diagonal, inertia if risk.has_intercept else 1.0)
+        if min(self.n_bent, len(g)) > MOST_UNKNOWNS:
+            p = self._by_gradients(diagonal, g)
+        elif self.n_bent >= len(g):
+            p = self._in_columns(diagonal, g)
+        else:
+            p = self._in_rows(diagonal, g)
+        return p[:-1], float(p[-1]) if risk.has_intercept else 0.0
+
+    def _in_columns(self, diagonal: Array, g: Array) -> Array:
+        H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
+        if not self.risk.has_intercept:
+            H[-1] = 0.0
+        H[np.diag_indices_from(H)] += diagonal
+        return _solved(H, g)
+
+    def _in_rows(self, diagonal: Array, g: Array) -> Array:
+        """By Woodbury's formula."""
+        X = self._chosen()
+        inverse = 1 / diagonal
+        H = X @ (X * inverse[np.newaxis]).T
+        H = H.toarray() if sparse.issparse(H) else H
+        H[np.diag_indices_from(H)] += 1.0
+        inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
+        step: Array = inverse * (g - X.T @ inner)
+        return step
+
+    def _by_gradients(self, diagonal: Array, g: Array) -> Array:
+        X, d = self._chosen(), len(g)
+        squares = np.asarray((X.multiply(X) if sparse.issparse(X) else X * X).sum(axis=0)).ravel()
+        H = LinearOperator((d, d), matvec=lambda p: diagonal * p + X.T @ (X @ p), dtype=float)
+        shape = LinearOperator((d, d), matvec=lambda p: p / (diagonal + squares), dtype=float)
+        p: Array = cg(H, g, rtol=0.1, maxiter=50, M=shape)[0]
+        return p
+
+    def _chosen(self) -> Any:
+        """The bent rows with the roots of their curvatures, and their column of ones."""
+        engine = self.risk.engine
+        parts = list(engine.map(_bent_rows, self.bent, self.h, self.risk.has_intercept))
+        stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
+        return stacked(parts).astype(np.float64)
+
+
+def _solved(H: Array, g: Array) -> Array:
+    """H x = g for a symmetric positive definite H, of which the lower triangle is read."""
+    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    x: Array = scipy.linalg.cho_solve(factor, g, check_finite=False)
+    return x
+
+
+def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
+    """The lower triangle of sum h_i x_i x_i' over some rows, with a last column of ones."""
+    rows, d = shard.rows, shard.rows.n_columns
+    if isinstance(rows, SparseRows):
+        G = np.zeros((d + 1, d + 1))
+        _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
+        return G
+    X = cast(Array, _bent_rows(shard, bent, h, True))
+    return X.T @ X
+
+
+def _bent_rows(shard: Shard, bent: npt.NDArray[np.int32], h: Array, ones: bool) -> Any:
+    """Some rows times the roots of their curvatures, with a last column of ones or zeros."""
+    X = shard.rows.take(bent.astype(np.intp)).matrix()
+    root = np.sqrt(h[bent])
+    last = (root if ones else np.zeros(len(bent)))[:, np.newaxis]
+    if sparse.issparse(X):
+        return sparse.hstack([sparse.diags_array(root) @ X, sparse.csr_array(last)], format="csr")
+    return np.hstack([root[:, np.newaxis] * X, last])
