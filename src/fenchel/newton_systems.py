@@ -9,6 +9,7 @@ roughly, by conjugate gradients.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from fenchel import _kernels
+from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
@@ -97,6 +99,9 @@ def _solved(H: Array, g: Array) -> Array:
 def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
     """The lower triangle of sum h_i x_i x_i' over some rows, with a last column of ones."""
     rows, d = shard.rows, shard.rows.n_columns
+    if isinstance(rows, KeptRows):
+        with rows.opened() as inside:
+            return _gram(dataclasses.replace(shard, rows=inside), bent, h)
     if isinstance(rows, SparseRows):
         G = np.zeros((d + 1, d + 1))
         _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)

@@ -74,9 +74,14 @@ class SDCA(Solver):
             J = problem.objective(point)
             yield Step(point, J, bound, cut.witness, here)
             dual.release(point, ascent.margin)
-            ascent.rounds(max(_FALLEN, _SAFE * self._aim / relative_gap(J, bound)))
+            ascent.rounds(self._due(J, bound))
             dual.settle()
             point = dual.point(point)
+
+    def _due(self, J: float, bound: float) -> float:
+        """How far the rise falls until the next look, if the gap falls like it."""
+        gap = relative_gap(J, bound)
+        return max(_FALLEN, _SAFE * self._aim / gap) if gap > 0 else _FALLEN
 
     def obstacle(self, problem: Problem) -> str | None:
         """It knows the steps of the built-in scalar losses only."""
