@@ -1,15 +1,19 @@
 """What a round costs on each engine: value and gradient of the logistic loss, a million columns.
 
 200,000 rows of 75 numbers in 2 shards, or (`small`) 20,000. Engines take turns, so that all see the
-same load of a shared machine; medians with their quartiles, in ms, of
+same load of a shared machine; least, median and quartiles, in ms, of
 
     round     w out, value and gradient back
     compute   CPU time of the shards' own work in such a round, over the workers
     echo      a round that sends w back as it came: communication and dispatch
+    driver    CPU time of the driver in an echo, which workers cannot share
     empty     a round that adds up a number a shard: dispatch alone
 
-and of T(n) = s + t/n, by the rounds of 1 and 2 workers of the same turn. `mpiexec -n 2 python
-benchmarks/engines.py mpi` measures MPI; restrict it to loopback, or run it in a network namespace.
+and of T(n) = s + t/n for 1 and 2 workers: by the rounds of the same turn, which is what this
+machine does under its load, and by compute and echo, which is what workers with a core each do.
+
+`mpiexec -n 2 python benchmarks/engines.py mpi` measures MPI; restrict it to loopback, or run it in
+a network namespace.
 """
 
 from __future__ import annotations
@@ -65,8 +69,13 @@ class Case:
         self.round: list[float] = []
         self.compute: list[float] = []
         self.echo: list[float] = []
+        self.driver: list[float] = []
         self.empty: list[float] = []
         self.value = 0.0
+
+    @property
+    def times(self) -> tuple[list[float], ...]:
+        return self.round, self.compute, self.echo, self.driver, self.empty
 
     def turn(self, w: Array) -> None:
         """One round of each kind."""
@@ -77,11 +86,13 @@ class Case:
         self.value = found[0]
         self.round.append(seconds)
         self.compute.append(found[2] / self.n_workers)
+        busy = time.process_time()
         self.echo.append(timed(lambda: engine.total(engine.map(echoed, w)))[0])
+        self.driver.append(time.process_time() - busy)
         self.empty.append(timed(lambda: engine.total(engine.map(tasks.weight)))[0])
 
     def report(self) -> None:
-        cells = [spread(each) for each in (self.round, self.compute, self.echo, self.empty)]
+        cells = [spread(each) for each in self.times]
         print(f"| {self.name} | {' | '.join(cells)} | {self.value.hex()} |", flush=True)
 
 
@@ -92,18 +103,24 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def spread(seconds: Any) -> str:
-    """The median, and the quartiles."""
-    low, middle, high = 1000 * np.percentile(seconds, [25, 50, 75])
-    return f"{middle:.1f} ({low:.1f}-{high:.1f})"
+    """The least, the median and the quartiles."""
+    least, low, middle, high = 1000 * np.percentile(seconds, [0, 25, 50, 75])
+    return f"{least:.1f}, {middle:.1f} ({low:.1f}-{high:.1f})"
 
 
 def law(one: Case, two: Case) -> None:
-    """T(n) = s + t/n, and what a worker more adds to the echo, turn by turn."""
-    T1, T2 = np.array(one.round), np.array(two.round)
-    print(f"\nT(n) = s + t/n: s = {spread(2 * T2 - T1)} ms, t = {spread(2 * (T1 - T2))} ms")
-    each = np.array(two.echo) - np.array(one.echo)
-    rate = 16 * COLUMNS / np.median(np.array(two.echo) - np.array(two.empty)) * 2
-    print(f"a second worker adds {spread(each)} ms to an echo; 16 d n / echo = {rate:.2e} bytes/s")
+    """T(n) = s + t/n, turn by turn, and by its parts; and the rate of the driver."""
+    T, C, E = (
+        (np.array(getattr(one, name)), np.array(getattr(two, name)))
+        for name in ("round", "compute", "echo")
+    )
+    print("\nT(n) = s + t/n, in ms")
+    print(f"by rounds: s = {spread(2 * T[1] - T[0])}, t = {spread(2 * (T[0] - T[1]))}")
+    print(f"by compute: t = {spread(2 * (C[0] - C[1]))}, not shared {spread(2 * C[1] - C[0])}")
+    print(f"by echo: 1 worker {spread(E[0])}, the second adds {spread(E[1] - E[0])}")
+    for case in (one, two):
+        rates = [16e-9 * COLUMNS * case.n_workers / np.median(x) for x in (case.echo, case.driver)]
+        print(f"{case.name}: {rates[0]:.2f} GB/s by echo, {rates[1]:.2f} GB/s by the driver's CPU")
 
 
 def across_owners(X: Any, y: Array, w: Array) -> None:
@@ -117,7 +134,7 @@ def across_owners(X: Any, y: Array, w: Array) -> None:
         urls.append(f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}")
     risk = fenchel.problem(engine=Owners(urls), loss="logistic").risk
     found = [timed(lambda: risk.at(w))[0] for _ in range(TURNS // 3)]
-    print(f"| owners 2 | {spread(found)} | | | | |", flush=True)
+    print(f"| owners 2 | {spread(found)} | | | | | |", flush=True)
 
 
 def main() -> None:
@@ -139,9 +156,10 @@ def main() -> None:
             case.turn(w)
     if not cases[0].engine.leads:
         return
-    print("| engine | round | compute | echo | empty | value |\n|---|---|---|---|---|---|")
+    print("| engine | round | compute | echo | driver | empty | value |")
+    print("|---|---|---|---|---|---|---|")
     for case in cases:
-        for each in (case.round, case.compute, case.echo, case.empty):
+        for each in case.times:
             del each[0]  # the first turn warms up
         case.report()
     if len(cases) > 1:

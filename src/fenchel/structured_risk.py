@@ -43,8 +43,7 @@ class StructuredPoint:
         values, gradients, self.labels = risk.evaluated(w).split(3)
         value, gradient = risk.engine.totals(values, gradients)
         self.value = float(value) / risk.weight
-        gradient /= risk.weight
-        self.subgradient: Array = gradient
+        self.subgradient: Array = gradient / risk.weight
 
     @functools.cached_property
     def constant(self) -> float:
