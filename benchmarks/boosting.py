@@ -45,7 +45,7 @@ def breast_cancer():
 MODELS = {
     **{
         f"ERLPBoost, nu = {nu}": ERLPBoost(nu=nu, tol=TOL, random_state=0)
-        for nu in (0.05, 0.1, 0.3)
+        for nu in (0.01, 0.05, 0.1, 0.3)
     },
     "ERLPBoost, nu = 0.1, depth 2": ERLPBoost(
         DecisionTreeClassifier(max_depth=2), nu=0.1, tol=TOL, random_state=0

@@ -1,14 +1,19 @@
 """What a round costs on each engine: value and gradient of the logistic loss, a million columns.
 
-200,000 rows of 75 numbers in 2 shards, or (`small`) 20,000. For each engine the seconds of a whole
-round (w out, value and gradient back); of one that only echoes w, which is what communication and
-dispatch take; and of T(n) = s + t/n, fitted to 1 and 2 workers. `mpiexec -n 2 python
+200,000 rows of 75 numbers in 2 shards, or (`small`) 20,000. Engines take turns, so that all see the
+same load of a shared machine; medians with their quartiles, in ms, of
+
+    round     w out, value and gradient back
+    compute   CPU time of the shards' own work in such a round, over the workers
+    echo      a round that sends w back as it came: communication and dispatch
+    empty     a round that adds up a number a shard: dispatch alone
+
+and of T(n) = s + t/n, by the rounds of 1 and 2 workers of the same turn. `mpiexec -n 2 python
 benchmarks/engines.py mpi` measures MPI; restrict it to loopback, or run it in a network namespace.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 import threading
 import time
@@ -19,15 +24,18 @@ import numpy as np
 from scipy import sparse
 
 import fenchel
-from fenchel.engines import MPI, Dask, Serial, Threads
+from fenchel import losses, tasks
+from fenchel.data.shards import Shard
+from fenchel.engines import MPI, Dask, Engine, Serial, Threads
 from fenchel.serve.owner import Limits, owned
 from fenchel.serve.owners import Owners
 from fenchel.serve.server import Address, server
 
-COLUMNS, PER_ROW, REPEATS = 1_000_000, 75, 15
+COLUMNS, PER_ROW, TURNS = 1_000_000, 75, 25
+Array = np.ndarray[Any, Any]
 
 
-def data(n_rows: int) -> tuple[sparse.csr_array, np.ndarray]:
+def data(n_rows: int) -> tuple[sparse.csr_array, Array]:
     rng = np.random.default_rng(0)
     column = rng.integers(0, COLUMNS, n_rows * PER_ROW).astype(np.int32)
     start = np.arange(0, n_rows * PER_ROW + 1, PER_ROW, dtype=np.int32)
@@ -36,44 +44,69 @@ def data(n_rows: int) -> tuple[sparse.csr_array, np.ndarray]:
     return X, np.where(rng.random(n_rows) < 0.5, -1.0, 1.0)
 
 
-def echo(shard: Any, w: np.ndarray) -> np.ndarray:
+def evaluated(shard: Shard, loss: losses.Loss, w: Array) -> tuple[float, Array, float]:
+    """The value, the gradient, and the CPU seconds they took."""
+    started = time.thread_time()
+    value, gradient, _ = tasks.evaluate(shard, loss, w)
+    return value, gradient, time.thread_time() - started
+
+
+def echoed(shard: Shard, w: Array) -> Array:
     return w
 
 
-def seconds(call: Callable[[], Any]) -> tuple[float, float]:
-    """The least and the median."""
-    call()
-    times = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return min(times), statistics.median(times)
+class Case:
+    """An engine with the data, and the times of its rounds."""
+
+    def __init__(self, name: str, engine: Engine, n_workers: int, X: Any, y: Array):
+        self.name, self.n_workers = name, n_workers
+        problem = fenchel.problem(X, y, loss="logistic", engine=engine)
+        self.engine: Engine = problem.risk.engine
+        self.round: list[float] = []
+        self.compute: list[float] = []
+        self.echo: list[float] = []
+        self.empty: list[float] = []
+        self.value = 0.0
+
+    def turn(self, w: Array) -> None:
+        """One round of each kind."""
+        engine = self.engine
+        seconds, found = timed(
+            lambda: engine.totals(*engine.map(evaluated, losses.Logistic(), w).split(3))
+        )
+        self.value = found[0]
+        self.round.append(seconds)
+        self.compute.append(found[2] / self.n_workers)
+        self.echo.append(timed(lambda: engine.total(engine.map(echoed, w)))[0])
+        self.empty.append(timed(lambda: engine.total(engine.map(tasks.weight)))[0])
+
+    def report(self) -> None:
+        cells = [spread(each) for each in (self.round, self.compute, self.echo, self.empty)]
+        print(f"| {self.name} | {' | '.join(cells)} | {self.value.hex()} |", flush=True)
 
 
-def measure(name: str, X: Any, y: np.ndarray, engine: Any) -> float:
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     started = time.perf_counter()
-    problem = fenchel.problem(X, y, loss="logistic", engine=engine)
-    placing = time.perf_counter() - started
-    w = np.random.default_rng(1).normal(size=COLUMNS) / 1000
-    value = problem.risk.at(w).value
-    risk: Any = problem.risk
-    least, median = seconds(lambda: risk.at(w))
-    placed = risk.engine
-    quiet = seconds(lambda: placed.total(placed.map(echo, w)))
-    report(name, least, median, quiet, placing, value)
-    placed.close()
-    return least
+    found = call()
+    return time.perf_counter() - started, found
 
 
-def report(
-    name: str, least: float, median: float, quiet: tuple[float, float], placing: float, value: float
-) -> None:
-    cells = [f"{1000 * number:8.1f}" for number in (least, median, *quiet)]
-    print(f"{name:12} {' '.join(cells)} {placing:8.1f}   {value.hex()}", flush=True)
+def spread(seconds: Any) -> str:
+    """The median, and the quartiles."""
+    low, middle, high = 1000 * np.percentile(seconds, [25, 50, 75])
+    return f"{middle:.1f} ({low:.1f}-{high:.1f})"
 
 
-def across_owners(X: Any, y: np.ndarray) -> None:
+def law(one: Case, two: Case) -> None:
+    """T(n) = s + t/n, and what a worker more adds to the echo, turn by turn."""
+    T1, T2 = np.array(one.round), np.array(two.round)
+    print(f"\nT(n) = s + t/n: s = {spread(2 * T2 - T1)} ms, t = {spread(2 * (T1 - T2))} ms")
+    each = np.array(two.echo) - np.array(one.echo)
+    rate = 16 * COLUMNS / np.median(np.array(two.echo) - np.array(two.empty)) * 2
+    print(f"a second worker adds {spread(each)} ms to an echo; 16 d n / echo = {rate:.2e} bytes/s")
+
+
+def across_owners(X: Any, y: Array, w: Array) -> None:
     half, urls = X.shape[0] // 2, []
     for rows in (slice(0, half), slice(half, None)):
         owner = owned(X[rows], y[rows], loss="logistic", limits=Limits(max_queries=10**6))
@@ -82,26 +115,38 @@ def across_owners(X: Any, y: np.ndarray) -> None:
         while not running.started:
             time.sleep(0.05)
         urls.append(f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}")
-    problem = fenchel.problem(engine=Owners(urls), loss="logistic")
-    w = np.random.default_rng(1).normal(size=COLUMNS) / 1000
-    least, median = seconds(lambda: problem.risk.at(w))
-    report("owners 2", least, median, (float("nan"), float("nan")), 0.0, problem.risk.at(w).value)
+    risk = fenchel.problem(engine=Owners(urls), loss="logistic").risk
+    found = [timed(lambda: risk.at(w))[0] for _ in range(TURNS // 3)]
+    print(f"| owners 2 | {spread(found)} | | | | |", flush=True)
 
 
 def main() -> None:
-    small = "small" in sys.argv
-    engine = MPI() if "mpi" in sys.argv else None  # other ranks stay here
-    X, y = data(20_000 if small else 200_000)
-    print("engine          round: min, median;  echo: min, median ms; placing s   value")
-    if engine is not None:
-        measure(f"mpi {engine.communicator.size}", X, y, engine)
+    X, y = data(20_000 if "small" in sys.argv else 200_000)
+    w = np.random.default_rng(1).normal(size=COLUMNS) / 1000
+    if "mpi" in sys.argv:
+        engine = MPI()
+        ranks = int(engine.communicator.size)
+        cases = [Case(f"mpi {ranks}", engine, ranks, X, y)]
+    else:
+        cases = [
+            Case("serial", Serial(), 1, X, y),
+            Case("threads 2", Threads(2), 2, X, y),
+            Case("dask 1", Dask(n_workers=1), 1, X, y),
+            Case("dask 2", Dask(n_workers=2), 2, X, y),
+        ]
+    for _ in range(1 + TURNS):
+        for case in cases:
+            case.turn(w)
+    if not cases[0].engine.leads:
         return
-    measure("serial", X, y, Serial())
-    measure("threads 2", X, y, Threads(2))
-    one = measure("dask 1", X, y, Dask(n_workers=1))
-    two = measure("dask 2", X, y, Dask(n_workers=2))
-    print(f"dask: T(n) = {1000 * (2 * two - one):.0f} ms + {2000 * (one - two):.0f} ms / n")
-    across_owners(X, y)
+    print("| engine | round | compute | echo | empty | value |\n|---|---|---|---|---|---|")
+    for case in cases:
+        for each in (case.round, case.compute, case.echo, case.empty):
+            del each[0]  # the first turn warms up
+        case.report()
+    if len(cases) > 1:
+        across_owners(X, y, w)
+        law(cases[2], cases[3])
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def elastic_net_prox(rng, n):
     x = np.empty(n)
     return (
         v,
-        lambda: _kernels.elastic_net_prox(v, 0.3, 0.5, x),
+        lambda: _kernels.elastic_net_prox(v, 0.3, 0.5, None, x),
         lambda: np.sign(v) * np.maximum(np.abs(v) - 0.3, 0.0) / 1.5,
         x,
     )

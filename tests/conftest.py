@@ -6,6 +6,7 @@ import functools
 import gc
 import lzma
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -99,3 +100,19 @@ def run(
         return Outcome(exit_.value.code, out, err)
 
     return call
+
+
+@pytest.fixture
+def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """`process("worker", ...)` starts a command, which is ended with the test."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "fenchel", *map(str, arguments)]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+        each.communicate()

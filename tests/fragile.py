@@ -27,6 +27,7 @@ class Fragile(Remote):
         super().__init__(deadline)
         self.n_hosts, self.lost, self.lying, self.source = n_hosts, lost, lying, source
         self.started, self.answers = 0, 0
+        self.traffic: list[tuple[int, int]] = []  # bytes of each request and of its reply
 
     def settings(self) -> dict[str, Any]:
         names = ("n_hosts", "lost", "lying", "source", "deadline")
@@ -52,7 +53,9 @@ class Fragile(Remote):
         def wait(seconds: float) -> Reply:
             if placed.host is None:
                 raise Gone("it was lost")
-            reply = pickle.loads(pickle.dumps(placed.host.run(pickle.loads(sent))))
+            answer = pickle.dumps(placed.host.run(pickle.loads(sent)))
+            self.traffic.append((len(sent), len(answer)))
+            reply = pickle.loads(answer)
             for sums in reply.sums if lies else ():
                 sums.update({span: np.nan * value for span, value in sums.items()})
             return reply

@@ -114,6 +114,16 @@ def test_too_few_rounds_are_warned_of():
     assert model.predict(X).shape == Y.shape
 
 
+def test_a_nu_that_may_give_up_a_class_is_warned_of():
+    rng = np.random.default_rng(0)
+    rows = np.r_[np.flatnonzero(Y == 1), rng.permutation(np.flatnonzero(Y == 0))[:15]]  # 4 %
+    with pytest.warns(fenchel.FenchelWarning, match=r"class 0 has 0.04 of them.* choose nu below"):
+        given_up = fenchel.ERLPBoost(nu=0.2, tol=0.02, random_state=0).fit(X[rows], Y[rows])
+    kept = fenchel.ERLPBoost(nu=0.01, tol=0.02, random_state=0).fit(X[rows], Y[rows])
+    found = [np.mean(model.predict(X[rows])[-15:] == 0) for model in (given_up, kept)]
+    assert found[0] < 0.8 and found[1] == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [

@@ -28,7 +28,7 @@ from fenchel.cli.inspect import Inspected
 from fenchel.cli.progress import Pace
 from fenchel.cli.settings import Settings
 from fenchel.cli.summary import Run, Trained
-from fenchel.cli.terminal import duration, size
+from fenchel.cli.terminal import count, duration, size
 from fenchel.losses import LOSSES as ALL_LOSSES
 from fenchel.losses import Labels, MultivariateLoss
 from fenchel.regularizers import REGULARIZERS
@@ -1004,16 +1004,16 @@ def record(iteration: int, gap: float, seconds: float) -> fenchel.Record:
 
 
 def test_the_time_left_is_exact_for_a_gap_that_falls_at_a_steady_rate() -> None:
-    pace = Pace(gap=1e-6)
+    pace = Pace(gap=1e-6, n_rows=1000)
     for k in range(1, 31):
         pace.add(record(k, 10 ** (-k / 10), 0.5 * k))
     assert pace.seconds_left == pytest.approx(15)
-    assert pace.passes_per_second == pytest.approx(4)
+    assert pace.rows_per_second == pytest.approx(4 * 1000)
     assert pace.share == pytest.approx((3 - 0.1) / (6 - 0.1))
 
 
 def test_a_gap_that_does_not_fall_has_no_time_left() -> None:
-    pace = Pace(gap=1e-6)
+    pace = Pace(gap=1e-6, n_rows=1000)
     assert pace.seconds_left == math.inf and pace.share == 0
     for k in range(1, 9):
         pace.add(record(k, 0.5, 0.5 * k))
@@ -1021,7 +1021,7 @@ def test_a_gap_that_does_not_fall_has_no_time_left() -> None:
 
 
 def test_a_record_that_counts_from_the_start_begins_the_next_run() -> None:
-    pace = Pace(gap=1e-6, n_runs=2)
+    pace = Pace(gap=1e-6, n_rows=10, n_runs=2)
     for k in (1, 2, 1):
         pace.add(record(k, 0.5, 1.0))
     assert pace.run == 2
@@ -1033,6 +1033,36 @@ def test_a_record_that_counts_from_the_start_begins_the_next_run() -> None:
 )
 def test_durations_in_words(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "0"),
+        (0.4, "0"),
+        (812, "812"),
+        (999.6, "1.0 k"),
+        (2140, "2.1 k"),
+        (9960, "10 k"),
+        (35.4e6, "35 M"),
+        (1.25e12, "1250 G"),
+    ],
+)
+def test_counts_in_few_letters(number: float, words: str) -> None:
+    assert count(number) == words
+
+
+@pytest.mark.parametrize("name", ["d.svm", "d.store"])
+def test_progress_shows_how_many_rows_a_second_are_seen(run: Command, name: str) -> None:
+    svmlight("d.svm")
+    run("convert", "d.svm", "d.store")
+    done = run("train", name, "-o", "m", "--loss", "logistic", "--engine", "serial", "--json")
+    lines = done.err.splitlines()
+    at = next(k for k, line in enumerate(lines) if "rows/s" in line)
+    end = lines[at].index("rows/s") + len("rows/s")
+    shown = lines[at + 1][end - 8 : end].split()
+    first = float(shown[0]) * {"k": 1e3, "M": 1e6}[shown[1]]
+    assert 1e3 < first < 1e9
 
 
 @pytest.mark.parametrize(

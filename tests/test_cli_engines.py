@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pytest
 from catalogue import data_for
@@ -20,7 +14,6 @@ import fenchel
 from fenchel import engines, losses
 from fenchel.data.svmlight import write_svmlight
 from fenchel.engines import Dask, Serial
-from fenchel.serve.owners import Owners
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
@@ -30,22 +23,6 @@ X, Y = data_for(losses.Logistic(), n=600)
 @pytest.fixture(autouse=True)
 def shards(monkeypatch):
     monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 400)
-
-
-@pytest.fixture
-def process():
-    """`process("worker", ...)` starts a command, which is ended with the test."""
-    running = []
-
-    def start(*arguments):
-        command = [sys.executable, "-m", "fenchel", *map(str, arguments)]
-        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.kill()
-        each.communicate()
 
 
 def model(path):
@@ -104,33 +81,3 @@ def test_a_worker_joins_a_cluster(process):
         result = fenchel.minimize(fenchel.problem(X, Y, engine=Dask(client)), "bmrm", gap=1e-2)
         serial = fenchel.minimize(fenchel.problem(X, Y, engine="serial"), "bmrm", gap=1e-2)
         assert np.array_equal(result.w, serial.w)
-
-
-def test_owners_serve_from_the_command_line(process, tmp_path):
-    urls, served = [], []
-    for k, rows in enumerate((slice(0, 250), slice(250, 600))):
-        write_svmlight(tmp_path / f"{k}.svm", X[rows], Y[rows])
-        port = free_port()
-        settings = ("--loss", "logistic", "--no-intercept", "--port", port)
-        served.append(process("serve", tmp_path / f"{k}.svm", *settings))
-        urls.append(f"http://127.0.0.1:{port}")
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-    problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-3)
-    result = fenchel.minimize(problem, "lbfgs", gap=1e-4)
-    whole = fenchel.minimize(fenchel.problem(X, Y, loss="logistic", strength=1e-3), gap=1e-4)
-    assert result.converged and result.objective == pytest.approx(whole.objective, rel=2e-4)
-    for each in served:
-        each.send_signal(signal.SIGTERM)
-        _, said = each.communicate(timeout=30)
-        assert each.returncode == 143
-        assert "answered query 1" in said
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -53,9 +53,12 @@ def test_a_step_is_the_best_of_its_row(loss, data):
 
 @pytest.mark.parametrize("loss", STEPPED, ids=ids)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_sweeps_raise_the_dual(loss, intercept):
-    problem = problem_for(loss, intercept=intercept, weighted=True)
-    dual = problem.risk.dual(problem.regularizer, problem.strength, False)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_sweeps_raise_the_dual(loss, intercept, at_once, monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 10)
+    problem = problem_for(loss, n=120, intercept=intercept, weighted=True)
+    assert problem.risk.engine.n_shards > 1
+    dual = problem.risk.dual(problem.regularizer, problem.strength, at_once)
     last = -np.inf
     for seed in range(5):
         point = dual.point()
@@ -66,7 +69,7 @@ def test_sweeps_raise_the_dual(loss, intercept):
             assert bound >= last - 1e-12
         last = bound
         dual.release(point, np.inf)
-        dual.sweep(seed, np.inf)
+        dual.sweep(range(seed, seed + 5), np.inf)
         dual.balance()
         dual.settle()
 

@@ -241,7 +241,7 @@ def test_the_attributes_are_those_of_the_result():
     assert model.lower_bound_ == result.lower_bound
     assert model.gap_ == result.gap <= model.tol
     assert (model.status_, model.n_iter_) == ("converged", result.iterations)
-    assert model.solver_ == result.solver == "lbfgs"
+    assert model.solver_ == result.solver == "newton"
     assert np.array_equal(model.coef_, [result.w])
     problem = fenchel.problem(CANCER, MALIGNANT, loss="logistic", strength=0.01, intercept=True)
     fenchel.verify(result, problem)

@@ -139,9 +139,9 @@ def test_a_box_plane_problem_that_makes_no_sense_is_refused(changes, message):
 # The elastic net
 
 
-def elastic_net_prox(v, l1, l2):
+def elastic_net_prox(v, l1, l2, c=None):
     x = np.empty_like(v)
-    _kernels.elastic_net_prox(v, l1, l2, x)
+    _kernels.elastic_net_prox(v, l1, l2, c, x)
     return x
 
 
@@ -205,6 +205,11 @@ def test_the_elastic_net_prox_is_soft_thresholding_and_shrinking():
     v = some_of(rng, [-0.7, 0.0, 0.7], rng.normal(size=100))
     expected = np.sign(v) * np.maximum(np.abs(v) - 0.7, 0) / 1.4
     assert np.allclose(elastic_net_prox(v, 0.7, 0.4), expected, rtol=1e-15)
+    c = some_of(rng, [0.0, 1.0], rng.uniform(size=100))
+    expected = np.sign(v) * np.maximum(np.abs(v) - 0.7 * c, 0) / (1 + 0.4 * c)
+    assert np.allclose(elastic_net_prox(v, 0.7, 0.4, c), expected, rtol=1e-15)
+    with pytest.raises(ValueError, match="c has length 1; expected 100"):
+        elastic_net_prox(v, 0.7, 0.4, c[:1])
 
 
 def test_the_l1_ball_is_an_elastic_net_ball():
@@ -291,7 +296,7 @@ def test_the_entropy_prox_meets_its_conditions_of_optimality():
         assert np.allclose(x, np.minimum(cap, np.exp(e + shift)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("cap", [np.inf, 0.4, 0.3, 0.25])
+@pytest.mark.parametrize("cap", [np.inf, 0.5, 0.4, 0.3, 0.25])
 def test_scores_of_any_size_are_safe(cap):
     g = np.array([1e4, -1e4, 0.0, -1e4])
     x, _ = entropy_prox(g, 1.0, None, cap)

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import threading
 import time
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ import schemathesis
 from catalogue import data_for
 from certificates import authority, issued
 from hypothesis import HealthCheck, settings
+from sklearn.base import clone
 
 import fenchel
 from fenchel import losses
@@ -27,6 +30,7 @@ from fenchel.serve.messages import Answer, Query, packed
 from fenchel.serve.owner import Limits, owned
 from fenchel.serve.owners import Owners
 from fenchel.serve.server import Address, server
+from fenchel.witness import Tangency, Witness
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
@@ -122,6 +126,34 @@ def test_owners_train_the_model_of_all_rows(served, solver, loss, regularizer, i
     assert result.lower_bound <= whole.objective and whole.lower_bound <= result.objective
     assert result.objective == pytest.approx(whole.objective, rel=2e-3)
     assert result.w.shape == whole.w.shape
+    again = fenchel.problem(engine=Owners(urls), **settings)
+    certificate = fenchel.verify(result, again)
+    assert certificate.source == "witness" and certificate.gap <= 1e-3
+    assert certificate.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
+    assert certificate.upper_bound == pytest.approx(result.objective, rel=1e-12)
+
+
+def test_owners_do_not_confirm_what_was_forged(served):
+    urls = [served(part(rows, intercept=True)) for rows in THIRDS]
+    problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-2, intercept=True)
+    result = fenchel.minimize(problem, gap=1e-3)
+    bounds, witness = result.certificate, result.witness
+    first = witness.tangencies[0]
+    moved = [first._replace(w=first.w + 1.0), *witness.tangencies[1:]]
+    for changes, said in (
+        ({"certificate": replace(bounds, lower_bound=bounds.upper_bound)}, "the witness proves"),
+        ({"certificate": replace(bounds, upper_bound=0.9 * bounds.upper_bound)}, "objective at w"),
+        ({"intercept": result.intercept + 1}, "objective at w"),
+        ({"w": result.w[:-1]}, "finite numbers"),
+        ({"witness": replace(witness, tangencies=moved)}, "unpenalised|proves"),
+        ({"witness": replace(witness, weights=2 * np.array(witness.weights))}, "add up"),
+        ({"witness": replace(witness, alpha=np.zeros(300))}, "nothing else"),
+        ({"witness": Witness([Tangency(np.zeros(3))], [1.0])}, "another problem"),
+    ):
+        with pytest.raises(fenchel.InvalidCertificate, match=said):
+            fenchel.verify(replace(result, **changes), problem)
+    bare = fenchel.verify(replace(result, witness=None), problem)
+    assert bare.source.startswith("tangent") and 0 <= bare.lower_bound <= bounds.upper_bound
 
 
 def test_a_checkpoint_goes_on_with_owners(served, tmp_path):
@@ -247,6 +279,8 @@ def test_noise_takes_the_certificate_away(served):
     problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-2)
     result = fenchel.minimize(problem, "lbfgs", max_iterations=10)
     assert not result.converged and result.lower_bound == 0.0  # all that is certain is R >= 0
+    with pytest.raises(fenchel.InvalidData, match="noise"):
+        fenchel.verify(result, problem)
     exact = fenchel.minimize(fenchel.problem(X, Y, loss="logistic", strength=1e-2))
     assert result.objective == pytest.approx(exact.objective, rel=0.05)
 
@@ -259,6 +293,76 @@ def test_owners_must_serve_the_same_model(served):
         fenchel.problem(engine=Owners([one]), loss="hinge")
     with pytest.raises(fenchel.Incompatible, match="leave them out"):
         fenchel.problem(X, Y, engine=Owners([one]), loss="logistic")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rows": X[:, :3]}, "n_features=3, but .* has 4: .* serve it with --n-features"),
+        ({"labels": Y + 1}, r"classes=\(0.0, 2.0\), but .* call the two classes the same"),
+        ({"labels": np.where(Y > 0, "b", "a")}, "call the two classes the same"),
+        ({"feature_names": "abdc"}, "the same columns, in the same order"),
+        ({"index_base": 0}, "serve it with --index-base"),
+        ({"intercept": True}, "the same model"),
+    ],
+)
+def test_owners_whose_columns_or_classes_differ_are_refused(served, changed, said):
+    about = {"feature_names": "abcd", "index_base": 1, "loss": "logistic"}
+    other = {"rows": X, "labels": Y} | about | changed
+    urls = [
+        served(owned(X, Y, **about)),
+        served(owned(other.pop("rows"), other.pop("labels"), **other)),
+    ]
+    with pytest.raises(fenchel.Incompatible, match=said) as refused:
+        Owners(urls).shapes  # noqa: B018
+    assert all(url in str(refused.value) for url in urls)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss", "labels"),
+    [
+        (fenchel.Classifier(loss="logistic", alpha=1e-2), "logistic", np.where(Y > 0, "yes", "no")),
+        (fenchel.Regressor(alpha=1e-2, fit_intercept=False), "squared_error", X[:, 0] + 1),
+        (fenchel.QuantileRegressor(quantile=0.25, alpha=1e-2), "quantile", X[:, 0]),
+        (fenchel.NoveltyDetector(alpha=1e-2), "novelty", None),
+    ],
+)
+def test_estimators_fit_rows_of_owners(served, estimator, loss, labels):
+    options = {"quantile": 0.25} if loss == "quantile" else {}
+    has_intercept = getattr(estimator, "fit_intercept", False)
+    urls = [
+        served(
+            owned(
+                X[rows],
+                None if labels is None else labels[rows],
+                loss=loss,
+                intercept=has_intercept,
+                feature_names="abcd",
+                **options,
+            )
+        )
+        for rows in THIRDS[1:]
+    ]
+    kept = slice(50, 300)
+    whole = clone(estimator).fit(X[kept], None if labels is None else labels[kept])
+    across = clone(estimator).set_params(tol=1e-3).fit(Owners(urls))
+    assert across.status_ == "converged"
+    assert across.objective_ == pytest.approx(whole.objective_, rel=2e-3, abs=1e-4)
+    assert across.feature_names_in_.tolist() == list("abcd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.mean(across.predict(X) == whole.predict(X)) > 0.97 or loss in (
+            "squared_error",
+            "quantile",
+        )
+    with pytest.raises(fenchel.Incompatible, match="leave them out"):
+        clone(estimator).fit(Owners(urls), sample_weight=np.ones(250))
+
+
+def test_no_rows_of_owners_are_left_out(served):
+    owners = Owners([served(part(slice(0, 100)))])
+    with pytest.raises(fenchel.Incompatible, match="leaves rows out"):
+        fenchel.ClassifierCV(loss="logistic").fit(owners)
 
 
 def test_an_owner_who_is_gone_is_named(served, monkeypatch):

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+import structures
 from catalogue import data_for, ids
 from fragile import Every, Fragile
 
@@ -16,12 +17,16 @@ from fenchel import losses, tasks
 from fenchel.engines import PerShard, Serial, remote
 from fenchel.engines.sums import combined, subtotals, total
 from fenchel.errors import FenchelWarning, HostLost
+from fenchel.solvers._line_search import Along, wolfe
 
 RUNS = [
     ("bmrm", losses.Hinge(), True),
     ("bmrm", losses.ROC(), False),
     ("lbfgs", losses.Logistic(), True),
     ("sublbfgs", losses.SquaredHinge(), True),
+    ("sublbfgs", losses.Hinge(), False),
+    ("sublbfgs", losses.Quantile(), True),
+    ("owlqn", losses.Logistic(), False),
     ("polish", losses.Hinge(), True),
     ("sdca", losses.Logistic(), True),
     ("ls-bmrm", losses.Softmax(), False),
@@ -40,8 +45,16 @@ def fitted(run, engine, n=120, iterations=12):
     groups = np.repeat(np.arange(n // 10), 10) if isinstance(loss, losses.NDCG) else None
     if solver == "sdca":  # elsewhere than in one memory it works on all shards at once
         solver = fenchel.solver("sdca", at_once=True)
+    regularizer = "l1" if solver == "owlqn" else "l2"
     problem = fenchel.problem(
-        X, y, loss=loss, intercept=intercept, strength=0.01, engine=engine, groups=groups
+        X,
+        y,
+        loss=loss,
+        intercept=intercept,
+        regularizer=regularizer,
+        strength=0.01,
+        engine=engine,
+        groups=groups,
     )
     assert problem.risk.engine.n_shards > 5
     result = fenchel.minimize(problem, solver, gap=1e-5, max_iterations=iterations)
@@ -88,6 +101,17 @@ def test_a_host_lost_every_few_rounds_changes_nothing(run, monkeypatch):
     same(fitted(run, Serial())[1], result)
 
 
+@pytest.mark.parametrize("name", structures.CASES)
+@pytest.mark.parametrize("n_hosts", [1, 2, 3])
+def test_structures_give_the_same_bits_on_hosts_that_get_lost(name, n_hosts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FenchelWarning)
+        problem, result = structures.fitted(name, Fragile(n_hosts, lost=Every(5)))
+        fenchel.verify(result, problem)
+    same(structures.fitted(name, Serial())[1], result)
+    assert len(problem.risk.engine.hosts) == n_hosts < problem.risk.engine.started
+
+
 def test_values_stay_with_their_shards_until_they_are_looked_at(monkeypatch):
     several_shards(monkeypatch)
     X, y = data_for(losses.Hinge(), n=100)
@@ -99,6 +123,43 @@ def test_values_stay_with_their_shards_until_they_are_looked_at(monkeypatch):
     engine.totals(values, slopes)
     assert engine.rounds == rounds + 1
     assert engine.gather(z) == pytest.approx(X @ np.ones(X.shape[1]))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge()], ids=ids)
+def test_trial_steps_send_numbers_and_no_vectors(loss, intercept):
+    """000 section 9: once X p is there, a step costs a few scalars each way."""
+    X, y = data_for(loss, n=2000, d=1000)
+    problem = fenchel.problem(X, y, loss=loss, intercept=intercept, engine=Fragile(2))
+    engine, point = problem.risk.engine, problem.risk.at(np.ones(1000) / 1000)
+    along = Along(problem, point, -point.subgradient)
+    along(1.0)
+    engine.traffic.clear()
+    for eta in (0.5, 0.25, 3.0):
+        along(eta)
+        if loss == losses.Hinge():
+            along.slope(eta)
+    assert len(engine.traffic) >= 3 * 2
+    assert max(map(max, engine.traffic)) < 2000  # X p and p are 8,000 bytes and more
+    wolfe(along, *along(0.0), 1.0)
+    assert max(map(max, engine.traffic)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"), [("lbfgs", "logistic"), ("bmrm", "hinge"), ("ls-bmrm", "hinge")]
+)
+def test_vectors_go_to_each_host_once_an_iteration_and_come_back_once(solver, loss):
+    X, y = data_for(losses.Logistic(), n=3000, d=2000)
+    problem = fenchel.problem(X, y, loss=loss, strength=1e-3, engine=Fragile(2))
+    engine = problem.risk.engine
+    result = fenchel.minimize(problem, solver, gap=1e-9, max_iterations=6)
+    sent, received = (
+        sum(size > 8 * 2000 for size in each) for each in zip(*engine.traffic, strict=True)
+    )
+    assert len(engine.hosts) == 2
+    assert 2 * result.iterations <= sent <= 2 * (result.iterations + 1)
+    # Besides gradients, once the columns' squares, and the kinks of the first line search.
+    assert 2 * result.iterations <= received <= 2 * (result.iterations + 2)
 
 
 def test_hosts_forget_what_nobody_refers_to(monkeypatch):

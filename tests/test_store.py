@@ -174,6 +174,33 @@ def test_a_full_disk_under_the_store_leaves_nothing_half(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["d.store", "d.svm"]
 
 
+def test_a_disk_that_is_really_full_is_named(tmp_path):
+    """A file system of 64 kB, in a mount namespace of its own, where the system allows that."""
+    write_svmlight(tmp_path / "d.svm", dataset(n=6000).X, dataset(n=6000).y)
+    write_store(dataset(n=60), tmp_path / "old.store")
+    (tmp_path / "disk").mkdir()
+    fenchel_command = f"{sys.executable} -m fenchel convert d.svm disk/d.store"
+    script = (
+        "mount -t tmpfs -o size=64k none disk || exit 77; cp old.store disk/d.store; "
+        f"{fenchel_command}; echo code $?; cmp old.store disk/d.store && ls -A disk"
+    )
+    try:
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no file system of our own: {done.stderr}")
+    assert done.stdout == "code 1\nd.store\n", done
+    assert "disk/d.store: No space left on device while writing" in done.stderr
+    assert "untouched" in done.stderr
+
+
 def test_data_ten_times_larger_than_the_memory_train_to_the_same_certificate(tmp_path):
     path = tmp_path / "large.store"
     large_store(path)
@@ -191,11 +218,90 @@ def test_data_ten_times_larger_than_the_memory_train_to_the_same_certificate(tmp
             most = 4096 * pages + {limit}
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
         data = fenchel.data.store.read_store({str(path)!r})
+        if sys.argv[1:] == ["limited"]:
+            try:
+                whole = [part.matrix() for part in data.X.parts]
+            except MemoryError:
+                whole = None
+            assert whole is None, "the limit does not hold"
         problem = fenchel.problem(data.X, data.y, loss="logistic", strength=1e-3, engine="serial")
         result = fenchel.minimize(problem, "lbfgs", gap=1e-4, max_iterations=10)
         print(result.certificate.lower_bound.hex(), result.certificate.upper_bound.hex())
         """
     assert in_child(script, "limited") == in_child(script)
+
+
+def test_text_ten_times_larger_than_the_memory_is_streamed_to_the_same_certificate(tmp_path):
+    path, (X, y) = tmp_path / "large.svm", data_for(losses.Logistic(), n=300)
+    rng = np.random.default_rng(0)
+    with open(path, "wb") as file:
+        for _ in range(100):  # 60 MB
+            rows = np.hstack([X[:100], rng.normal(size=(100, 296))])
+            write_svmlight(tmp_path / "part.svm", rows, y[:100])
+            file.write((tmp_path / "part.svm").read_bytes())
+    (tmp_path / "small.svm").write_bytes(5 * (tmp_path / "part.svm").read_bytes())
+    limit = path.stat().st_size // 10
+    script = f"""
+        import resource, sys
+        import fenchel, fenchel.driver, fenchel.arrays, fenchel.solvers.lbfgs
+        import numpy as np
+        from fenchel.data import svmlight
+        from fenchel.data.svmlight_rows import stream_rows
+        svmlight._BLOCK, svmlight._CHUNK = 1 << 18, 1 << 14  # the parser has room for the worst
+
+        def train(path):
+            data = stream_rows(path, numbers=1 << 14)
+            problem = fenchel.problem(data.X, data.y, loss="logistic", engine="serial")
+            return fenchel.minimize(problem, "lbfgs", gap=1e-4, max_iterations=2).certificate
+
+        train({str(tmp_path / "small.svm")!r})
+        np.eye(300) @ np.eye(300)  # so that BLAS has its buffers
+        pages = int(open("/proc/self/statm").read().split()[0])
+        if sys.argv[1:] == ["limited"]:
+            most = 4096 * pages + {limit}
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        found = train({str(path)!r})
+        print(found.lower_bound.hex(), found.upper_bound.hex())
+        if sys.argv[1:] == ["limited"]:
+            try:
+                whole = svmlight.read_svmlight({str(path)!r})
+            except MemoryError:
+                whole = None
+            assert whole is None, "the limit does not hold"
+        """
+    assert in_child(script, "limited") == in_child(script)
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "solver", "loss"), [(1, "lbfgs", "logistic"), (2, "bmrm", "hinge")]
+)
+def test_no_more_than_a_chunk_for_each_thread_is_resident(tmp_path, n_threads, solver, loss):
+    large, small, n_chunks, n_rows = tmp_path / "large.store", tmp_path / "small.store", 12, 700
+    large_store(large, n_chunks, n_rows, 500)
+    large_store(small, n_chunks, n_rows // 10, 500)
+    script = f"""
+        import fenchel
+        from fenchel.data.store import read_store
+        from fenchel.engines import Threads
+
+        def memory(name):
+            lines = open("/proc/self/status").read().splitlines()
+            return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+        def train(path):
+            data = read_store(path)
+            problem = fenchel.problem(data.X, data.y, loss={loss!r}, engine=Threads({n_threads}))
+            fenchel.minimize(problem, {solver!r}, max_iterations=6)
+
+        train({str(small)!r})  # imports, pools and buffers are the baseline
+        open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew
+        before = memory("VmRSS")
+        train({str(large)!r})
+        print(memory("VmHWM") - before)
+        """
+    peak, chunk = int(in_child(script)), large.stat().st_size / n_chunks
+    vectors = 8 * 8 * (n_chunks * n_rows + 1000)  # labels, scores and the like; w and its like
+    assert 0.5 * chunk < peak < 1.2 * chunk * n_threads + vectors
 
 
 def large_store(path, n_chunks=60, n_rows=3000, n_numbers=75):

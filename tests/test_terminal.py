@@ -86,7 +86,7 @@ def test_a_terminal_shows_a_live_table_and_then_the_summary(
 
 def test_the_bar_and_the_rate_are_seen_while_it_runs(spawn: Spawn, data: Path) -> None:
     child = spawn("train", data, "-o", "m", *ENDLESS)
-    child.expect("passes/s")
+    child.expect("rows/s")
     child.expect("gap to 1.0e-12")
     child.expect("━")
     child.expect("left")
@@ -278,6 +278,7 @@ def test_completion_knows_the_commands(spawn: Spawn) -> None:
         "predict",
         "evaluate",
         "inspect",
+        "verify",
         "convert",
         "resume",
         "worker",

@@ -20,6 +20,9 @@ class Toy:
     piecewise = True
     shape = (2,)
 
+    def agreed(self, compute):
+        return compute()
+
     def presented(self, w, intercept):
         return w, intercept
 

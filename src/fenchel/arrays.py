@@ -50,7 +50,8 @@ from fenchel.oracles import Oracle, oracle_risk
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
 from fenchel.risk import LinearRisk
-from fenchel.serve.owners import Owners, OwnersRisk
+from fenchel.serve.owners import Owners
+from fenchel.serve.owners_risk import OwnersRisk
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
 
@@ -104,8 +105,10 @@ def problem(
     chosen_loss = losses.named(loss, loss_options)
     penalty = regularizers.named(regularizer, penalty_options)
     if isinstance(engine, Owners):
+        if X is not None or y is not None or sample_weight is not None or groups is not None:
+            raise Incompatible("X, y, sample_weight and groups are the owners': leave them out")
         strength = checked_strength("strength", strength)
-        return _of_owners(engine, (X, y, sample_weight), chosen_loss, penalty, strength, intercept)
+        return across(engine, chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
     strength = checked_strength("strength", strength)
     _check_intercept(chosen_loss, intercept)
@@ -188,22 +191,15 @@ def posed(
     return Problem(risk, penalty, strength)
 
 
-def _of_owners(
-    owners: Owners,
-    data: tuple[Any, ...],
-    loss: Loss,
-    regularizer: Regularizer,
-    strength: float,
-    intercept: bool,
+def across(
+    owners: Owners, loss: Loss, regularizer: Regularizer, strength: float, intercept: bool
 ) -> Problem:
     """The problem of rows that stay with their owners, who say what loss they serve."""
-    if any(each is not None for each in data):
-        raise Incompatible("X, y and sample_weight are the owners': leave them out")
     risk = OwnersRisk(owners)
     if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
         raise Incompatible(
-            f"the owners serve loss={risk.loss!r} with intercept={bool(risk.n_offsets)}; "
-            f"got {loss!r} with {bool(intercept)}"
+            f"the owners serve loss={risk.loss!r} and intercept={bool(risk.n_offsets)}; "
+            f"got loss={loss!r} and intercept={bool(intercept)}"
         )
     penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
     return Problem(risk, penalty, strength)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fenchel.bends import Slope
 
 if TYPE_CHECKING:
     from fenchel.protocols import Array, Cut, Point, State
-
-
-class Swept(NamedTuple):
-    """What came of a sweep over rows."""
-
-    violation: float  # how far a score had to move, at most
-    rise: float  # of the dual, up to a factor
-    moved: float  # the share of the visited rows
 
 
 class Dual(Protocol):
@@ -40,20 +33,18 @@ class Dual(Protocol):
     def start(self, alpha: Array, b: float) -> None:
         """Takes over dual variables, scaled for the largest dual objective: three passes."""
 
-    def focus(self, point: Point, share: float) -> None:
-        """Takes over the slopes at a point; makes the rows near kinks active: a pass.
-
-        Near is what is less than that share of the scores' root mean square away.
-        """
-
     def release(self, point: Point, margin: float) -> None:
         """Makes active all rows but those that rest, by the scores at a point.
 
         A row rests if it lies more than `margin` inside a flat piece of its loss and has its slope.
         """
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> Swept:
-        """Steps on the active rows, or on those only that the last sweep moved; lets rows rest."""
+    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+        """Steps on the active rows, then, for each further seed, on those that the last ones moved.
+
+        Lets rows rest. Gives how far a score had to move at first, at most, and the first rise of
+        the dual up to a factor.
+        """
 
     def balance(self) -> None:
         """Moves the offset as far as the slopes are out of balance."""
@@ -128,6 +119,14 @@ class Place(Protocol):
     def x(self) -> Any:
         """The point: it can be added, scaled, and multiplied by others with @."""
 
+    @property
+    def image(self) -> Any:
+        """Its image."""
+
+    @property
+    def height(self) -> float:
+        """Of a dual point -R*(u), or less, or nan: R(v) >= <X'u, v> + height for all v."""
+
     def __add__(self, other: Any) -> Any: ...
 
     def __rmul__(self, scale: float) -> Any: ...
@@ -190,11 +189,17 @@ class Composite(Protocol):
     def ground(self, s: Any, c: float, A: float) -> Any:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
-    def point(self, x: Any, alpha: Any) -> Point:
-        """The risk itself at the primal one of both: no pass."""
+    def sides(self, x: Any, alpha: Any) -> tuple[Place, Place]:
+        """(primal, dual) of a place and one of the other problem."""
 
-    def cut(self, x: Any, alpha: Any) -> Cut:
-        """The cut that the dual one of both makes: no pass."""
+    def point(self, primal: Any) -> Point:
+        """The risk itself there: no pass."""
 
-    def roughness(self, alpha: Any) -> float:
-        """How much the smoothed risk's dual at alpha lies below that of the risk itself."""
+    def measured(self, dual: Any) -> Place:
+        """The dual point with its height: no pass."""
+
+    def cut(self, dual: Any) -> Cut:
+        """The cut that a dual point makes, or a multiple of it that proves more: no pass."""
+
+    def roughness(self, dual: Any) -> float:
+        """How much the smoothed risk's dual there lies below that of the risk itself."""

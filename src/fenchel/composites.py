@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -59,18 +59,22 @@ Vector = Any  # an Array in the space of w, a RowVector in that of the rows
 
 @dataclass(frozen=True)
 class Place:
-    """A point and its image."""
+    """A point and its image; of a dual point also -R*(u), or less, where it is known.
+
+    As -R* is concave, what a mean of heights says of a mean of points is no more.
+    """
 
     __array_ufunc__ = None
 
     x: Vector
     image: Vector
+    height: float = float("nan")
 
     def __add__(self, other: Place) -> Place:
-        return Place(self.x + other.x, self.image + other.image)
+        return Place(self.x + other.x, self.image + other.image, self.height + other.height)
 
     def __rmul__(self, scale: float) -> Place:
-        return Place(scale * self.x, scale * self.image)
+        return Place(scale * self.x, scale * self.image, scale * self.height)
 
 
 class Tangent(NamedTuple):
@@ -148,8 +152,8 @@ class Composite(ABC):
         """Its gradient."""
         return x
 
-    def roughness(self, alpha: Place) -> float:
-        """How much the dual of R at alpha is above that of R_mu."""
+    def roughness(self, dual: Place) -> float:
+        """How much the dual of R there is above that of R_mu."""
         return 0.0
 
     def scores(self, w: Array) -> RowVector:
@@ -165,14 +169,18 @@ class Composite(ABC):
         image: Array = total.ravel() / self.risk.weight
         return image
 
-    def point(self, x: Place, alpha: Place) -> LinearPoint:
-        """The risk itself at the primal one of both: no pass."""
-        primal, _ = self.sides(x, alpha)
+    def point(self, primal: Place) -> LinearPoint:
+        """The risk itself there: no pass."""
         return self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
 
-    def cut(self, x: Place, alpha: Place) -> Cut:
-        """The cut that the dual one of both makes: no pass."""
-        _, dual = self.sides(x, alpha)
+    def measured(self, dual: Place) -> Place:
+        """The dual point with its height: no pass."""
+        if not np.isnan(dual.height):
+            return dual
+        return replace(dual, height=self._constant(1.0, self.feasible(dual.x)))
+
+    def cut(self, dual: Place) -> Cut:
+        """The cut that u makes; shortened, where that proves more: no pass."""
         scale = self.regularizer.dual_scale(-dual.image / self.strength)
         if scale == 1:
             cut = self._cut(dual)
@@ -196,9 +204,14 @@ class Composite(ABC):
 
     def _dual(self, t: float, dual: Place) -> float:
         """D(t u)."""
-        risk, u = self.risk, self.feasible(dual.x).parts
-        total = float(risk.engine.total(risk.engine.map(conjugates, risk.loss, u, t))) / risk.weight
-        return -total - self.strength * self._conjugate(t * dual.image)
+        conjugate = self.strength * self._conjugate(t * dual.image)
+        return self._constant(t, self.feasible(dual.x)) - conjugate
+
+    def _constant(self, t: float, u: RowVector) -> float:
+        """-R*(t u)."""
+        engine = self.risk.engine
+        total = engine.total(engine.map(conjugates, self.risk.loss, u.parts, t))
+        return -float(total) / self.risk.weight
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
@@ -258,7 +271,9 @@ class Primal(Composite):
         smooth = self._smooth(at)
         u = RowVector(self.risk, smooth.u)
         gradient = self.adjoint(u)
-        return Tangent(smooth.value, gradient, Place(u, gradient))
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u).
+        height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
+        return Tangent(smooth.value, gradient, Place(u, gradient, height))
 
     def _smooth(self, at: Place) -> Smooth:
         smooth = self.smoothed.at(at.image.parts, self.b)
@@ -285,9 +300,42 @@ class Primal(Composite):
         """As they are."""
         return x, alpha
 
-    def roughness(self, alpha: Place) -> float:
-        """How much the dual of R at alpha is above that of R_mu."""
-        return self.mu * self.smoothed.d2(alpha.x.parts)
+    def roughness(self, dual: Place) -> float:
+        """How much the dual of R there is above that of R_mu."""
+        return self.mu * self.smoothed.d2(dual.x.parts)
+
+
+class Whole(Primal):
+    """The same for a smooth loss of all scores at once: its points know all that is needed.
+
+    Rows' slopes come with their weights here. How fast they change is not known.
+    """
+
+    def __init__(self, risk: LinearRisk, regularizer: Regularizer, strength: float):
+        Composite.__init__(self, risk, regularizer, strength, mu=0.0)
+        self.lambda_2 = strength * regularizer.relative_convexity
+        self.L = np.inf
+
+    def f(self, at: Place) -> float:
+        """R(w)."""
+        return self._met(at).value
+
+    def tangent(self, at: Place) -> Tangent:
+        """R(w), and its gradient."""
+        point = self._met(at)
+        slopes = Place(RowVector(self.risk, point.slopes), point.subgradient)
+        return Tangent(point.value, point.subgradient, slopes)
+
+    def _met(self, at: Place) -> LinearPoint:
+        point = self.point(at)
+        self.b = point.intercept
+        return point
+
+    def adjoint(self, u: RowVector) -> Array:
+        """X'u."""
+        self.risk.passes += 1
+        image: Array = self.risk.engine.total(self.risk.engine.map(tasks.adjoint, u.parts))
+        return image
 
 
 class Dual(Composite):
@@ -338,9 +386,7 @@ class Dual(Composite):
 
     def Psi(self, x: Vector) -> float:
         """R*(u) + mu d2(u)."""
-        engine, u = self.risk.engine, self.feasible(x).parts
-        total = float(engine.total(engine.map(conjugates, self.risk.loss, u))) / self.risk.weight
-        return total + self.mu * self.d(x)
+        return self.mu * self.d(x) - self._constant(1.0, self.feasible(x))
 
     def ground(self, s: Vector, c: float, A: float) -> Vector:
         """The slopes u of the risk smoothed by c / A, at the scores -s / A.

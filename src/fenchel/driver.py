@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import time
@@ -117,12 +118,13 @@ class _Run:
 
     def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
         """The same, the solver starting anew from its own state whenever that is kept."""
-        state = self._restore(file.load()) or {"w": w}
+        agreed = self.problem.risk.agreed
+        state = self._restore(agreed(file.load)) or {"w": w}
         end = self._limit() if self.history else None
         while end is None:
             end, state = self._until_due(method, state)
             if end in (None, Status.CONVERGED) and self.best is not None:
-                file.keep(self._snapshot(state))
+                agreed(functools.partial(file.keep, self._snapshot(state)))
         return end
 
     def _until_due(self, method: Solver, state: State) -> tuple[Status | None, State]:
@@ -178,22 +180,24 @@ class _Run:
 
     def _end(self, step: Step) -> Status | None:
         last = self.history[-1]
-        stop = self.callback is not None and self.callback(last)
+        asked = self.callback is not None and bool(self.callback(last))
+        over = last.seconds - self.seconds_before >= self.max_seconds
+        stop, late = self.problem.risk.agreed(lambda: (asked, over))
         if self.best is None or math.isnan(step.objective):
             return Status.NONFINITE
         if step.objective == -math.inf:
             return Status.UNBOUNDED
         if last.gap > self.gap and stop:
             return Status.INTERRUPTED
-        return self._limit()
+        return self._limit(late)
 
-    def _limit(self) -> Status | None:
+    def _limit(self, late: bool = False) -> Status | None:
         last = self.history[-1]
         if last.gap <= self.gap:
             return Status.CONVERGED
         if last.iteration >= self.max_iterations:
             return Status.MAX_ITERATIONS
-        if last.seconds - self.seconds_before >= self.max_seconds:
+        if late:
             return Status.TIME_LIMIT
         return Status.STALLED if self._stalled() else None
 

@@ -12,6 +12,7 @@ curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +21,6 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from fenchel import _kernels, tasks
-from fenchel.aspects import Swept
 from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 # The curvature that the multiplier adds, which all rows share, relative to a row's own: with a
 # thousand times more, 20news takes forty times the passes.
 _OFFSET = 10.0
+_FEW = 0.9  # of the active rows: where more of them moved, they are not visited again before others
+_FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the first, that ends them
 
 
 @dataclass
@@ -47,7 +49,6 @@ class RowDuals:
     a: Array
     active: npt.NDArray[np.int32]
     n_active: int  # the first of `active` that a sweep visits
-    n_moved: int = 0  # the first of them that the last sweep moved
 
     @functools.cached_property
     def native(self) -> _kernels.DualProblem:
@@ -71,21 +72,17 @@ class Duals:
         engine = risk.engine
         at_once = at_once or not engine.in_one_memory
         self.engine = engine if at_once else Serial().place([engine.joined()])
-        self.at_once = at_once
+        self.crowd = engine.n_shards if at_once else None
         self.v, self.b = np.zeros(risk.n_parameters), 0.0
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
         shrinkage = regularizer.shrinkage(risk.n_parameters)
-        squares = self.engine.map(_row_squares, shrinkage)
-        self.offset_rate = 0.0
-        if risk.has_intercept:
-            total = self.engine.total(self.engine.map(tasks.total, squares))
-            self.offset_rate = _OFFSET * (total or risk.n_rows) / risk.n_rows**2
-        # Steps that are taken at once must be shorter by their number (CoCoA+, Ma et al. 2015).
-        crowd = self.engine.n_shards if at_once else 1
+        squares = self.engine.map(row_squares, shrinkage)
+        total = self.engine.total(self.engine.map(tasks.total, squares))
+        self.offset_rate = offset_rate(total / risk.n_rows, risk)
         unit = 1 / (strength * risk.weight)
         self.rows = self.engine.map(
-            _row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, crowd
+            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd
         )
 
     @property
@@ -118,16 +115,6 @@ class Duals:
         t = self._scale()
         self.assign(t * self.a, b)
 
-    def focus(self, point: Point, share: float) -> None:
-        """Takes over the slopes at a point, and makes active the rows near a kink of their loss.
-
-        Near is what is less than that share of the scores' root mean square away.
-        """
-        assert isinstance(point, LinearPoint)  # its slopes as they are, none rounded off its kink
-        z, a = self.risk.engine.gather(point.z), self.risk.engine.gather(point.slopes)
-        self._assign_weighted(a, 1.0, point.intercept)
-        self.release(point, share * float(np.sqrt(np.mean(z**2))))
-
     def settle(self) -> None:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
@@ -145,24 +132,24 @@ class Duals:
     def release(self, point: Point, margin: float) -> None:
         """Makes active the rows on which a step may do something, by the scores at a point."""
         assert isinstance(point, LinearPoint)  # its own: no pass for its scores
-        z = self.engine.scatter(self.risk.engine.gather(point.z))
+        z = point.z
+        if self.engine is not self.risk.engine:
+            z = self.engine.scatter(self.risk.engine.gather(z))
         self.engine.map(_release, self.rows, z, self.b, margin)
 
-    def sweep(self, seed: int, margin: float = 0.0, *, moved: bool = False) -> Swept:
-        """Steps on the active rows, or on those only that the last sweep moved.
+    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+        """Steps on the active rows, then, for each further seed, on those that the last ones moved.
 
         Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
         left out from now on.
         """
-        settings = self.rows, self.offset_rate, seed, margin, moved, self.at_once
-        changes, done = self.engine.map(_sweep, self.v, self.b, *settings).split(2)
-        dv, db = changes.split(2)
-        change, db_total = self.engine.totals(dv, db)
-        self.v = self.v + change if self.at_once else change
-        self.b += db_total
-        violation, rise, visits, moves = zip(*done, strict=True)
-        self._pay(2 * sum(visits) / self.risk.n_rows)
-        return Swept(max(violation), sum(rise), sum(moves) / max(sum(visits), 1))
+        settings = self.rows, self.offset_rate, seeds, margin, self.crowd
+        *summed, violation = self.engine.map(sweep, self.v, self.b, *settings).split(5)
+        change, db, rise, visits = self.engine.totals(*summed)
+        self.v = change if self.crowd is None else self.v + change
+        self.b += db
+        self._pay(2 * visits / self.risk.n_rows)
+        return max(violation), rise
 
     def _pay(self, passes: float) -> None:
         self._unpaid += passes
@@ -171,7 +158,10 @@ class Duals:
 
     def cut(self) -> Cut:
         """The cut that the slopes make; with an intercept, of the slopes balanced, for a pass."""
-        return cut_of(self.risk, self.risk.engine.scatter(self.a), -self.strength * self.v)
+        a = self.engine.map(_slopes, self.rows)
+        if self.engine is not self.risk.engine:
+            a = self.risk.engine.scatter(self.engine.gather(a))
+        return cut_of(self.risk, a, -self.strength * self.v)
 
     def _scale(self) -> float:
         risk = self.risk
@@ -184,6 +174,11 @@ class Duals:
 
         t = float(minimize_scalar(lambda t: -D(t), bounds=(0.0, 1.0), method="bounded").x)
         return t if D(t) > D(1.0) else 1.0
+
+
+def offset_rate(mean_square: float, risk: LinearRisk) -> float:
+    """The curvature that the multiplier adds, for rows of a mean squared length."""
+    return _OFFSET * (mean_square or 1.0) / risk.n_rows if risk.has_intercept else 0.0
 
 
 def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
@@ -210,50 +205,68 @@ def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
     return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
 
 
-def _row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
+def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
     """How strongly a row's score answers to a step on it."""
     return cast(SweptRows, shard.rows).row_squares(None if shrinkage is None else shrinkage[1])
 
 
-def _row_duals(
+def row_duals(
     shard: Shard,
     loss: Conjugable,
     squares: Array,
     shrinkage: tuple[Array, Array] | None,
     unit: float,
     offset_rate: float,
-    crowd: int,
+    crowd: int | None,
 ) -> RowDuals:
     """Dual variables 0; those of empty rows are settled, as their scores never change."""
     rate = unit * tasks.weights(shard)
-    kappa = crowd * rate * (squares + offset_rate)
+    shared = rate if crowd is None else crowd * rate
+    kappa = shared * (squares + offset_rate)
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    settings = loss, shard.y, rate, kappa, *(shrinkage or (None, None))
+    settings = loss, shard.y, shared, kappa, *(shrinkage or (None, None))
     return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
 @mutates
-def _sweep(
+def sweep(
     shard: Shard,
     v: Array,
     b: float,
     rows: RowDuals,
     offset_rate: float,
-    seed: int,
+    seeds: Sequence[int],
     margin: float,
-    moved: bool,
-    change: bool,
-) -> tuple[tuple[Array, float], tuple[float, float, int, int]]:
-    """(v, or its change, and the change of b), and what came of it."""
-    n, new = rows.n_moved if moved else rows.n_active, v.copy() if change else v
-    offset, left, rows.n_moved, violation, rise = cast(SweptRows, shard.rows).sweep(
-        rows.native, rows.a, new, b, offset_rate, rows.active, n, margin, seed
+    crowd: int | None,
+) -> tuple[Array, float, float, int, float]:
+    """v, the change of b, the dual's rise by the first seed, the steps, and their violation.
+
+    Of K shards at once (a `crowd`) each changes its own slopes, and what comes of it is added up:
+    v + sum_k d_k. As Omega* is convex,
+
+        Omega*(v + sum_k d_k) <= (1/K) sum_k Omega*(v + K d_k),
+
+    so the dual rises by no less than what the shards gain if each counts its own change K times
+    (CoCoA+, Ma et al. 2015). The change of v is then given in the place of v.
+    """
+    new, n = v if crowd is None else v.copy(), rows.n_active
+    X, last = cast(SweptRows, shard.rows), b
+    state = offset_rate, rows.active
+    last, rows.n_active, n_moved, violation, rise = X.sweep(
+        rows.native, rows.a, new, last, *state, n, margin, seeds[0]
     )
-    if not moved:
-        rows.n_active = left
-    return (new - v if change else new, offset - b), (violation, rise, n, rows.n_moved)
+    for seed in seeds[1:] if n_moved <= _FEW * n else ():
+        n += n_moved
+        last, _, n_moved, _, faded = X.sweep(
+            rows.native, rows.a, new, last, *state, n_moved, 0.0, seed
+        )
+        if faded <= _FADED * rise:
+            break
+    if crowd is None:
+        return new, last - b, rise, n, violation
+    return (new - v) / crowd, (last - b) / crowd, rise, n, violation
 
 
 @mutates

@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import tasks
+from fenchel.composites import Whole
 from fenchel.engines import Engine, PerShard
 from fenchel.intercept import Offset, around
 from fenchel.losses import MultivariateLoss
 from fenchel.losses.multivariate import Indices, Sample
 from fenchel.losses.multivariate_twins import twin
 from fenchel.points import LinearPoint, LinearRay
+from fenchel.regularizers import Regularizer
 from fenchel.risk import LinearRisk
 from fenchel.witness import Bracket, Ties
 
@@ -240,6 +242,12 @@ class MultivariateRisk(LinearRisk):
     def height(self, touch: Touch, z: PerShard) -> float:
         """c + <g, z>."""
         return touch.c + float(self.engine.total(self.engine.map(tasks.inner, touch.g, z)))
+
+    def primal_composite(
+        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
+    ) -> Whole:
+        """R, which is smooth as it is, plus strength * Omega."""
+        return Whole(self, regularizer, strength)
 
     def fingerprint(self) -> bytes:
         """The groups count too."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from fenchel.errors import Incompatible
 from fenchel.protocols import Array, Point
 from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
+
+T = TypeVar("T")
 
 
 class OpaqueRisk:
@@ -22,6 +25,10 @@ class OpaqueRisk:
     def _closed(self) -> NoReturn:
         raise Incompatible(f"{type(self).__name__} gives values and subgradients, but no scores")
 
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """What this process computes."""
+        return compute()
+
     def scores(self, v: Array) -> Array:
         """None."""
         self._closed()
@@ -31,6 +38,10 @@ class OpaqueRisk:
         self._closed()
 
     def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> NoReturn:
+        """None."""
+        self._closed()
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> NoReturn:
         """None."""
         self._closed()
 

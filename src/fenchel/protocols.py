@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
 
@@ -118,6 +119,9 @@ class Risk(Protocol):
     def in_one_memory(self) -> bool:
         """All rows are at hand, in any order; else they are read or asked for block by block."""
 
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """What one process alone can tell, such as the time, on all that run the same program."""
+
     @property
     def n_duals(self) -> int:
         """How many numbers the rows' dual variables are."""
@@ -168,7 +172,10 @@ class Risk(Protocol):
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """It is, row by row, and built in, so that it can be `augmented`."""
+        """It is, row by row, and built in, so that it can be `polished` and `augmented`."""
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+        """The cut of a point's slopes, those of rows near kinks chosen anew; see polishing.py."""
 
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian at w, with multipliers 0: a pass."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +27,15 @@ from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
 from fenchel.multipliers import AugmentedRisk
 from fenchel.newton_systems import NewtonSystem
 from fenchel.points import LinearPoint
-from fenchel.protocols import Point
+from fenchel.polishing import polished
+from fenchel.protocols import Cut, Point
 from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.smoothing import optimised_widths, roughness, smoothable
 from fenchel.ties import weighted
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 _LEAST = 1e-12  # of a column's mean square that its mean may leave
 
@@ -69,6 +72,10 @@ class LinearRisk:
     def in_one_memory(self) -> bool:
         """They are where the engine holds them."""
         return self.engine.in_one_memory
+
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """Of processes that share an engine, what the first computes."""
+        return self.engine.agreed(compute)
 
     @property
     def n_duals(self) -> int:
@@ -150,6 +157,11 @@ class LinearRisk:
         assert isinstance(self.loss, ScalarLoss)
         pieces = self.loss.pieces(np.ones(1))
         return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
+
+    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+        """The cut of its dual polish."""
+        assert isinstance(point, LinearPoint)
+        return polished(self, point, regularizer, strength)
 
     def augmented(self, w: Array) -> AugmentedRisk:
         """Its augmented Lagrangian."""

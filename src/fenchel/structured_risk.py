@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from fenchel.errors import Incompatible, InvalidData
 from fenchel.opaque import OpaqueRisk
 from fenchel.protocols import Array, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness
+
+T = TypeVar("T")
 
 
 class Evaluation(NamedTuple):
@@ -38,10 +41,10 @@ class StructuredPoint:
         self.risk, self.w = risk, w
         risk.passes += 2
         values, gradients, self.labels = risk.evaluated(w).split(3)
-        self.value = float(risk.engine.total(values)) / risk.weight
-        total: Array = risk.engine.total(gradients)
-        total /= risk.weight
-        self.subgradient = total
+        value, gradient = risk.engine.totals(values, gradients)
+        self.value = float(value) / risk.weight
+        gradient /= risk.weight
+        self.subgradient: Array = gradient
 
     @functools.cached_property
     def constant(self) -> float:
@@ -139,6 +142,10 @@ class StructuredRisk(OpaqueRisk, ABC):
     @abstractmethod
     def fingerprint(self) -> bytes:
         """A digest of the examples and the loss."""
+
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """Of processes that share an engine, what the first computes."""
+        return self.engine.agreed(compute)
 
     @property
     def knows_kinks(self) -> bool:

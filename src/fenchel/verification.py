@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.cut_verification import verify_cuts
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import Conjugable, ConjugableVector, Loss, NuLoss, NuNovelty, Sample
 from fenchel.multivariate_risk import MultivariateRisk
@@ -26,8 +27,8 @@ from fenchel.nu import NuRisk
 from fenchel.protocols import Problem
 from fenchel.result import Certificate, Result
 from fenchel.risk import LinearRisk
+from fenchel.serve.owners_risk import OwnersRisk
 from fenchel.structured_risk import StructuredRisk
-from fenchel.structured_verification import verify_structured
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -45,8 +46,8 @@ def verify(result: Result, problem: Problem) -> Certificate:
     result claims. A result without a witness gets the tangent bound at its w, and says so.
     """
     risk = problem.risk
-    if isinstance(risk, StructuredRisk):
-        return verify_structured(result, problem)
+    if isinstance(risk, StructuredRisk | OwnersRisk):
+        return verify_cuts(result, problem)
     if not isinstance(risk, LinearRisk):
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
     data = _data(risk)

@@ -1,4 +1,4 @@
-"""The command line: `fenchel train`, `path`, `predict`, `evaluate`, `inspect` and so on."""
+"""The command line: `fenchel train`, `path`, `predict`, `evaluate`, `verify` and so on."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from fenchel.cli.resume import resume
 from fenchel.cli.serve import serve
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.train import train
+from fenchel.cli.verify import verify
 from fenchel.cli.worker import worker
 
 __all__ = ["app", "main"]
@@ -30,7 +31,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
     "5 a worker or owner lost, 130 Ctrl-C, 143 SIGTERM.",
 )
-for command in (train, path, predict, evaluate, inspect, convert, resume, worker, serve):
+for command in (train, path, predict, evaluate, inspect, verify, convert, resume, worker, serve):
     app.command()(command)
 
 

@@ -17,6 +17,7 @@ from fenchel.cli.terminal import stderr
 _FLAGS = {
     r"index_base=(?=\d)": "--index-base ",
     r"(?:fit_)?intercept=False": "--no-intercept",
+    r"(?:fit_)?intercept=True": "--intercept",
     r"fenchel\.Regressor": "--loss squared_error",
     r"`?(?:alpha|strength)`? (?=[>0-9])": "--strength ",
     r"`?(?:tol|gap)`(?=\W|$)": "--gap",

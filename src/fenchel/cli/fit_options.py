@@ -14,6 +14,7 @@ from fenchel.cli.options import OUTPUT
 what = partial(typer.Option, rich_help_panel="What is fitted")
 when = partial(typer.Option, rich_help_panel="When to stop, and how to get there")
 file = partial(typer.Option, rich_help_panel=OUTPUT, metavar="<file>")
+_for_owners = partial(typer.Option, rich_help_panel="Owners of data", metavar="<file>")
 _of_loss = partial(typer.Option, rich_help_panel="Options of losses")
 
 
@@ -96,7 +97,14 @@ Threads = Annotated[int | None, when(help="The model does not depend on it. (def
 Engine = Annotated[
     str | None,
     when(
-        metavar="<where>", help="threads, serial, dask, tcp://scheduler or mpi. (default threads)"
+        metavar="<where>",
+        help="threads, serial, dask, tcp://scheduler, mpi, or owners:FILE with their URLs, a line "
+        "each. (default threads)",
     ),
+]
+Certificate = Annotated[str | None, _for_owners(help="Who we are, in PEM.")]
+Key = Annotated[str | None, _for_owners(help="Of the certificate.")]
+Authority = Annotated[
+    str | None, _for_owners(help="Whose owners we believe, in PEM. (default: the system's)")
 ]
 Config = Annotated[Path | None, file(help=_CONFIG_HELP)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, summary, tagging
+from fenchel.cli import inputs, owners, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
@@ -55,24 +55,35 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     settings: Settings
     plot: str | None = None
+    proof: str | None = None
 
     @classmethod
-    def of(cls, data: Path, output: Path, settings: Settings, plot: Path | None) -> Job:
+    def of(
+        cls,
+        data: Path | None,
+        output: Path,
+        settings: Settings,
+        plot: Path | None,
+        proof: Path | None,
+    ) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
-        check_files(data, output, plot)
-        plot_path = None if plot is None else str(plot.absolute())
-        known = data if data == inputs.STDIN else data.absolute()
-        settings = tagging.settled(settings)
-        return cls(str(known), str(output.absolute()), settings, plot_path)
+        settings = tagging.settled(owners.settled(settings))
+        source = owners.source(data, settings)
+        if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
+            raise UsageError("--stream reads a file of rows again in each pass: give one")
+        check_files(data, output, plot, proof)
+        more = (None if path is None else str(path.absolute()) for path in (plot, proof))
+        return cls(source, str(output.absolute()), settings, *more)
 
 
-def check_files(data: Path, *outputs: Path | None) -> None:
+def check_files(data: Path | None, *outputs: Path | None) -> None:
     """Refuses data that are not there, and outputs that cannot be written or are the data."""
     for path in filter(None, outputs):
         check_writable(path)
-        if data != inputs.STDIN and path.resolve() == data.resolve():
+        if data not in (None, inputs.STDIN) and path.resolve() == data.resolve():
             raise UsageError(f"{path} is the data: give the output another name")
-    inputs.check_readable(data)
+    if data is not None:
+        inputs.check_readable(data)
 
 
 def run(
@@ -92,7 +103,11 @@ def run(
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
+        if terminal.silent:
+            return Code.OK  # the process that leads says the rest
         saving = save(estimator, job.output, dataset, terminal)
+        if job.proof is not None:
+            _save_proof(estimator, job.proof, terminal)
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
@@ -107,23 +122,31 @@ def run(
 @contextmanager
 def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
     """The engine that the settings ask for, in use."""
-    if settings.engine is None:
+    if settings.engine is None or owners.named(settings):
         yield
         return
     from fenchel import engines
 
     with terminal.busy(f"starting {settings.engine}"):
         engine = engines.named(settings.engine)
+    if not engine.leads:
+        terminal.silence()
     with engines.using(engine):
         yield
 
 
 def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     settings = job.settings
+    if owners.named(settings):
+        return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal)
     return inputs.read(
-        Path(job.data), terminal, target=settings.target, index_base=settings.index_base
+        Path(job.data),
+        terminal,
+        target=settings.target,
+        index_base=settings.index_base,
+        stream=settings.stream,
     )
 
 
@@ -173,8 +196,8 @@ def introduce(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
         )
-    if settings.loss in (*CLASSIFICATION, *METRICS) and dataset.y is not None:
-        labels = [summary.label(value) for value in _classes(dataset.y)]
+    if settings.loss in (*CLASSIFICATION, *METRICS):
+        labels = [summary.label(value) for value in _classes(dataset)]
         if len(labels) > 2:
             how = "together" if settings.loss in TOGETHER else "each against the rest"
             shown = labels if len(labels) <= 12 else [*labels[:10], "...", labels[-1]]
@@ -186,10 +209,12 @@ def introduce(
     )
 
 
-def _classes(y: Any) -> list[Any]:
+def _classes(dataset: Dataset) -> list[Any]:
     import numpy as np
 
-    classes: list[Any] = np.unique(y).tolist()
+    if isinstance(dataset, owners.Owned):
+        return list(dataset.classes or ())
+    classes: list[Any] = [] if dataset.y is None else np.unique(dataset.y).tolist()
     return classes
 
 
@@ -199,20 +224,21 @@ def _fitted(
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
-    estimator = estimator_of(job.settings, inputs.shape(dataset.X)[0])
-    runs = n_runs(job.settings.loss, dataset.y)
-    with progress(terminal, interrupts, job.settings.gap, runs) as callback:
+    n_rows = inputs.shape(dataset.X)[0]
+    estimator = estimator_of(job.settings, n_rows)
+    runs = n_runs(job.settings.loss, dataset)
+    with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
         groups = {"groups": dataset.qid} if job.settings.loss in RANKING else {}
         estimator.fit(dataset.X, dataset.y, **groups)
     return estimator.set_params(callback=None, checkpoint=None)
 
 
-def n_runs(loss: str, y: Any) -> int:
+def n_runs(loss: str, dataset: Dataset) -> int:
     """One, or one for each of three or more classes that are fitted one against the rest."""
-    if loss not in CLASSIFICATION or loss in TOGETHER or y is None:
+    if loss not in CLASSIFICATION or loss in TOGETHER:
         return 1
-    n_classes = len(_classes(y))
+    n_classes = len(_classes(dataset))
     return n_classes if n_classes > 2 else 1
 
 
@@ -272,6 +298,15 @@ def save(estimator: Any, path: str, dataset: Dataset, terminal: Terminal) -> flo
         )
         step.found = size(os.path.getsize(path))
     return step.seconds
+
+
+def _save_proof(estimator: Any, path: str, terminal: Terminal) -> None:
+    from fenchel.model.proof import write_proof
+
+    found = estimator.result_
+    with terminal.step(f"save {short(path)}") as step:
+        write_proof(found if isinstance(found, list) else [found], path)
+        step.found = size(os.path.getsize(path))
 
 
 def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:

@@ -28,6 +28,7 @@ def read(
     index_base: int | None = None,
     features: Sequence[str] | None = None,
     n_features: int | None = None,
+    stream: bool = False,
 ) -> tuple[Dataset, float]:
     """What a file holds, and the seconds it took to read; the options are those of `files.read`."""
     from fenchel.data import files
@@ -40,6 +41,7 @@ def read(
                 index_base=index_base,
                 features=features,
                 n_features=n_features,
+                stream=stream,
             )
         except OSError as error:
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
@@ -134,14 +136,17 @@ def is_table(path: str) -> bool:
     return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
 
 
-def shape(X: Any) -> tuple[int, int, int]:
-    """Rows, features and nonzeros."""
+def shape(X: Any) -> tuple[int, int, int | None]:
+    """Rows, features and nonzeros, where these are known."""
     import numpy as np
 
     from fenchel.features.templates import Tokens
+    from fenchel.serve.owners import Owners
 
     if isinstance(X, Tokens):
         return X.n_sequences, len(X.columns), X.n_tokens
+    if isinstance(X, Owners):
+        return (*X.shape, None)
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 

@@ -9,15 +9,14 @@ import typer
 
 OUTPUT, DATA = "Output", "Reading the data"
 
-DataPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="svmlight, .csv, .tsv, .parquet, .npz or .store; text may be .gz, .bz2 or .xz; "
-        "- reads svmlight from stdin.",
-        show_default=False,
-    ),
-]
+_data = typer.Argument(
+    metavar="DATA",
+    help="svmlight, .csv, .tsv, .parquet, .npz or .store; text may be .gz, .bz2 or .xz; "
+    "- reads svmlight from stdin.",
+    show_default=False,
+)
+DataPath = Annotated[Path, _data]
+DataPathOrOwners = Annotated[Path | None, _data]  # None where the rows stay with their owners
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model that train saved.", show_default=False)
 ]
@@ -30,6 +29,15 @@ IndexBase = Annotated[
     typer.Option(
         metavar="0|1",
         help="What svmlight indices count from. (default 0 if the file has an index 0, else 1)",
+        rich_help_panel=DATA,
+    ),
+]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream",
+        metavar="",
+        help="Leave the rows of svmlight or .parquet in the file, and read them in each pass.",
         rich_help_panel=DATA,
     ),
 ]

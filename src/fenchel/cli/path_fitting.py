@@ -153,12 +153,13 @@ def _walked(
     from fenchel.paths import decreasing
     from fenchel.report.lines import Scores
 
-    walked = Walked(estimator_of(job.settings, dataset.X.shape[0]))
+    n_rows = dataset.X.shape[0]
+    walked = Walked(estimator_of(job.settings, n_rows))
     estimator, means = walked.estimator, []
     name, scorer = _scoring(job.settings, estimator)
     folds = [] if job.cv is None else _folds(job, job.cv, dataset)
-    runs = n_runs(job.settings.loss, dataset.y) * job.n_strengths * (1 + len(folds))
-    with progress(terminal, interrupts, job.settings.gap, runs) as callback:
+    runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
+    with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
         posed = estimator._posed(dataset.X, dataset.y, None).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
@@ -170,6 +171,7 @@ def _walked(
         if unseen is not None:
             walked.scores = Scores(name, np.array(means), np.zeros(len(means)))
         if folds and interrupts.code is None:
+            callback.pace.n_rows = len(folds[0][0])
             found = validated(
                 estimator, dataset.X, dataset.y, None, alphas=wanted, cv=folds, scoring=scorer
             )

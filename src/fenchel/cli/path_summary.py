@@ -41,7 +41,7 @@ class Report(msgspec.Struct):
     data: str
     rows: int
     features: int
-    nonzeros: int
+    nonzeros: int | None
     classes: list[Label] | None
     estimator: str
     settings: dict[str, Any]

@@ -15,23 +15,25 @@ from rich.table import Table
 from rich.text import Text
 
 from fenchel.cli.signals import Interrupts
-from fenchel.cli.terminal import Terminal, duration
+from fenchel.cli.terminal import Terminal, count, duration
 
 if TYPE_CHECKING:
     from fenchel.result import Record
 
 
-def progress(terminal: Terminal, interrupts: Interrupts, gap: float, n_runs: int) -> Silent:
+def progress(
+    terminal: Terminal, interrupts: Interrupts, gap: float, n_rows: int, n_runs: int
+) -> Silent:
     """A callback for `minimize`, to be used in a `with` block; true once the run shall end."""
     kind = Silent if terminal.quiet else Moving if terminal.live else Lines
-    return kind(terminal, interrupts, Pace(gap, n_runs))
+    return kind(terminal, interrupts, Pace(gap, n_rows, n_runs))
 
 
 class Pace:
     """How far the runs have come, and how fast the present one closes its gap."""
 
-    def __init__(self, gap: float, n_runs: int = 1):
-        self.gap, self.n_runs, self.run = gap, n_runs, 0
+    def __init__(self, gap: float, n_rows: int, n_runs: int = 1):
+        self.gap, self.n_rows, self.n_runs, self.run = gap, n_rows, n_runs, 0
         self.last: Record | None = None
         # (seconds, log gap); the thread that draws takes hold of the list once and reads only that
         self._fall: list[tuple[float, float]] = []
@@ -56,9 +58,11 @@ class Pace:
         return self.last.seconds + time.perf_counter() - self._seen if self.last else 0.0
 
     @property
-    def passes_per_second(self) -> float:
-        """The mean rate of this run."""
-        return self.last.passes / self.last.seconds if self.last and self.last.seconds else 0.0
+    def rows_per_second(self) -> float:
+        """The mean rate of this run: a pass goes through all rows."""
+        if not (self.last and self.last.seconds):
+            return 0.0
+        return self.n_rows * self.last.passes / self.last.seconds
 
     @property
     def share(self) -> float:
@@ -94,7 +98,7 @@ _COLUMNS = (
     _Column("lower bound", 11, 3),
     _Column("gap", 8, 1),
     _Column("passes", 7, 5),
-    _Column("passes/s", 8, 6),
+    _Column("rows/s", 8, 6),
     _Column("elapsed", 10, 4),
 )
 _BETWEEN = 2  # blanks between columns
@@ -111,7 +115,7 @@ def _cells(pace: Pace) -> dict[str, str]:
         "lower bound": f"{record.lower_bound:.7g}",
         "gap": f"{record.gap:.1e}",
         "passes": f"{record.passes:,}",
-        "passes/s": f"{pace.passes_per_second:,.0f}",
+        "rows/s": count(pace.rows_per_second),
         "elapsed": duration(pace.elapsed),
     }
 

@@ -8,11 +8,12 @@ from typing import Annotated
 import msgspec
 import typer
 
+from fenchel.cli import owners
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import Job, checkpoints, run
 from fenchel.cli.options import Json, Quiet, Verbose
 from fenchel.cli.outputs import check_writable
-from fenchel.cli.settings import changed
+from fenchel.cli.settings import Settings, changed
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
@@ -42,9 +43,18 @@ def resume(
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     job = _stored(checkpoint)
     flags = {name: context.params[name] for name in _FLAGS}
-    job = msgspec.structs.replace(job, settings=changed(job.settings, flags))
+    job = _moved(job, changed(job.settings, flags))
     check_writable(Path(job.output))
     return run(job, terminal, context.obj, checkpoint=str(checkpoint))
+
+
+def _moved(job: Job, settings: Settings) -> Job:
+    """The same job with other settings, which may name other places of the same owners."""
+    if owners.named(settings) is not owners.named(job.settings):
+        raise UsageError("a run on DATA does not go on across owners, nor one of owners on DATA")
+    settings = owners.settled(settings)
+    data = None if owners.named(settings) else Path(job.data)
+    return msgspec.structs.replace(job, settings=settings, data=owners.source(data, settings))
 
 
 def _stored(path: Path) -> Job:

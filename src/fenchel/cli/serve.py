@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from fenchel.cli import inputs
-from fenchel.cli.choices import LOSS_OPTIONS
+from fenchel.cli.choices import LOSS_OPTIONS, NOVELTY
 from fenchel.cli.exits import Code
-from fenchel.cli.fit_options import Delta, Epsilon, Loss, Mu, Quantile, what
-from fenchel.cli.options import DataPath, IndexBase, Quiet, Target, Verbose
+from fenchel.cli.fit_options import Delta, Epsilon, Intercept, Loss, Mu, Quantile, what
+from fenchel.cli.options import DATA, DataPath, IndexBase, Quiet, Target, Verbose
 from fenchel.cli.settings import combined
 from fenchel.cli.terminal import Terminal
 
@@ -25,7 +25,7 @@ def serve(
     data: DataPath,
     loss: Loss = None,
     strength: Annotated[float | None, what(help="Of the objective that is watched.")] = None,
-    intercept: Annotated[bool, what("--intercept/--no-intercept", help="A column of ones.")] = True,
+    intercept: Intercept = None,
     quantile: Quantile = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -42,6 +42,12 @@ def serve(
     noise: Annotated[float, _guard(help="The deviation of noise on every number.")] = 0.0,
     target: Target = None,
     index_base: IndexBase = None,
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many there are, if svmlight lacks the last.", rich_help_panel=DATA
+        ),
+    ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:
@@ -50,8 +56,8 @@ def serve(
     This is data locality, not privacy: subgradients tell something of rows. Every query is logged.
     """
     terminal = Terminal(quiet=quiet, verbose=verbose)
-    flags = {"loss": loss, "strength": strength, "quantile": quantile, "epsilon": epsilon}
-    settings = combined(flags | {"delta": delta, "mu": mu}, None)
+    flags = {"loss": loss, "strength": strength, "intercept": intercept, "quantile": quantile}
+    settings = combined(flags | {"epsilon": epsilon, "delta": delta, "mu": mu}, None)
     try:
         from fenchel.serve.owner import Limits, owned
         from fenchel.serve.server import Address, server
@@ -61,15 +67,19 @@ def serve(
     address = Address(host, port, *files)
     limits = Limits(max_queries, min_rows, rise, clip, noise)
     with terminal.warnings():
-        dataset, _ = inputs.read(data, terminal, target=target, index_base=index_base)
+        dataset, _ = inputs.read(
+            data, terminal, target=target, index_base=index_base, n_features=n_features
+        )
     options = {name: getattr(settings, name) for name in LOSS_OPTIONS}
     owner = owned(
         dataset.X,
         dataset.y,
         loss=settings.loss,
         strength=settings.strength,
-        intercept=intercept,
+        intercept=settings.intercept is not False and settings.loss not in NOVELTY,
         limits=limits,
+        feature_names=dataset.feature_names,
+        index_base=dataset.index_base,
         **{name: value for name, value in options.items() if value is not None},
     )
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(message)s")

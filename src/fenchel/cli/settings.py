@@ -62,7 +62,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_seconds: Positive | None = None
     threads: Whole | None = None
     engine: str | None = None
+    certificate: str | None = None  # these three for owners
+    key: str | None = None
+    authority: str | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None
+    stream: bool = False
     target: str | None = None
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
 

@@ -47,7 +47,7 @@ class Trained(msgspec.Struct):
     data: str
     rows: int
     features: int
-    nonzeros: int
+    nonzeros: int | None
     classes: list[Label] | None
     estimator: str
     settings: Settings
@@ -140,9 +140,14 @@ def show_runs(runs: Sequence[Run], gap: float) -> None:
 
 
 def _bounds(run: Run, gap: float) -> str:
-    digits = 8 if not run.gap else min(17, max(8, 2 - math.floor(math.log10(run.gap))))
-    lower = "?" if run.lower_bound is None else f"{run.lower_bound:.{digits}g}"
-    return f"{_ending(run, gap)}: {lower} <= min J <= {run.objective:.{digits}g}"
+    return f"{_ending(run, gap)}: {bounds(run.lower_bound, run.objective, run.gap)}"
+
+
+def bounds(lower_bound: float | None, objective: float, gap: float | None) -> str:
+    """Both bounds, with as many digits as show that they differ."""
+    digits = 8 if not gap else min(17, max(8, 2 - math.floor(math.log10(gap))))
+    lower = "?" if lower_bound is None else f"{lower_bound:.{digits}g}"
+    return f"{lower} <= min J <= {objective:.{digits}g}"
 
 
 def _ending(run: Run, target: float) -> str:

@@ -26,8 +26,13 @@ class Terminal:
 
     def __init__(self, *, quiet: bool = False, json: bool = False, verbose: bool = False):
         self.quiet, self.json, self.verbose = quiet, json, verbose
+        self.silent = False  # for a process that leaves all writing to another
         self.console = stderr()
         self.live = self.console.is_terminal and not self.console.is_dumb_terminal and not quiet
+
+    def silence(self) -> None:
+        """Nothing more is said."""
+        self.silent, self.quiet, self.live = True, True, False
 
     def note(self, text: str, *, style: str = "") -> None:
         """A line on stderr, unless quiet."""
@@ -41,6 +46,8 @@ class Terminal:
 
     def warn(self, text: str) -> None:
         """A warning on stderr, even if quiet."""
+        if self.silent:
+            return
         self.console.print(Text.assemble(("warning: ", "bold yellow"), text))
 
     @contextmanager
@@ -92,6 +99,15 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(number: float) -> str:
+    """'812', '2.1 k', '35 M', '1.2 G'."""
+    for unit in ("", " k", " M", " G"):
+        if number < 999.5 or unit == " G":
+            break
+        number /= 1000
+    return f"{number:.0f}{unit}" if number >= 9.95 or not unit else f"{number:.1f}{unit}"
 
 
 def short(path: str | os.PathLike[str]) -> str:

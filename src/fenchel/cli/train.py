@@ -9,8 +9,10 @@ import typer
 
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
+    Authority,
     Balanced,
     Beta,
+    Certificate,
     Config,
     Delta,
     Engine,
@@ -20,6 +22,7 @@ from fenchel.cli.fit_options import (
     Hashed,
     Intercept,
     K,
+    Key,
     L1Ratio,
     Loss,
     MinCount,
@@ -38,7 +41,15 @@ from fenchel.cli.fit_options import (
     when,
 )
 from fenchel.cli.fitting import Job, forget, run
-from fenchel.cli.options import DataPath, IndexBase, Json, Quiet, Target, Verbose
+from fenchel.cli.options import (
+    DataPathOrOwners,
+    IndexBase,
+    Json,
+    Quiet,
+    Stream,
+    Target,
+    Verbose,
+)
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
 
@@ -47,8 +58,8 @@ _SEED_HELP = "Recorded; for solvers that draw random numbers (none does so far).
 
 def train(
     context: typer.Context,
-    data: DataPath,
     output: Annotated[Path, file("--output", "-o", help="Where to save the model.")],
+    data: DataPathOrOwners = None,
     loss: Loss = None,
     regularizer: Regularizer = None,
     strength: Annotated[float | None, what(help="Of the regulariser. (default 1e-4)")] = None,
@@ -78,16 +89,23 @@ def train(
     solver: Solver = None,
     threads: Threads = None,
     engine: Engine = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    authority: Authority = None,
     seed: Annotated[int | None, when(help=_SEED_HELP)] = None,
+    stream: Stream = None,
     target: Target = None,
     index_base: IndexBase = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,
+    proof: Annotated[
+        Path | None, file(help="Save what proves the bounds, for fenchel verify.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:
-    """Fit a linear model to DATA, to a proved accuracy, and save it.
+    """Fit a linear model to DATA, or to the rows of owners, to a proved accuracy, and save it.
 
     The loss decides what is fitted: classes, a regression, a quantile, counts, novelty; a measure
     of two classes (roc, f1, ...), ordered levels, the ranking of the documents of queries, or tags
@@ -95,6 +113,6 @@ def train(
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}
-    job = Job.of(data, output, combined(given, config), plot)
+    job = Job.of(data, output, combined(given, config), plot, proof)
     forget(f"{job.output}.checkpoint")  # of an earlier run, whose model is replaced too
     return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)

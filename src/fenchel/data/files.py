@@ -48,6 +48,7 @@ def read(
     features: Sequence[str] | None = None,
     n_features: int | None = None,
     index_base: int | None = None,
+    stream: bool = False,
 ) -> Dataset:
     """The data set in a file: .csv, .tsv, .parquet, .npz, .store, or else svmlight.
 
@@ -55,19 +56,28 @@ def read(
     column or its number from 0; `features` picks columns by name, which files without names take
     in their order; without either see `fenchel.data.tables`. `n_features` and `index_base` are
     known of the data beforehand, from a model for instance.
+
+    With `stream` the rows of svmlight and Parquet stay in the file, as those of a store always do:
+    X is then `Blocks`, which are read again for each thing that is done with them.
     """
     suffix, compression = suffixes(path)
     if suffix in BINARY and compression:
         raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
     wanted: dict[str, Any] = {"target": target, "features": features, "n_features": n_features}
     if suffix == ".parquet":
+        from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet
 
-        return read_parquet(path, **wanted)
+        return stream_parquet(path, **wanted) if stream else read_parquet(path, **wanted)
     if suffix == ".store":
         from fenchel.data.store import read_store
 
         return read_store(path, n_features=len(features) if features else n_features)
+    if stream and suffix in (".npz", *DELIMITED):
+        raise InvalidData(
+            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
+            "can, and fenchel convert makes these"
+        )
     if suffix == ".npz":
         return _narrowed(path, _read_npz(path), features, n_features)
     first = _first_line(path)
@@ -79,6 +89,10 @@ def read(
         raise InvalidData(f"{os.fspath(path)}: this looks like a table; name it .csv")
     if features is not None and n_features is None:
         n_features = len(features)
+    if stream:
+        from fenchel.data.svmlight_rows import stream_rows
+
+        return stream_rows(path, n_features=n_features, index_base=index_base)
     return _read_svmlight(path, n_features, index_base)
 
 

@@ -104,6 +104,13 @@ class Sequences(Shard):
     pairs: Pairs
     place: npt.NDArray[np.int32]  # of all columns of all shards
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the columns of others, as their rows are."""
+        assert isinstance(self.rows, SparseRows)
+        first, last = self.rows.row_start[[0, -1]]
+        place = self.place[first:last]
+        return Sequences, (self.rows, self.y, self.s, self.starts, self.pairs, place)
+
     @property
     def n_sequences(self) -> int:
         """How many sequences there are."""

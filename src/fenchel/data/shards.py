@@ -39,14 +39,13 @@ def cut(
     Groups of rows that begin at `starts` are never parted.
 
     The number of shards depends on the data only, so that sums over shards have the same bits
-    whatever runs them; it is even, to be shared by two. A shard's gradient has n_columns entries:
-    with at least sixteen numbers of X for each, adding them up costs little beside the products.
+    whatever runs them; it is even, to be shared by two.
     """
     if isinstance(rows, Blocks):
         return _blockwise(rows, y, s, starts)
     ends = _ends(rows)
-    size, total = max(NUMBERS_PER_SHARD, 16 * rows.n_columns), int(ends[-1] - ends[0])
-    pairs = round(total / size / 2)
+    total = int(ends[-1] - ends[0])
+    pairs = round(total / size(rows.n_columns) / 2)
     n_shards = 1 if total < NUMBERS_PER_SHARD // 4 else min(rows.n_rows, 2 * max(1, pairs))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(1, n_shards) / n_shards
     inner = np.searchsorted(ends, targets)
@@ -57,6 +56,15 @@ def cut(
         Shard(_slice(rows, i, j), y[i:j], None if s is None else s[i:j])
         for i, j in itertools.pairwise(edges)
     )
+
+
+def size(n_columns: int) -> int:
+    """The numbers that make a shard.
+
+    A shard's gradient has n_columns entries: with at least sixteen numbers of X for each, adding
+    them up costs little beside the products.
+    """
+    return max(NUMBERS_PER_SHARD, 16 * n_columns)
 
 
 def _blockwise(

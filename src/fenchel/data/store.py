@@ -30,6 +30,7 @@ from msgspec import Meta
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
+from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import InvalidData
@@ -118,6 +119,7 @@ def write_pieces(pieces: Iterable[Piece], path: Path, about: Any) -> None:
             chunks.append([_written(file, array) for array in _arrays(rows)])
             labels += [] if y is None else [y]
             queries += [] if qid is None else [qid]
+            del rows  # before the next piece is made
         y_array = _written(file, np.concatenate(labels)) if labels else None
         qid_array = _written(file, np.concatenate(queries)) if queries else None
         n_columns, names, base = about()
@@ -130,7 +132,7 @@ def read_store(path: Path, *, n_features: int | None = None) -> Dataset:
     """The data set in a store: labels and groups in memory, the rows where they are."""
     path = os.path.abspath(path)
     with naming(path), open(path, "rb") as file:
-        seen = _identity(file)
+        seen = identity(file)
         footer = _footer(file, seen.size)
         y = None if footer.y is None else _loaded(file, footer.y)
         qid = None if footer.qid is None else _loaded(file, footer.qid)
@@ -145,20 +147,7 @@ def read_store(path: Path, *, n_features: int | None = None) -> Dataset:
         return Dataset(Blocks(parts, n_columns), y, qid, footer.feature_names, footer.index_base)
 
 
-class _Identity(NamedTuple):
-    """What changes when a file does."""
-
-    size: int
-    modified: int
-    number: int
-
-
-def _identity(file: BinaryIO) -> _Identity:
-    status = os.fstat(file.fileno())
-    return _Identity(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-_checked: set[tuple[str, _Identity, int]] = set()  # chunks whose digests were found right
+_checked: set[tuple[str, Identity, int]] = set()  # chunks whose digests were found right
 
 
 class StoredRows(KeptRows):
@@ -167,7 +156,7 @@ class StoredRows(KeptRows):
     def __init__(
         self,
         path: str,
-        seen: _Identity,
+        seen: Identity,
         chunk: tuple[_Array, ...],
         after: tuple[_Array, ...],
         n_columns: int,
@@ -187,12 +176,9 @@ class StoredRows(KeptRows):
     @contextmanager
     def opened(self) -> Iterator[SparseRows | DenseRows]:
         """The chunk, mapped; the next one is read meanwhile."""
-        with open(self.path, "rb") as file:
-            if _identity(file) != self.seen:
-                raise InvalidData(f"{self.path} changed while it was in use; start afresh")
-            if self.after and hasattr(os, "posix_fadvise"):
-                first, n = _span(self.after)
-                os.posix_fadvise(file.fileno(), first, n, os.POSIX_FADV_WILLNEED)
+        with unchanged(self.path, self.seen) as file:
+            if self.after:
+                prefetch(file, *_span(self.after))
             arrays = _mapped(file, self.chunk)
         self._check(arrays)
         if len(arrays) == 3:
@@ -221,9 +207,9 @@ class StoredRows(KeptRows):
 
 
 def _mapped(file: BinaryIO, chunk: Sequence[_Array]) -> list[npt.NDArray[Any]]:
-    first, n = _span(chunk)
+    first, last = _span(chunk)
     page = first - first % mmap.ALLOCATIONGRANULARITY
-    memory = mmap.mmap(file.fileno(), first + n - page, access=mmap.ACCESS_READ, offset=page)
+    memory = mmap.mmap(file.fileno(), last - page, access=mmap.ACCESS_READ, offset=page)
     return [
         np.frombuffer(memory, each.dtype, math.prod(each.shape), each.offset - page).reshape(
             each.shape
@@ -233,9 +219,8 @@ def _mapped(file: BinaryIO, chunk: Sequence[_Array]) -> list[npt.NDArray[Any]]:
 
 
 def _span(chunk: Sequence[_Array]) -> tuple[int, int]:
-    """Where a chunk begins, and how many bytes it takes."""
-    first = chunk[0].offset
-    return first, chunk[-1].offset + chunk[-1].n_bytes - first
+    """The bytes between which a chunk is."""
+    return chunk[0].offset, chunk[-1].offset + chunk[-1].n_bytes
 
 
 def _arrays(rows: SparseRows | DenseRows) -> list[npt.NDArray[Any]]:

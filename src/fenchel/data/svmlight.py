@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
-from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn, overload
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from fenchel.naming import whole
 Path = str | os.PathLike[str]
 Array = npt.NDArray[np.float64]
 Queries = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 _BLOCK = 1 << 22  # bytes read at a time
 _CHUNK = 1 << 18  # bytes a thread parses at a time
@@ -145,34 +147,65 @@ def parse_svmlight(
     return _assembled(parser, n_features)
 
 
-def stream_svmlight(
-    path: Path, numbers: int, *, index_base: int | None = None
-) -> Iterator[Svmlight]:
+class Part(NamedTuple):
+    """Some rows of a file."""
+
+    found: Svmlight
+    end: int  # bytes of text that were read as whole lines by then
+    n_left: int  # the last rows of these, which come with the next part
+
+
+def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Part]:
     """The rows of a file in parts of about so many numbers, or 16 for each column seen by then.
 
-    Indices count from 1 unless `index_base` says 0: whether a 0 is still to come is not known
-    here, and one that comes is an error. Rows of a query are not parted. The columns of a part are
+    Whether an index 0 is still to come is not known here, and one that comes where indices count
+    from 1 is an error: see `either_base`. Rows of a query are not parted. The columns of a part are
     those seen so far.
     """
-    base = 1 if index_base is None else index_base
-    parser = _kernels.SvmlightParser32(base, _LARGEST, True, Threads(None).n_threads, _CHUNK)
-    left = None
+    threads = Threads(None).n_threads
+    parser = _kernels.SvmlightParser32(index_base, _LARGEST, True, threads, _CHUNK)
+    left, n_read = None, 0
     with reading(path) as file:
         for block in _blocks(file):
+            n_read += len(block)
             if not parser.feed(block):
                 _refuse(path, parser.fault, *parser.fault_place)
             if parser.n_bytes >= 12 * max(numbers, 16 * parser.highest):
                 part = _joined(left, _assembled(parser, None))
                 part, left = _whole_queries(part)
                 if len(part.y):
-                    yield part
+                    n_left = 0 if left is None else len(left.y)
+                    yield Part(part, n_read - parser.n_pending, n_left)
+                del part  # before the next one is read
     if not parser.finish():
         _refuse(path, parser.fault, *parser.fault_place)
     if parser.highest < 0:
         _check_whole(parser, path, None)
     part = _joined(left, _assembled(parser, None))
     if len(part.y):
-        yield part
+        yield Part(part, n_read, 0)
+
+
+def either_base(index_base: int | None, work: Callable[[int], T]) -> T:
+    """work(index_base); if it is not known, work(1), or work(0) where an index 0 turns up."""
+    try:
+        return work(1 if index_base is None else index_base)
+    except InvalidData as error:
+        if index_base is not None or "the index is 0 though" not in str(error):
+            raise
+    return work(0)
+
+
+def parse_lines(path: Path, file: BinaryIO, first: int, last: int, base: int) -> Svmlight:
+    """The rows between two bytes of a file whose text was found to be sound."""
+    parser = _kernels.SvmlightParser32(base, _LARGEST, True, 1, _CHUNK)
+    file.seek(first)
+    for block in _blocks(file, last - first):
+        if not parser.feed(block):
+            _refuse(path, parser.fault, *parser.fault_place)
+    if not parser.finish():
+        _refuse(path, parser.fault, *parser.fault_place)
+    return _assembled(parser, None)
 
 
 def _joined(first: Svmlight | None, second: Svmlight) -> Svmlight:
@@ -230,10 +263,11 @@ def write_svmlight(
             )
 
 
-def _blocks(file: BinaryIO) -> Iterator[npt.NDArray[np.uint8]]:
-    """The bytes of a file, a block at a time, in the same memory."""
-    block = bytearray(_BLOCK)
-    while n := file.readinto(block):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
+def _blocks(file: BinaryIO, size: float = math.inf) -> Iterator[npt.NDArray[np.uint8]]:
+    """The next bytes of a file, a block at a time, in the same memory."""
+    block = memoryview(bytearray(int(min(_BLOCK, size))))
+    while n := file.readinto(block[: int(min(_BLOCK, size))]):  # type: ignore[attr-defined]  # BinaryIO lacks it, files have it
+        size -= n
         yield np.frombuffer(block, np.uint8, n)
 
 
@@ -282,7 +316,7 @@ def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int |
 
 def _assembled(parser: _kernels._SvmlightParser, n_features: int | None) -> Svmlight:
     base = parser.index_base
-    n_columns = parser.highest + 1 - base if n_features is None else n_features
+    n_columns = max(parser.highest + 1 - base, 0) if n_features is None else n_features
     has_queries = parser.has_queries
     row_start, column, value, y, qid = parser.take()
     if len(row_start) == len(y):  # not the first part of the file

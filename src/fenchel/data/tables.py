@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from scipy import sparse
 from fenchel.data import frames
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
+from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.errors import FenchelError, InvalidData
 from fenchel.files import replacing
 from fenchel.memory import require
@@ -118,20 +120,21 @@ def dataset(table: Any, parts: Roles, *, named: bool) -> Dataset:
         raise InvalidData("it has no rows")
     X, names = frames.columns(table.select(list(parts.features)))
     X = checked_matrix(X).matrix()
-    y = None if parts.target is None else _values(table, parts.target)
-    qid = None if parts.groups is None else _values(table, parts.groups)
+    y = None if parts.target is None else values(table, parts.target)
+    qid = None if parts.groups is None else values(table, parts.groups)
     return Dataset(X, y, qid, names if named else None)
 
 
-def _values(table: Any, j: int) -> npt.NDArray[Any]:
+def values(table: Any, j: int) -> npt.NDArray[Any]:
+    """A column of targets or groups, complete."""
     column, pa = table.column(j), arrow("")
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     name = f"column {table.column_names[j]!r}"
-    values = frames.series(name, column)
-    if values.dtype.kind == "O":
-        frames.complete(name, np.flatnonzero(values == ""))
-    return values
+    found = frames.series(name, column)
+    if found.dtype.kind == "O":
+        frames.complete(name, np.flatnonzero(found == ""))
+    return found
 
 
 def table(dataset: Dataset) -> Any:
@@ -158,23 +161,28 @@ def table(dataset: Dataset) -> Any:
 
 def read_parquet(path: str | os.PathLike[str], **wanted: Any) -> Dataset:
     """The data set of a Parquet file; `wanted` as `roles` takes it."""
-    pa, parquet = arrow(""), arrow("parquet")
-    with open(path, "rb") as file:
-        try:
-            source = parquet.ParquetFile(file)
-            names = _own(source.schema_arrow)
-            parts = roles(names, **wanted)
-            kept = parts.used()
-            require(8 * source.metadata.num_rows * len(kept), "the table")
-            content = source.read(columns=[names[j] for j in kept])
-            return dataset(content, parts.among(kept), named=True)
-        except FenchelError as error:
-            raise InvalidData(f"{os.fspath(path)}: {error}") from error
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InvalidData(f"{os.fspath(path)}: no readable Parquet file: {error}") from error
+    with open(path, "rb") as file, naming(path):
+        source = arrow("parquet").ParquetFile(file)
+        names = own(source.schema_arrow)
+        parts = roles(names, **wanted)
+        kept = parts.used()
+        require(8 * source.metadata.num_rows * len(kept), "the table")
+        content = source.read(columns=[names[j] for j in kept])
+        return dataset(content, parts.among(kept), named=True)
 
 
-def _own(schema: Any) -> list[str]:
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Puts the name of a Parquet file before what is wrong with it."""
+    try:
+        yield
+    except FenchelError as error:
+        raise InvalidData(f"{os.fspath(path)}: {error}") from error
+    except (arrow("").ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InvalidData(f"{os.fspath(path)}: no readable Parquet file: {error}") from error
+
+
+def own(schema: Any) -> list[str]:
     """The names of the columns, without an index that pandas wrote beside them."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return unique([name for name in schema.names if name not in index])
@@ -191,5 +199,6 @@ def unique(names: list[str]) -> list[str]:
 def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     """A column for each feature, with the target last."""
     content = table(dataset)
+    rows = max(1, NUMBERS_PER_SHARD // content.num_columns)  # so that they can be streamed
     with replacing(path) as file:
-        arrow("parquet").write_table(content, file)
+        arrow("parquet").write_table(content, file, row_group_size=rows)

@@ -16,6 +16,7 @@ from fenchel.engines.sums import total
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound="Engine")
+T = TypeVar("T")
 Task = TypeVar("Task", bound=Callable[..., Any])
 
 
@@ -105,6 +106,15 @@ class Engine(ABC):
         ends = np.cumsum([shard.rows.n_rows for shard in self.shards])
         return PerShard(np.split(values, ends[:-1]))
 
+    @property
+    def leads(self) -> bool:
+        """Of the processes that run the same program, this is the one that prints and writes."""
+        return True
+
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """What the process that leads computes, on all that run the same program."""
+        return compute()
+
     def close(self) -> None:
         """Lets go of the shards."""
         self.shards = ()
@@ -117,3 +127,10 @@ class Engine(ABC):
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({settings})"
+
+
+def shares(shards: Sequence[Shard], n: int) -> list[int]:
+    """The edges of at most n runs of consecutive shards, of about equal work."""
+    work = np.cumsum([0, *(shard.rows.n_numbers + shard.rows.n_rows for shard in shards)])
+    targets = work[-1] * np.arange(1, n) / n
+    return sorted({0, *np.searchsorted(work, targets).tolist(), len(shards)})

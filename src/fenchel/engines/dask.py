@@ -8,6 +8,7 @@ import functools
 import logging
 import os
 import pickle
+import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _CONNECT = 30  # seconds for a cluster to answer for the first time
 _PLACING = 120.0  # seconds for a worker to come back, and to read its shards
+_INSTANT = 1.0  # seconds for a reply that has come to be had from Dask's own thread
+_AGAIN = 20.0  # seconds without any worker until a cluster of ours is asked for another
 
 
 class Dask(Remote):
@@ -74,7 +77,7 @@ class Dask(Remote):
     def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
         """On the worker with the fewest of our shards, another than before if there is one."""
         with _gone():
-            self.client.wait_for_workers(1, timeout=_PLACING)  # dead ones may come back
+            self._await_workers()
             threads: dict[str, int] = self.client.nthreads()
             others = [each for each in threads if each not in self._suspects | {avoided}]
             load = dict.fromkeys(others or threads, 0)
@@ -90,6 +93,24 @@ class Dask(Remote):
             raise Gone(f"{address}: {error}") from error
         self._suspects.discard(address)
         return found
+
+    def _await_workers(self) -> None:
+        """Dead ones may come back; a cluster of ours without any is asked for one more.
+
+        Dask gives up a worker that its nanny did not bring back in 15 s, or that died once more
+        meanwhile.
+        """
+        from distributed.deploy.spec import SpecCluster
+
+        cluster, end = self.client.cluster, time.monotonic() + _PLACING
+        while not self.client.nthreads():
+            try:
+                self.client.wait_for_workers(1, timeout=_AGAIN)
+            except TimeoutError:
+                if time.monotonic() > end:
+                    raise
+                if isinstance(cluster, SpecCluster):
+                    cluster.scale(len(cluster.worker_spec) + 1)
 
     def _actor(self, placed: Placed, address: str, n_threads: int) -> tuple[Any, str, list[bytes]]:
         shards = self.shards[placed.first : placed.last]
@@ -123,7 +144,7 @@ class Dask(Remote):
 
         def wait(seconds: float) -> Reply:
             with _gone():
-                content, buffers = reply.result(timeout=max(seconds, 0.001))
+                content, buffers = reply.result(timeout=max(seconds, _INSTANT))
                 answer: Reply = pickle.loads(content, buffers=buffers)
                 return answer
 
@@ -210,8 +231,9 @@ def _local(n_workers: int, pid: int) -> Client:
 
 
 def _closed(client: Client, cluster: Any) -> None:
-    client.close()
-    cluster.close()
+    with contextlib.suppress(KeyError):  # Dask's own, of workers that died
+        client.close()
+        cluster.close()
 
 
 @functools.cache

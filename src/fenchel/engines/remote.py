@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fenchel.data.shards import Shard
-from fenchel.engines.base import Engine, PerShard
+from fenchel.engines.base import Engine, PerShard, shares
 from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
 from fenchel.engines.sums import combined
 from fenchel.errors import FenchelWarning, HostLost, InvalidData
@@ -130,11 +130,7 @@ class Remote(Engine):
     def place(self: R, shards: Sequence[Shard]) -> R:
         """An engine with the same settings whose hosts hold these shards."""
         placed = super().place(shards)
-        n_hosts = max(1, min(placed._n_hosts(), len(shards)))
-        numbers = np.cumsum([0, *(shard.rows.n_numbers for shard in shards)])
-        targets = numbers[-1] * np.arange(1, n_hosts) / n_hosts
-        inner = np.searchsorted(numbers, targets).tolist()
-        edges = sorted({0, *inner, len(shards)})
+        edges = shares(shards, max(1, min(placed._n_hosts(), len(shards))))
         placed.hosts = [Placed(first, last) for first, last in itertools.pairwise(edges)]
         for each in placed.hosts:
             placed._settle(each)

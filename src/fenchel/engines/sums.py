@@ -26,6 +26,13 @@ def subtotals(values: Sequence[Any], first: int, n_shards: int) -> dict[Span, An
     return {span: _added(leaves, *span) for span in spans}
 
 
+def merged(parts: Mapping[Span, Any], n_shards: int) -> dict[Span, Any]:
+    """Subtotals of consecutive shards, as far as they can be added up."""
+    first = min((low for low, _ in parts), default=0)
+    last = max((high for _, high in parts), default=0)
+    return {span: _added(parts, *span) for span in _within(first, last, 0, n_shards)}
+
+
 def combined(parts: Mapping[Span, Any], n_shards: int) -> Any:
     """The sum over all shards, from subtotals that cover them."""
     return _added(parts, 0, n_shards)

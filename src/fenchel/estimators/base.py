@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +43,7 @@ from fenchel.naming import positive, whole
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 
@@ -133,6 +134,26 @@ class LinearEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         """The problems of a fit, all that was given checked, and what to make of their results."""
+
+    def _across(
+        self,
+        owners: Owners,
+        fit: Fit,
+        given: Sequence[Any],
+        adopt: Callable[[list[Result]], None],
+    ) -> Posed:
+        """The problem of rows that stay with their owners; what needs them here is refused."""
+        if any(each is not None for each in given):
+            raise Incompatible(
+                "y, sample_weight and class_weight are a matter of rows, which stay with their "
+                "owners: leave them out"
+            )
+        problem = fit.across(owners)
+        self.n_features_in_ = owners.shape[1]
+        names = owners.shapes[0].feature_names
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return Posed(fit, [problem], self._starts((1, self.n_features_in_)), adopt)
 
     def _fit(self, posed: Posed) -> Self:
         """Keeps what the fit found out, and warns if that is less than was asked for."""

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from fenchel.boosting import Edges
 from fenchel.data.checked import checked_classes
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.estimators.classifier import check_discrete
 from fenchel.naming import positive, whole
 from fenchel.protocols import Array
@@ -58,7 +58,8 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
         The weak learner: a scikit-learn classifier whose fit takes sample_weight. None: a stump,
         DecisionTreeClassifier(max_depth=1).
     nu : float, default=0.05
-        The share of rows, in (0, 1], that may fall short of the margin.
+        The share of rows, in (0, 1], that may fall short of the margin: less than the share of the
+        rarer class, or all of that may be given up. A fit warns where it is not.
     eta : float, default=None
         How little the entropy counts; None: 2 log(1/nu) / tol, for which it counts tol/2 at most.
     tol : float, default=0.01
@@ -139,6 +140,7 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
                 f"y holds {len(self.classes_)} classes; fit one against the rest with "
                 "sklearn.multiclass.OneVsRestClassifier"
             )
+        _warn_of_a_lost_class(nu, self.classes_, codes)
         self._boost(X, np.where(codes == 1, 1.0, -1.0), Entropy(1 / (nu * len(y))), eta, tol)
         if self.status_ != "converged":
             warnings.warn(
@@ -204,6 +206,19 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
         second = (self.decision_function(X) > 0).astype(np.intp)
         labels: npt.NDArray[Any] = self.classes_[second]
         return labels
+
+
+def _warn_of_a_lost_class(nu: float, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> None:
+    counts = np.bincount(codes, minlength=2)
+    rarer = int(np.argmin(counts))
+    share = counts[rarer] / len(codes)
+    if nu >= share:
+        warnings.warn(
+            f"nu = {nu:g} lets that share of the rows fall short of the margin, and class "
+            f"{classes[rarer]} has {share:.2g} of them: the vote may never say it; choose nu below",
+            FenchelWarning,
+            stacklevel=3,
+        )
 
 
 def _votes(hypothesis: Any, X: Any, classes: npt.NDArray[Any]) -> Array:

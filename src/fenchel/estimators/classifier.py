@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from fenchel.naming import real
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 Codes = npt.NDArray[np.intp]
@@ -207,30 +209,36 @@ class Classifier(ClassifierMixin, LinearEstimator):
         }
         return loss_of(self.loss, (Labels.CLASSES, Labels.BINARY), settings)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Minimises the objective over the rows of X, their labels y and their weights."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their labels y and their weights.
+
+        With `Owners` for X, who have rows and labels, there is nothing else to give.
+        """
         return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
+        if isinstance(X, Owners):
+            given = (y, sample_weight, self.class_weight)
+            return self._across(X, settings, given, partial(self._adopt, _classes_of(X)))
         rows = self._rows(X, reset=True)
         classes, codes = checked_classes(self._target(y), rows.n_rows)
         check_discrete(classes)
         weights = self._weights(checked_weights(sample_weight, rows.n_rows), classes, codes)
         starts: list[Array | None] = self._class_starts(classes, rows.n_columns)
         targets: Iterable[Targets] = _signs(codes, classes)
-        together = isinstance(settings.loss, VectorLoss)
-        if together:
+        if isinstance(settings.loss, VectorLoss):
             targets, starts = [Targets(codes.astype(np.int64), classes)], [unfolded(starts)]
+        problems = settings.problems(rows, targets, weights)
+        return Posed(settings, problems, starts, partial(self._adopt, classes))
 
-        def adopt(results: list[Result]) -> None:
-            w: Array = results[0].w if together else np.stack([result.w for result in results])
-            b: Array = np.ravel([result.intercept for result in results])
-            self.coef_ = folded(w) if together else w
-            self.intercept_ = folded(b) if together else b
-            self.classes_ = classes
-
-        return Posed(settings, settings.problems(rows, targets, weights), starts, adopt)
+    def _adopt(self, classes: npt.NDArray[Any], results: list[Result]) -> None:
+        together = isinstance(self._loss(), VectorLoss)
+        w: Array = results[0].w if together else np.stack([result.w for result in results])
+        b: Array = np.ravel([result.intercept for result in results])
+        self.coef_ = folded(w) if together else w
+        self.intercept_ = folded(b) if together else b
+        self.classes_ = classes
 
     def _class_starts(self, classes: npt.NDArray[Any], n_columns: int) -> list[Array | None]:
         n = 1 if len(classes) == 2 else len(classes)
@@ -290,6 +298,12 @@ class Classifier(ClassifierMixin, LinearEstimator):
         """
         probabilities: Array = np.exp(self.predict_log_proba(X))
         return probabilities
+
+
+def _classes_of(owners: Owners) -> npt.NDArray[Any]:
+    classes = np.array(owners.shapes[0].classes)  # of two numbers, or of two texts
+    check_discrete(classes)
+    return classes
 
 
 def check_discrete(classes: npt.NDArray[Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from fenchel.errors import Incompatible
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.regressor import Regressor
@@ -18,6 +19,7 @@ from fenchel.losses.vector import Cost
 from fenchel.paths import Strengths, decreasing
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 _SETTINGS = ("alphas", "cv", "scoring")  # that only cross-validation has
@@ -31,8 +33,10 @@ class CrossValidated(LinearEstimator):
     cv: Any
     scoring: Any
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds the alpha that scores best, then the model at that alpha on all rows."""
+        if isinstance(X, Owners):
+            raise Incompatible("cross-validation leaves rows out, which owners do not do")
         shared = {k: v for k, v in self.get_params(deep=False).items() if k not in _SETTINGS}
         model = self._at_one_alpha(**shared)
         posed = model._posed(X, y, sample_weight).kept()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.arrays import posed
+from fenchel.arrays import across, posed
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.blocks import Blocks
 from fenchel.data.classes import Targets
@@ -23,6 +23,7 @@ from fenchel.losses import Loss
 from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result, Status
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 Start = Array | Result | None
@@ -67,6 +68,10 @@ class Fit:
                 engine=self.engine,
                 groups=groups,
             )
+
+    def across(self, owners: Owners) -> Problem:
+        """The problem of rows that stay with their owners."""
+        return across(owners, self.loss, self.regularizer, self.strength, self.intercept)
 
     def run(
         self, problems: Iterable[Problem], starts: Sequence[Start], *, interrupted: bool = False

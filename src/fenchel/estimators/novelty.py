@@ -18,6 +18,7 @@ from fenchel.losses import Loss, Novelty, NuNovelty
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 
@@ -148,6 +149,8 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)
+        if isinstance(X, Owners):
+            return self._across(X, settings, (sample_weight,), self._adopt)
         rows = self._rows(X, reset=True)
         labels = checked_labels(None, settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)

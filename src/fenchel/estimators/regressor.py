@@ -20,6 +20,7 @@ from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 
@@ -28,12 +29,17 @@ class _LinearRegressor(RegressorMixin, LinearEstimator):
 
     fit_intercept: bool
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Minimises the objective over the rows of X, their targets y and their weights."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their targets y and their weights.
+
+        With `Owners` for X, who have rows and targets, there is nothing else to give.
+        """
         return self._fit(self._posed(X, y, sample_weight))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
+        if isinstance(X, Owners):
+            return self._across(X, settings, (y, sample_weight), self._adopt)
         rows = self._rows(X, reset=True)
         labels = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)

@@ -79,12 +79,13 @@ double box_plane_qp_uneven(Vector<double> d2, Vector<double> m, Vector<double> l
     return box_plane_qp(d2.data(), 1, m, lower, upper, sigma, z, x);
 }
 
-void elastic_net_prox(Vector<double> v, double l1, double l2, Output x) {
+void elastic_net_prox(Vector<double> v, double l1, double l2, Weights c, Output x) {
     require(x.size() == v.size(), "x", x.size(), v.size());
+    if (c) require(c->size() == v.size(), "c", c->size(), v.size());
     demand(nonnegative(l1), "l1 must be finite and >= 0", l1);
     demand(nonnegative(l2), "l2 must be finite and >= 0", l2);
     nb::gil_scoped_release unlocked;
-    fenchel::elastic_net_prox(v.data(), v.size(), l1, l2, x.data());
+    fenchel::elastic_net_prox(v.data(), v.size(), l1, l2, c ? c->data() : nullptr, x.data());
 }
 
 double project_elastic_net_ball(Vector<double> v, double l1, double l2, double radius, Output x) {
@@ -128,8 +129,8 @@ void bind_ground_problems(nb::module_& m) {
     m.def("box_plane_qp", &box_plane_qp_uneven, "d2"_a.noconvert(), "m"_a.noconvert(),
           "lower"_a.noconvert(), "upper"_a.noconvert(), "sigma"_a.noconvert(), "z"_a,
           "x"_a.noconvert());
-    m.def("elastic_net_prox", &elastic_net_prox, "v"_a.noconvert(), "l1"_a, "l2"_a,
-          "x"_a.noconvert(), "Argmin of l1 |x|_1 + l2/2 |x|^2 + 1/2 |x - v|^2.");
+    m.def("elastic_net_prox", &elastic_net_prox, "v"_a.noconvert(), "l1"_a, "l2"_a, "c"_a.none(),
+          "x"_a.noconvert(), "Argmin of sum c (l1 |x| + l2/2 x^2) + 1/2 |x - v|^2.");
     m.def("project_elastic_net_ball", &project_elastic_net_ball, "v"_a.noconvert(), "l1"_a, "l2"_a,
           "radius"_a, "x"_a.noconvert(),
           "Argmin of 1/2 |x - v|^2 with l1 |x|_1 + l2/2 |x|^2 <= radius.");

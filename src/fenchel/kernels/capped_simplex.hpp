@@ -62,8 +62,9 @@ inline double capped_simplex_shift(std::vector<double>& e, double cap) {
             last = begin;
         }
     }
-    if (below.scaled == 0) return std::log(cap) - lowest;
-    return std::log(std::max(mass, 0.0)) - below.log();
+    const double at_cap = std::log(cap) - lowest;  // no less, or the lowest would not be there
+    if (below.scaled == 0) return at_cap;
+    return std::max(std::log(std::max(mass, 0.0)) - below.log(), at_cap);
 }
 
 /// Writes the minimiser and gives the shift; x0 = nullptr stands for equal x0_i = 1.

@@ -9,11 +9,13 @@
 
 namespace fenchel {
 
-/// Argmin over x of  l1 |x|_1 + l2/2 |x|^2 + 1/2 |x - v|^2.
-inline void elastic_net_prox(const double* v, std::size_t n, double l1, double l2, double* x) {
-    const double shrink = 1.0 / (1.0 + l2);
+/// Argmin over x of  sum_i c_i (l1 |x_i| + l2/2 x_i^2) + 1/2 |x - v|^2; c = nullptr stands for 1.
+inline void elastic_net_prox(const double* v, std::size_t n, double l1, double l2, const double* c,
+                             double* x) {
     for (std::size_t i = 0; i < n; ++i) {
-        x[i] = std::copysign(shrink * std::max(std::abs(v[i]) - l1, 0.0), v[i]);
+        const double weight = c ? c[i] : 1.0;
+        const double size = std::max(std::abs(v[i]) - weight * l1, 0.0) / (1.0 + weight * l2);
+        x[i] = std::copysign(size, v[i]);
     }
 }
 
@@ -87,7 +89,7 @@ inline double project_elastic_net_ball(const double* v, std::size_t n, double l1
         return std::numeric_limits<double>::infinity();
     }
     const double t = ElasticNetBall(l1, l2, radius).multiplier(v, n);
-    elastic_net_prox(v, n, t * l1, t * l2, x);
+    elastic_net_prox(v, n, t * l1, t * l2, nullptr, x);
     return t;
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import _kernels
 from fenchel.bends import NO_KINKS, Slope
 from fenchel.errors import InvalidData
 
@@ -197,6 +198,13 @@ def _sign_changes(w: Array, p: Array) -> Array:
 def soft_threshold(v: Array, threshold: Array | float) -> Array:
     """sign(v) max(0, |v| - threshold)."""
     return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)
+
+
+def elastic_net_prox(v: Array, l1: float, l2: float, weights: Array | None) -> Array:
+    """Argmin over x of  sum_j c_j (l1 |x_j| + l2/2 x_j^2) + ||x - v||^2 / 2."""
+    x = np.empty(len(v))
+    _kernels.elastic_net_prox(np.ascontiguousarray(v), l1, l2, weights, x)
+    return x
 
 
 def over(numerator: Array, c: Array | float) -> Array:

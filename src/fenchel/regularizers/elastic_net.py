@@ -15,6 +15,7 @@ from fenchel.regularizers.base import (
     StronglyConvex,
     absolute_kinks,
     absolute_slope,
+    elastic_net_prox,
     over,
     soft_threshold,
     squared_slope,
@@ -63,8 +64,8 @@ class ElasticNet(StronglyConvex):
 
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c rho, then shrinking by 1 + step c (1 - rho)."""
-        shrunk = soft_threshold(v, step * self.c * self.l1_ratio)
-        return shrunk / (1.0 + step * self.c * (1 - self.l1_ratio))
+        rho = self.l1_ratio
+        return elastic_net_prox(v, step * rho, step * (1 - rho), self.weights)
 
     def conjugate(self, u: Array) -> float:
         """sum_j max(0, |u_j| - c_j rho)^2 / (2 c_j (1 - rho))."""

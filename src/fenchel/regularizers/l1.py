@@ -10,7 +10,7 @@ from fenchel.regularizers.base import (
     Regularizer,
     absolute_kinks,
     absolute_slope,
-    soft_threshold,
+    elastic_net_prox,
 )
 
 
@@ -39,7 +39,7 @@ class L1(Regularizer):
 
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c."""
-        return soft_threshold(v, step * self.c)
+        return elastic_net_prox(v, step, 0.0, self.weights)
 
     def conjugate(self, u: Array) -> float:
         """0 where |u_j| <= c_j for all j, else inf."""

@@ -19,6 +19,7 @@ Array = npt.NDArray[np.float64]
 VERSION = 1
 Session = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="Chosen at random.")]
 Round = Annotated[int, Meta(ge=1, le=1 << 53, description="Larger than in the last query.")]
+Label = float | str
 Vector = Annotated[bytes, Meta(description="float64, little-endian.")]
 
 
@@ -31,9 +32,17 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: str
     options: dict[str, float]  # of the loss
     intercept: bool
+    classes: tuple[Label, ...] | None  # what stands for -1 and for +1, of a loss of two classes
+    feature_names: tuple[str, ...] | None
+    index_base: int | None  # what the owner's file called the first column
     length: float  # the root of the rows' mean squared length
     fingerprint: str
     noise: float  # added to every number: 0, or bounds are not certified
+
+    @property
+    def n_features(self) -> int:
+        """The columns without the ones."""
+        return self.n_columns - self.intercept
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

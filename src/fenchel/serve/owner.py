@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from fenchel import blas
 from fenchel.arrays import for_outputs
 from fenchel.data.rows import WithOnes
 from fenchel.errors import FenchelError, InvalidData
+from fenchel.losses import Labels
 from fenchel.naming import positive, real, whole
-from fenchel.protocols import Array, Problem
+from fenchel.protocols import Array, Problem, Risk
 from fenchel.risk import LinearRisk
-from fenchel.serve.messages import VERSION, Answer, Query, Shape, packed, unpacked
+from fenchel.serve.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
 
 log = logging.getLogger("fenchel.serve")
 
@@ -67,6 +69,9 @@ class Owner:
     options: dict[str, float]
     limits: Limits = field(default_factory=Limits)
     intercept: bool = False
+    classes: tuple[Label, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    index_base: int | None = None
 
     def __post_init__(self) -> None:
         risk = self.problem.risk
@@ -94,6 +99,9 @@ class Owner:
             self.loss,
             self.options,
             self.intercept,
+            self.classes,
+            self.feature_names,
+            self.index_base,
             self.risk.length,
             self.risk.fingerprint().hex(),
             self.limits.noise,
@@ -158,9 +166,15 @@ def owned(
     strength: float = 1e-4,
     intercept: bool = False,
     limits: Limits | None = None,
+    feature_names: Sequence[str] | None = None,
+    index_base: int | None = None,
     **options: Any,
 ) -> Owner:
-    """The owner of some rows; `strength` is that of the objective it watches."""
+    """The owner of some rows; `strength` is that of the objective it watches.
+
+    The names of the columns and the base of indices are told, so that owners are found out whose
+    columns mean something else.
+    """
     problem = fenchel.problem(X, y, loss=loss, strength=strength, **options)
     risk = problem.risk
     if intercept and isinstance(risk, LinearRisk) and risk.classes is None:
@@ -169,4 +183,21 @@ def owned(
         ones = LinearRisk(risk.loss, risk.engine.place(shards))
         penalty = for_outputs(problem.regularizer, n_columns, True, 1)
         problem = Problem(ones, penalty, strength)
-    return Owner(problem, loss, options, limits or Limits(), intercept)
+    return Owner(
+        problem,
+        loss,
+        options,
+        limits or Limits(),
+        intercept,
+        _classes(risk, y),
+        None if feature_names is None else tuple(feature_names),
+        index_base,
+    )
+
+
+def _classes(risk: Risk, y: Any) -> tuple[Label, ...] | None:
+    """The two classes in their order, as a problem takes them."""
+    if not isinstance(risk, LinearRisk) or risk.loss.labels is not Labels.BINARY:
+        return None
+    classes = np.unique(y).tolist()
+    return tuple(name if isinstance(name, str) else float(name) for name in classes)

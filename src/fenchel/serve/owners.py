@@ -1,13 +1,9 @@
-"""Training across owners, who answer with sums over their rows and share nothing else.
-
-The risk of all rows is R(w) = (1/n) sum over owners of their sums. A solver sees it as any other
-risk, but there are no scores: a ray costs a query of every owner for each step that is tried.
-"""
+"""Owners, who answer with sums over their rows and share nothing else, as a solver asks them."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
+import os
 import secrets
 import ssl
 import time
@@ -16,19 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from fenchel import losses
-from fenchel.bends import Slope
 from fenchel.engines.sums import total
 from fenchel.errors import HostLost, Incompatible, InvalidData
-from fenchel.losses import Conjugable, ScalarLoss
 from fenchel.naming import positive
-from fenchel.opaque import OpaqueRisk
-from fenchel.protocols import Array, Point
+from fenchel.protocols import Array
 from fenchel.serve.messages import VERSION, Answer, Query, Refusal, Shape, packed, unpacked
-from fenchel.witness import Tangency, Witness
 
 if TYPE_CHECKING:
     import httpx
@@ -37,14 +26,25 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _TRIES = 3  # for an owner who cannot be reached
 _PAUSE = 0.5  # seconds before the next
-_MORE = 1 << 20  # bytes of an answer beside its vector
+_MODEL = "all owners must serve the same model"
+# What owners must agree on, the plainest first, and what to do if they do not.
+_SAME = {
+    "version": "all owners must have the same version of fenchel",
+    "loss": _MODEL,
+    "options": _MODEL,
+    "intercept": _MODEL,
+    "n_features": "if a file lacks the last features, serve it with --n-features",
+    "feature_names": "all owners must have the same columns, in the same order",
+    "index_base": "if a file lacks the index 0 or counts otherwise, serve it with --index-base",
+    "classes": "all owners must call the two classes the same",
+}
 
 
 class Owners:
     """The owners at some URLs, in whose order sums are added.
 
     `certificate`, `key` and `authority` are files: what proves who we are, and whom we believe to
-    be an owner. An owner has `deadline` seconds for an answer.
+    be an owner, by default what the system believes. An owner has `deadline` seconds for an answer.
     """
 
     def __init__(
@@ -61,33 +61,35 @@ class Owners:
         self.urls = tuple(urls)
         self.deadline = positive("deadline", deadline)
         self.session, self.rounds = secrets.token_hex(16), 0
-        verify: Any = True
-        if authority is not None:
-            verify = ssl.create_default_context(cafile=authority)
-            if certificate is not None:
-                verify.load_cert_chain(certificate, key)
         try:
             import httpx
         except ImportError as error:
             raise ImportError("httpx is missing: pip install 'fenchel[serve]'") from error
-        self._client = httpx.Client(verify=verify, timeout=self.deadline, trust_env=False)
+        trusted = _trusted(certificate, key, authority)
+        self._client = httpx.Client(verify=trusted, timeout=self.deadline, trust_env=False)
         self._pool = ThreadPoolExecutor(len(self.urls), thread_name_prefix="fenchel-owners")
 
     @functools.cached_property
     def shapes(self) -> list[Shape]:
         """What the owners tell of their data, which must fit together."""
-        shapes = self._all(lambda url: self._get(url))
+        shapes: list[Shape] = self._all(self._get)
         first = shapes[0]
         for url, shape in zip(self.urls, shapes, strict=True):
-            for name in ("version", "n_columns", "loss", "options", "intercept"):
-                if getattr(shape, name) != getattr(first, name):
+            for name, remedy in _SAME.items():
+                here, there = getattr(shape, name), getattr(first, name)
+                if here != there:
                     raise Incompatible(
-                        f"{url} has {name} {getattr(shape, name)!r}, but {self.urls[0]} "
-                        f"{getattr(first, name)!r}: all owners must serve the same model"
+                        f"{url} has {name}={here!r:.100}, but {self.urls[0]} has {there!r:.100}: "
+                        f"{remedy}"
                     )
         if first.version != VERSION:
             raise Incompatible(f"the owners speak version {first.version}; this one is {VERSION}")
         return shapes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of all owners, and features."""
+        return sum(shape.n_rows for shape in self.shapes), self.shapes[0].n_features
 
     def evaluate(self, w: Array) -> tuple[float, Array]:
         """The sum of all rows' losses at w, and a subgradient."""
@@ -141,11 +143,48 @@ class Owners:
                 break
             except (httpx.TransportError, OSError) as error:
                 if attempt + 1 == _TRIES or "certificate" in str(error).lower():
-                    raise HostLost(f"the owner at {url} cannot be reached: {error}") from error
+                    raise HostLost(
+                        f"the owner at {url} cannot be reached: {error}{_remedy(url, str(error))}"
+                    ) from error
                 time.sleep(_PAUSE)
         if response.status_code != 200:
             raise Incompatible(f"the owner at {url} refuses: {_reason(response)}")
         return response
+
+
+def _trusted(certificate: str | None, key: str | None, authority: str | None) -> ssl.SSLContext:
+    """Whom we believe, and how we show who we are; files that are no such thing are named."""
+    if (certificate is None) is not (key is None):
+        raise InvalidData("certificate and key belong together: give both, or neither")
+    files = {"authority": authority, "certificate": certificate, "key": key}
+    for name, path in files.items():
+        if path is not None and not os.path.isfile(path):
+            raise InvalidData(f"{name}: there is no file {path}")
+    try:
+        context = ssl.create_default_context(cafile=authority)
+    except ssl.SSLError as error:
+        raise InvalidData(f"authority: {authority} holds no certificate in PEM: {error}") from error
+    try:
+        if certificate is not None:
+            context.load_cert_chain(certificate, key)
+    except ssl.SSLError as error:
+        raise InvalidData(
+            f"{certificate} and {key} are no certificate and its key, in PEM: {error}"
+        ) from error
+    return context
+
+
+def _remedy(url: str, error: str) -> str:
+    """What to do about the faults of TLS."""
+    if "CERTIFICATE_VERIFY_FAILED" in error:
+        return "; is its certificate one of the authority that was given?"
+    if not url.startswith("https:"):
+        return "; does it want https?" if "disconnected" in error else ""
+    if "WRONG_VERSION_NUMBER" in error:
+        return "; does it serve http, without certificates?"
+    if "refused" in error:
+        return ""
+    return "; does it want certificate and key of a client that its authority knows?"
 
 
 def _reason(response: httpx.Response) -> str:
@@ -160,143 +199,3 @@ def _decoded(url: str, response: httpx.Response, kind: type[T]) -> T:
         return msgspec.json.decode(response.content, type=kind)
     except msgspec.MsgspecError as error:
         raise InvalidData(f"{url} does not answer as an owner does: {error}") from error
-
-
-class OwnersPoint:
-    """The risk at one w."""
-
-    intercept = 0.0
-
-    def __init__(self, risk: OwnersRisk, w: Array, value: float, subgradient: Array):
-        self.risk, self.w, self.value, self.subgradient = risk, w, value, subgradient
-
-    @property
-    def constant(self) -> float:
-        """b with R(v) >= <a, v> + b for all v; -inf where noise leaves nothing certain."""
-        return -np.inf if self.risk.noisy else self.value - float(self.subgradient @ self.w)
-
-    def shrunk(self, scale: float) -> float:
-        """The constant of the scaled cut, as R >= 0."""
-        if scale == 1:
-            return self.constant
-        return scale * self.constant if self.risk.nonnegative else -np.inf
-
-    @property
-    def sizes(self) -> tuple[float, float]:
-        """Rows times slopes; and R with the product it is reduced by."""
-        product = float(np.linalg.norm(self.subgradient) * np.linalg.norm(self.w))
-        return self.risk.length * self._slope, abs(self.value) + product
-
-    @property
-    def _slope(self) -> float:
-        """A bound of the mean slope, as of a linear risk."""
-        loss = self.risk.loss
-        smooth = np.sqrt(2 * loss.smoothness * self.value) if loss.nonnegative else np.inf
-        steepest = loss.steepest(np.ones(1)) if isinstance(loss, Conjugable) else np.inf
-        slope = min(steepest, float(smooth))
-        return slope if slope < np.inf else 1 + abs(self.value)
-
-    @property
-    def witness(self) -> Witness:
-        """The place of tangency."""
-        return Witness([Tangency(self.w)], [1.0])
-
-    @property
-    def alpha(self) -> Array:
-        """Rows' dual variables stay with their owners."""
-        raise Incompatible("the dual variables of rows stay with their owners")
-
-    def steepest(self, p: Array) -> OwnersPoint:
-        """Itself: of its subgradients one is known."""
-        return self
-
-    def towards(self, p: Array) -> OwnersRay:
-        """The ray w + eta p."""
-        return OwnersRay(self, p)
-
-
-class OwnersRay:
-    """eta -> R(w + eta p), each step a query."""
-
-    def __init__(self, origin: OwnersPoint, p: Array):
-        self.origin, self.p = origin, p
-        self._last = (0.0, origin)
-
-    def at(self, eta: float) -> OwnersPoint:
-        """The point w + eta p."""
-        if eta != self._last[0]:
-            self._last = eta, self.origin.risk.at(self.origin.w + eta * self.p)
-        return self._last[1]
-
-    def along(self, eta: float) -> tuple[float, float]:
-        """(R(w + eta p), a slope)."""
-        point = self.at(eta)
-        return point.value, float(point.subgradient @ self.p)
-
-    def slope(self, eta: float) -> Slope:
-        """Never asked for: the risk is not `piecewise`."""
-        raise Incompatible("owners do not tell where their risk bends")
-
-    def kinks(self, low: float, high: float) -> Array:
-        """Never asked for: the risk is not `piecewise`."""
-        raise Incompatible("owners do not tell where their risk bends")
-
-
-class OwnersRisk(OpaqueRisk):
-    """The mean loss over the rows of all owners."""
-
-    classes: npt.NDArray[Any] | None = None
-
-    def __init__(self, owners: Owners):
-        shapes = owners.shapes
-        self.owners, first = owners, shapes[0]
-        loss = losses.named(first.loss, dict(first.options))
-        if not isinstance(loss, ScalarLoss):
-            raise Incompatible(f"owners serve losses of one score a row; {first.loss} is none")
-        self.loss = loss
-        self.n_offsets = int(first.intercept)
-        self.n_parameters = first.n_columns
-        self.n_rows = self.n_duals = sum(shape.n_rows for shape in shapes)
-        self.n_numbers = self.n_rows * self.n_parameters  # at most
-        self.noisy = any(shape.noise > 0 for shape in shapes)
-        squares = sum(shape.n_rows * shape.length**2 for shape in shapes)
-        self.length = float(np.sqrt(squares / self.n_rows))
-        self.nonnegative, self.differentiable = loss.nonnegative, loss.differentiable
-        self.knows_kinks = loss.differentiable
-        self.passes = 0
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of features."""
-        return (self.n_parameters - self.n_offsets,)
-
-    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
-        """(w, intercept): the last parameter, if there is one."""
-        return (w[:-1], float(w[-1])) if self.n_offsets else (w, 0.0)
-
-    def flattened(self, w: Array, intercept: float | Array) -> Array:
-        """The parameters."""
-        return np.append(w, np.tile(intercept, self.n_offsets))
-
-    def at(self, w: Array, near: Point | None = None) -> OwnersPoint:
-        """The risk at w: a query of every owner."""
-        self.passes += 2
-        w = np.array(w, dtype=np.float64)
-        value, subgradient = self.owners.evaluate(w)
-        return OwnersPoint(self, w, value / self.n_rows, subgradient / self.n_rows)
-
-    def curvature(self) -> Array:
-        """The mean square of a column, the same for all: no owner tells more."""
-        each = min(self.loss.smoothness, 1.0) * self.length**2 / self.n_parameters
-        return np.full(self.n_parameters, each)
-
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """A subgradient, for all rows only."""
-        if len(rows) < self.n_rows:
-            raise Incompatible("owners answer for all their rows: leave out batch=")
-        return self.at(w).subgradient
-
-    def fingerprint(self) -> bytes:
-        """A digest of what the owners say of their data."""
-        text = msgspec.json.encode(self.owners.shapes)
-        return hashlib.blake2b(text, digest_size=16).digest()

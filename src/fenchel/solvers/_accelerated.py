@@ -6,8 +6,10 @@
 
 Each iterate x_k comes with a point alpha_k of the other problem, the mean of those at which the
 tangents were taken (eq. 22, 35). Together they are a primal and a dual point, whose gap is J's own,
-not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. No pass is spent on
-it, as the images X w and X'u are means too.
+not that of its smoothed version: theorems 10 and 18 say how fast it goes to 0. Another mean of the
+same dual points proves more (_dual_hull.py). No pass is spent on it, as the images X w and X'u are
+means too. A loss without a conjugate has the bound that the gradients at some x_k prove, for a pass
+each.
 """
 
 from __future__ import annotations
@@ -26,12 +28,17 @@ from fenchel.naming import one_of, positive
 from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.regularizers import Regularizer
 from fenchel.solvers import _scaled_dual
+from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
+from fenchel.solvers._gradient_bound import few_gradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
-_LOOK = 3  # iterations from one lower bound to the next: it takes as long as a pass or two
+_LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
+_REST = 0.05  # the same, relative to those so far
+_MODEL = 2  # looks from one best mean of the dual points to the next: on wide data it takes longer
 _FORMS = ("primal", "dual", "homotopy")
 _WIDTHS = ("equal", "optimised")
 _FALL = 0.5  # of J, at which the level of smoothing is chosen anew
@@ -41,10 +48,15 @@ _LESS = 4.0  # by how much
 
 
 class Iterate(NamedTuple):
-    """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt."""
+    """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt.
+
+    The newest of the points that x_k and alpha_k are means of has that share in them.
+    """
 
     x: Place
     alpha: Place
+    newest: tuple[Place, Place]
+    share: float
     L: float
     memory: Callable[[], State]
 
@@ -103,7 +115,7 @@ class Accelerated(Solver):
         if found is not None:
             return found
         if not risk.has_duals:
-            return "it needs a loss with a conjugate"
+            return self._obstacle_without_duals(problem)
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
                 return "form='dual' needs a strongly convex regulariser"
@@ -115,6 +127,15 @@ class Accelerated(Solver):
             return "form='homotopy' needs a loss with kinks: this one needs no smoothing"
         return None
 
+    def _obstacle_without_duals(self, problem: Problem) -> str | None:
+        """Gradients certify a smooth risk under a strongly convex regulariser."""
+        risk = problem.risk
+        if self.form != "primal" or not (risk.differentiable and risk.keeps_scores):
+            return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
+        if problem.regularizer.strong_convexity == 0:
+            return "without the loss's conjugate it needs a strongly convex regulariser"
+        return None
+
 
 class _Stages:
     """A run of minimisations of J_mu for a sequence of mu."""
@@ -122,8 +143,14 @@ class _Stages:
     def __init__(self, solver: Accelerated, problem: Problem):
         self.solver, self.problem = solver, problem
         self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
-        self.objective = self.bound = np.nan  # of the last step
-        self.looked, self._n_steps = False, 0
+        self.objective = np.nan  # of the last step
+        self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
+        self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
+        self.has_duals = problem.risk.has_duals
+        if self.has_duals:
+            self.hull = DualHull(problem)
+        else:
+            self.gradients = few_gradients(problem)
         self.x: Place
         self.L = 0.0
 
@@ -152,17 +179,34 @@ class _Stages:
         return kind(problem.regularizer, problem.strength, self.mu, **options)
 
     def step(self, it: Iterate) -> Step:
-        """The point, with what alpha proves."""
-        self._n_steps += 1
-        self.looked = self._n_steps % _LOOK == 0
-        point = self.J.point(it.x, it.alpha)
+        """The point, with what the dual points so far prove."""
+        primal, mean = self.J.sides(it.x, it.alpha)
+        if self.has_duals:
+            newest = mean if self.hull.is_empty else self.J.sides(*it.newest)[1]
+            self.hull.add(newest, it.share)
+        point = self.J.point(primal)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)
+        self._n_steps += 1
+        self.looked = self._n_steps >= self._due
         if not self.looked:
             return Step(point, self.objective, state=state, phase=self.stage)
-        cut = self.J.cut(it.x, it.alpha)
-        self.bound = self.problem.bound(cut.a, cut.b, cut.sizes)
-        return Step(point, self.objective, self.bound, cut.witness, state, self.stage)
+        self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
+        self._n_looks += 1
+        self.bound, witness = self._proved(mean) if self.has_duals else self.gradients.after(point)
+        return Step(point, self.objective, self.bound, witness, state, self.stage)
+
+    def _proved(self, mean: Place) -> tuple[float, Callable[[], Witness]]:
+        """What 004's mean proves, or the best mean."""
+        J, hull = self.J, self.hull
+        duals = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
+        cuts = [J.cut(dual) for dual in duals]
+        bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
+        if self.solver.form == "homotopy":
+            pairs = zip(bounds, duals, strict=True)
+            self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
+        best = int(np.argmax(bounds))
+        return bounds[best], cuts[best].witness
 
     def is_over(self, it: Iterate) -> bool:
         """Whether the next stage is due; if so, it is prepared."""
@@ -170,7 +214,7 @@ class _Stages:
         if solver.form == "dual" or self.mu == 0 or not self.looked:
             return False
         if solver.form == "homotopy":
-            smoothed = self.J.value(it.x) - self.bound + self.J.roughness(it.alpha)
+            smoothed = self.J.value(it.x) - self.smoothed_bound
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
         else:
             due = solver.mu is None and self.objective < _FALL * self.chosen_at

@@ -61,7 +61,7 @@ class CuttingPlanes(ABC):
         self._sizes = np.empty((0, 2))  # behind each cut's a and b, for their round-off
         self._idle = np.empty(0, dtype=np.int64)
         if problem.risk.nonnegative:
-            self._append(np.zeros(self.width), 0.0, Witness())
+            self.append(np.zeros(self.width), 0.0, Witness())
 
     @property
     def width(self) -> int:
@@ -75,7 +75,7 @@ class CuttingPlanes(ABC):
 
     def add(self, point: Point) -> None:
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
-        self._append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
+        self.append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
 
     def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
         """All that is known of the cuts, as plain arrays; w is where to go on from."""
@@ -151,9 +151,10 @@ class CuttingPlanes(ABC):
         size_a, size_b = self.alpha @ self._sizes
         return self.problem.bound(scale * a, scale * b, (float(size_a), float(size_b))), scale
 
-    def _append(
+    def append(
         self, a: Array, b: float, evidence: Witness, weight: float = 0.0, sizes: Sizes = (0, 0)
     ) -> None:
+        """The cut <a, w> + b, with its evidence."""
         n = len(self.b)
         if n == len(self._storage):
             grown = np.empty((n + n // 2 + 1, self._storage.shape[1]))
@@ -192,5 +193,5 @@ class CuttingPlanes(ABC):
         mean = share @ self.A[light], float(share @ self.b[light])
         size_a, size_b = (share @ self._sizes[light]).tolist()
         self.alpha[light] = 0.0
-        self._append(*mean, self.problem.risk.compressed(parts), weight, (size_a, size_b))
+        self.append(*mean, self.problem.risk.compressed(parts), weight, (size_a, size_b))
         self.drop(light)

@@ -31,7 +31,7 @@ class DualPlanes(QuadraticPlanes):
     def add(self, point: Point) -> None:
         """The cut at a point, by its dual variables."""
         self._subgradient = point.subgradient
-        self._append(point.alpha, point.constant, Witness(), sizes=point.sizes)
+        self.append(point.alpha, point.constant, Witness(), sizes=point.sizes)
         self._subgradient = None
 
     def appended(self, d: Array, b: float) -> None:

@@ -22,8 +22,6 @@ from fenchel.witness import Witness
 
 _FEW, _MANY = 30, 300  # cuts
 _POLISHED = 5  # points from one dual polish to the next
-_NEAR = 0.1  # of the scores: how near a kink a row is to be polished
-_SWEEPS = 20  # of a polish
 
 Bound = tuple[float, Callable[[], Witness] | None]
 
@@ -89,16 +87,10 @@ class GradientBound:
 
 
 class PolishedBound(GradientBound):
-    """The same, and at every fifth point the bound of the dual polish.
-
-    Rows away from their kinks have their slope; some sweeps of dual ascent over the others, a few
-    per cent of them all, make a dual point of it, for two passes and what the sweeps take.
-    """
+    """The same, and at every fifth point the bound of its dual polish."""
 
     def __init__(self, problem: Problem, model: CuttingPlanes, cuts: int, every: int):
         super().__init__(problem, model, cuts, every)
-        assert isinstance(problem.regularizer, L2)
-        self.dual = problem.risk.dual(problem.regularizer, problem.strength, at_once=False)
         self._points = 0
 
     def after(self, point: Point) -> Bound:
@@ -107,11 +99,11 @@ class PolishedBound(GradientBound):
         self._points += 1
         if self._points % _POLISHED:
             return bound
-        self.dual.focus(point, _NEAR)
-        for seed in range(_SWEEPS):
-            self.dual.sweep(seed, math.inf)
-        self.dual.settle()
-        cut = self.dual.cut()
+        regularizer = self.problem.regularizer
+        assert isinstance(regularizer, L2)
+        cut = self.problem.risk.polished(point, regularizer, self.problem.strength)
+        if cut is None:
+            return bound
         polished = self.problem.bound(cut.a, cut.b, cut.sizes)
         return (polished, cut.witness) if polished > bound[0] else bound
 

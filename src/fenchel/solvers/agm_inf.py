@@ -65,7 +65,8 @@ class AGMInf(Accelerated):
             x, z, psi, A = x_next, z_next, psi_next, A_next
             if A > _LARGE:
                 psi, one, A = psi.times(1 / A), one / A, 1.0
-            yield Iterate(x, mean, L, functools.partial(remember, z, psi, mean, one))
+            share, memory = a / A_next, functools.partial(remember, z, psi, mean, one)
+            yield Iterate(x, mean, (z, alpha), share, L, memory)
 
 
 def _root(Q: float, B: float, C: float) -> float:

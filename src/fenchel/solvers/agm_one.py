@@ -48,7 +48,7 @@ class AGMOne(Accelerated):
                     break
                 L *= GAMMA_U  # 3
             q, mean = Estimate.around(J, c, z.x, q_min.value), at_u.alpha
-            yield Iterate(x, mean, L, functools.partial(remember, z, q, mean, c))
+            yield Iterate(x, mean, (z, mean), 1.0, L, functools.partial(remember, z, q, mean, c))
         else:
             z, q, mean, c = remembered(J, state)
         while True:  # 8
@@ -66,10 +66,11 @@ class AGMOne(Accelerated):
                 if accepted(J, x_next, psi_min.value, L):  # 14
                     break
                 L *= GAMMA_U  # 11
-            mean = (1 - a) * mean + a * at_u.alpha  # eq. 35
+            alpha = at_u.alpha
+            mean = (1 - a) * mean + a * alpha  # eq. 35
             x, z, c = x_next, z_next, c_next
             q = Estimate.around(J, c, z.x, psi_min.value)  # 12
-            yield Iterate(x, mean, L, functools.partial(remember, z, q, mean, c))
+            yield Iterate(x, mean, (z, alpha), a, L, functools.partial(remember, z, q, mean, c))
 
 
 def _root(Q: float, B: float, c: float) -> float:

@@ -77,7 +77,7 @@ def _root(ratio: float) -> float:
 
 
 def _step(problem: Problem, D: Composite, x: Place, u: Place, mu: float, L: float) -> Step:
-    point, cut = D.point(u, x), D.cut(u, x)
+    point, cut = D.point(x), D.cut(u)
     bound = problem.bound(cut.a, cut.b, cut.sizes)
     state = functools.partial(_state, D, x, u, mu, L)
     return Step(point, problem.objective(point), bound, cut.witness, state)

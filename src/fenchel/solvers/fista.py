@@ -42,8 +42,9 @@ class FISTA(Accelerated):
             t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
             push = (t - 1) / t_next
             y = (1 + push) * x_next + (-push) * x
-            x, t = x_next, t_next
-            yield Iterate(x, at_y.alpha, L, functools.partial(_memory, J, y, t))
+            x, share, t = x_next, 1 / t, t_next
+            memory = functools.partial(_memory, J, y, t)
+            yield Iterate(x, at_y.alpha, (x, at_y.alpha), share, L, memory)
 
 
 def _memory(J: Composite, y: Place, t: float) -> State:

@@ -7,6 +7,7 @@ A baseline for the accelerated methods. Two passes an iteration, one more for ea
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from fenchel.aspects import Composite, Place, Tangent
@@ -27,10 +28,10 @@ class ProximalGradient(Accelerated):
         self, J: Composite, x: Place, L: float, state: State | None = None
     ) -> Iterator[Iterate]:
         """Steps; there is nothing else to remember."""
-        while True:
+        for k in itertools.count(1):
             at_x = J.tangent(x)
             x, L = proximal_step(J, at_x, x, L / GAMMA_D)
-            yield Iterate(x, at_x.alpha, L, dict)
+            yield Iterate(x, at_x.alpha, (x, at_x.alpha), 1 / k, L, dict)
 
 
 def proximal_step(J: Composite, at_y: Tangent, y: Place, L: float) -> tuple[Place, float]:

@@ -26,8 +26,6 @@ from fenchel.result import relative_gap
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _REVISITS = 30  # sweeps over the rows that moved, at most, after one over all that are active
-_FEW = 0.9  # of the active rows: where more of them moved, they are not visited again before others
-_FADED = 0.05  # the rise of such a sweep, relative to the first, at which they end
 _FALLEN = 0.2  # the rise of a round, relative to that at the last look, at which to look again
 _SAFE = 0.7  # the gap is taken to fall like the rise: a look is due where it is this near the aim
 _PATIENCE = 3  # rounds without a look; later a quarter of all so far
@@ -76,9 +74,14 @@ class SDCA(Solver):
             J = problem.objective(point)
             yield Step(point, J, bound, cut.witness, here)
             dual.release(point, ascent.margin)
-            ascent.rounds(max(_FALLEN, _SAFE * self._aim / relative_gap(J, bound)))
+            ascent.rounds(self._due(J, bound))
             dual.settle()
             point = dual.point(point)
+
+    def _due(self, J: float, bound: float) -> float:
+        """How far the rise falls until the next look, if the gap falls like it."""
+        gap = relative_gap(J, bound)
+        return max(_FALLEN, _SAFE * self._aim / gap) if gap > 0 else _FALLEN
 
     def obstacle(self, problem: Problem) -> str | None:
         """It knows the steps of the built-in scalar losses only."""
@@ -107,11 +110,7 @@ class _Ascent:
     def _round(self) -> None:
         """A sweep over the active rows, then some over those that moved."""
         seeds = np.random.SeedSequence([self.seed, self.n_rounds]).generate_state(_REVISITS + 1)
-        self.margin, self.rise, moved = self.dual.sweep(int(seeds[0]), self.margin)
-        for seed in seeds[1:] if moved <= _FEW else ():
-            _, rise, _ = self.dual.sweep(int(seed), moved=True)
-            if rise <= _FADED * self.rise:
-                break
+        self.margin, self.rise = self.dual.sweep(seeds.tolist(), self.margin)
         self.dual.balance()
         self.n_rounds += 1
 

@@ -1,8 +1,9 @@
-"""Checking results of structured risks, as verification.py does it for linear ones.
+"""Checking results of risks that are known by their cuts, as verification.py does for linear ones.
 
 A chain's cuts are recomputed from NumPy's sums over labellings (losses/chain_formulas.py), or from
 the labels that the witness names: any labels make a valid cut of a max-margin network. An oracle of
-a user is asked once more where the witness says; what it answers is taken on trust.
+a user and owners of data are asked once more where the witness says; what they answer is taken on
+trust.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import numpy as np
 
 from fenchel.chain_risk import ChainRisk
 from fenchel.data.sequences import Sequences
-from fenchel.errors import InvalidCertificate
+from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import M3N
 from fenchel.losses.chains import Tangent
 from fenchel.oracles import OracleRisk
 from fenchel.protocols import Array, Problem
 from fenchel.result import Certificate, Result
+from fenchel.serve.owners_risk import OwnersRisk
 from fenchel.structured_risk import StructuredRisk
 from fenchel.witness import Tangency, Witness
 
@@ -27,19 +29,22 @@ _ROUND_OFF = 1e-13  # of a mean loss, relative to the scores it is computed from
 _ZERO = 1e-10
 
 
-def verify_structured(result: Result, problem: Problem) -> Certificate:
+def verify_cuts(result: Result, problem: Problem) -> Certificate:
     """The certificate recomputed; InvalidCertificate if it proves less than the result claims."""
     risk = problem.risk
-    assert isinstance(risk, StructuredRisk)
-    cuts = _Chains(risk) if isinstance(risk, ChainRisk) else _Oracle(risk)
+    assert isinstance(risk, StructuredRisk | OwnersRisk)
+    cuts = _Chains(risk) if isinstance(risk, ChainRisk) else _Asked(risk)
     w = np.asarray(result.w, dtype=np.float64)
-    if w.shape != (risk.n_parameters,) or not np.isfinite(w).all():
-        raise InvalidCertificate(f"w must hold {risk.n_parameters} finite numbers")
+    if w.shape != risk.shape or not np.isfinite(w).all():
+        raise InvalidCertificate(f"w must hold {risk.shape[0]} finite numbers")
+    w = risk.flattened(w, result.intercept)
     upper = problem.strength * problem.regularizer.value(w) + cuts.value(w)
     if result.witness is None:
-        lower = _bound(problem, *cuts.cut(Tangency(w)))
+        lower = _tangent_bound(problem, cuts, w)
         return Certificate(lower, upper, "tangent at w, as the result has no witness")
-    lower = _bound(problem, *_mixed(cuts, risk, result.witness))
+    lower = _bound(problem, *_mixed(cuts, risk, result.witness), cuts.size)
+    if risk.nonnegative:
+        lower = max(lower, 0.0)  # J >= 0 needs no proof
     allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * risk.length * float(np.linalg.norm(w))
     if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
         raise InvalidCertificate(
@@ -55,6 +60,8 @@ def verify_structured(result: Result, problem: Problem) -> Certificate:
 class _Cuts(ABC):
     """R and its cuts, R(v) >= <a, v> + b."""
 
+    size = 0.0  # what was added up to a, at most, of all cuts so far
+
     @abstractmethod
     def value(self, w: Array) -> float:
         """R(w)."""
@@ -67,7 +74,7 @@ class _Cuts(ABC):
 class _Chains(_Cuts):
     def __init__(self, risk: ChainRisk):
         shards = [shard for shard in risk.engine.shards if isinstance(shard, Sequences)]
-        self.risk, self.pairs, self.loss = risk, risk.pairs, risk.loss
+        self.risk, self.pairs, self.loss, self.size = risk, risk.pairs, risk.loss, risk.length
         self.blocks = [shard.rows.matrix() for shard in shards]
         self.y = np.concatenate([shard.y for shard in shards])
         firsts = np.cumsum([0, *(len(shard.y) for shard in shards)])
@@ -106,20 +113,25 @@ class _Chains(_Cuts):
         return self.pairs.gathered(np.asarray(states), at.transitions), constant
 
 
-class _Oracle(_Cuts):
-    def __init__(self, risk: StructuredRisk):
-        assert isinstance(risk, OracleRisk)
+class _Asked(_Cuts):
+    def __init__(self, risk: StructuredRisk | OwnersRisk):
+        assert isinstance(risk, OracleRisk | OwnersRisk)
+        if isinstance(risk, OwnersRisk) and risk.noisy:
+            raise InvalidData("the owners add noise to what they answer: nothing can be verified")
         self.risk = risk
 
     def value(self, w: Array) -> float:
         return self.risk.at(w).value
 
     def cut(self, touch: Tangency) -> tuple[Array, float]:
+        if np.shape(touch.w) != (self.risk.n_parameters,):
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
         point = self.risk.at(np.asarray(touch.w, dtype=np.float64))
+        self.size = max(self.size, point.sizes[0])
         return point.subgradient, point.constant
 
 
-def _mixed(cuts: _Cuts, risk: StructuredRisk, witness: Witness) -> tuple[Array, float]:
+def _mixed(cuts: _Cuts, risk: StructuredRisk | OwnersRisk, witness: Witness) -> tuple[Array, float]:
     """The weighted sum of the witness's cuts."""
     weights = np.asarray(witness.weights, dtype=np.float64)
     if witness.alpha is not None or len(weights) != len(witness.tangencies):
@@ -136,8 +148,23 @@ def _mixed(cuts: _Cuts, risk: StructuredRisk, witness: Witness) -> tuple[Array, 
     return a, b
 
 
-def _bound(problem: Problem, a: Array, b: float) -> float:
+def _tangent_bound(problem: Problem, cuts: _Cuts, w: Array) -> float:
+    """What the cut at w proves by itself, nothing included."""
+    a, b = cuts.cut(Tangency(w))
+    least = 0.0 if problem.risk.nonnegative else -np.inf
+    try:
+        return max(_bound(problem, a, b, cuts.size), least)
+    except InvalidCertificate:
+        return least
+
+
+def _bound(problem: Problem, a: Array, b: float, size: float) -> float:
     """b - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0."""
+    free = problem.regularizer.free(len(a))
+    if np.any(np.abs(a[free]) > _ZERO * size):
+        raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+    a = a.copy()
+    a[free] = 0.0
     if problem.strength == 0:
         return b if not a.any() else -np.inf
     u = -a / problem.strength

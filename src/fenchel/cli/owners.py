@@ -1,0 +1,97 @@
+"""Training across owners: `--engine owners:FILE`, a file with the URL of an owner a line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from fenchel.cli.exits import UsageError
+from fenchel.cli.inputs import STDIN
+from fenchel.cli.settings import Settings
+from fenchel.cli.terminal import Terminal, short
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
+    from fenchel.serve.owners import Owners
+
+_PREFIX = "owners:"
+_FILES = ("certificate", "key", "authority")
+_OF_ROWS = {
+    "balanced": False,
+    "stream": False,
+    "target": None,
+    "index_base": None,
+}  # and what leaves them out
+
+
+@dataclass(frozen=True)
+class Owned:
+    """Rows that stay with their owners; the fields are those of a data set."""
+
+    X: Owners
+    classes: tuple[float | str, ...] | None
+    feature_names: tuple[str, ...] | None
+    index_base: int | None
+    y: None = None
+    qid: None = None
+
+
+def named(settings: Settings) -> bool:
+    """Whether the settings ask for owners."""
+    return (settings.engine or "").startswith(_PREFIX)
+
+
+def settled(settings: Settings) -> Settings:
+    """The settings with paths that hold wherever the job goes on, if they fit together."""
+    given = {name: getattr(settings, name) for name in _FILES if getattr(settings, name)}
+    if not named(settings):
+        for name in given:
+            raise UsageError(
+                f"--{name} is for owners: give --engine {_PREFIX}FILE, with their URLs"
+            )
+        return settings
+    for name, without in _OF_ROWS.items():
+        if getattr(settings, name) != without:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} is a matter of rows, which stay with their owners")
+    files = {"engine": (settings.engine or "").removeprefix(_PREFIX)} | given
+    for name, path in files.items():
+        if not os.path.isfile(path):
+            raise UsageError(f"--{name}: there is no file {path!r}")
+    paths = {name: os.path.abspath(path) for name, path in files.items()}
+    paths["engine"] = f"{_PREFIX}{paths['engine']}"
+    return msgspec.structs.replace(settings, **paths)
+
+
+def source(data: Path | None, settings: Settings) -> str:
+    """Where the rows are: a file, stdin or owners, one of them."""
+    if named(settings):
+        if data is not None:
+            raise UsageError(
+                f"with --engine {_PREFIX}FILE the rows are the owners': leave out {data}"
+            )
+        return settings.engine or ""
+    if data is None:
+        raise UsageError(f"no DATA: give a file, or --engine {_PREFIX}FILE for the rows of owners")
+    return str(data if data == STDIN else data.absolute())
+
+
+def read(settings: Settings, terminal: Terminal, *, loss: str) -> tuple[Dataset, float]:
+    """The owners, asked for their shapes, and the seconds that took; they must serve the loss."""
+    from fenchel.serve.owners import Owners
+    from fenchel.serve.urls import read_urls
+
+    urls = read_urls(short((settings.engine or "").removeprefix(_PREFIX)))
+    owners = Owners(urls, **{name: getattr(settings, name) for name in _FILES})
+    with terminal.step(f"ask {len(urls)} owner{'s' * (len(urls) > 1)}") as step:
+        first, (n_rows, n_features) = owners.shapes[0], owners.shape
+        step.found = f"{n_rows:,} rows, {n_features:,} features"
+    if first.loss != loss:
+        raise UsageError(f"the owners serve --loss {first.loss}; got --loss {loss}")
+    X: Any = owners
+    owned = Owned(X, first.classes, first.feature_names, first.index_base)
+    return cast("Dataset", owned), step.seconds

@@ -1,0 +1,146 @@
+"""`fenchel verify`: checks what was proved of a model, on its data or by asking their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+import fenchel
+from fenchel.cli import inputs, models, owners, tagging
+from fenchel.cli.choices import RANKING
+from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.fit_options import Authority, Certificate, Key
+from fenchel.cli.options import (
+    DataPathOrOwners,
+    IndexBase,
+    Json,
+    ModelPath,
+    Quiet,
+    Target,
+    Verbose,
+)
+from fenchel.cli.settings import Settings
+from fenchel.cli.summary import Label, bounds, label
+from fenchel.cli.terminal import Terminal, result
+from fenchel.errors import InvalidCertificate
+
+
+class Run(msgspec.Struct):
+    """What the data and the witness prove of one minimisation."""
+
+    label: Label  # the class, null if there is only one run
+    lower_bound: float
+    objective: float
+    gap: float
+    source: str
+
+
+class Verified(msgspec.Struct):
+    """The report; where a claim does not hold there is an error instead."""
+
+    version: str
+    model: str
+    data: str
+    runs: list[Run]
+
+
+def verify(
+    model: ModelPath,
+    proof: Annotated[Path, typer.Option(metavar="<file>", help="What train --proof saved.")],
+    data: DataPathOrOwners = None,
+    engine: Annotated[
+        str | None, typer.Option(metavar="owners:FILE", help="Ask the owners of the rows.")
+    ] = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    authority: Authority = None,
+    target: Target = None,
+    index_base: IndexBase = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> Code:
+    """Check the bounds of MODEL on the DATA it was trained on, or by asking their owners.
+
+    The objective is computed anew at the model's coefficients, and the lower bound from the
+    tangents and dual variables in the proof, by code that believes neither file.
+    """
+    terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
+    fitted = models.load(model)
+    settings = owners.settled(
+        Settings(engine=engine, certificate=certificate, key=key, authority=authority)
+    )
+    if engine is not None and not owners.named(settings):
+        raise UsageError("DATA are verified here: --engine is for owners:FILE only")
+    source = owners.source(data, settings)
+    with terminal.warnings():
+        posed = _posed(fitted, data, settings, terminal, target, index_base)
+        with terminal.step("verify") as step:
+            certificates = _certificates(fitted, list(posed.problems), proof)
+            step.found = f"{len(certificates)} certificate{'s' * (len(certificates) > 1)}"
+    runs = [
+        Run(name, float(each.lower_bound), float(each.upper_bound), float(each.gap), each.source)
+        for name, each in zip(_labels(fitted, len(certificates)), certificates, strict=True)
+    ]
+    _show(Verified(fenchel.__version__, str(model), source, runs), terminal)
+    return Code.OK
+
+
+def _posed(
+    fitted: Any,
+    data: Path | None,
+    settings: Settings,
+    terminal: Terminal,
+    target: str | None,
+    index_base: int | None,
+) -> Any:
+    """The problems that the model was fitted to, as its estimator poses them."""
+    if data is None:
+        found = owners.read(settings, terminal, loss=models.loss_name(fitted))[0]
+        return fitted._posed(found.X, None, None)
+    if models.is_labeler(fitted):
+        tagged = tagging.read(data, terminal)[0]
+        return fitted._posed(tagged.X, tagged.y, None)
+    X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+    if models.loss_name(fitted) in RANKING:
+        inputs.check_queries(qid, data)
+        return fitted._posed(X, y, None, qid)
+    return fitted._posed(X, y, None)
+
+
+def _certificates(fitted: Any, problems: Sequence[Any], proof: Path) -> list[Any]:
+    from fenchel.model.proof import read_proof
+
+    inputs.check_readable(proof)
+    witnesses = read_proof(proof)
+    found = fitted.result_ if isinstance(fitted.result_, list) else [fitted.result_]
+    if not len(found) == len(problems) == len(witnesses):
+        raise InvalidCertificate(
+            f"the model has {len(found)} runs, its data {len(problems)} problems, and the proof "
+            f"{len(witnesses)} witnesses: they do not belong together"
+        )
+    return [
+        fenchel.verify(replace(each, witness=witness), problem)
+        for each, witness, problem in zip(found, witnesses, problems, strict=True)
+    ]
+
+
+def _labels(fitted: Any, n: int) -> list[Label]:
+    return [None] if n == 1 else fitted.classes_.tolist()
+
+
+def _show(report: Verified, terminal: Terminal) -> None:
+    if terminal.json:
+        result(msgspec.json.encode(report).decode())
+        return
+    for run in report.runs:
+        of = "" if run.label is None else f"class {label(run.label)}: "
+        result(
+            f"{of}verified, gap {run.gap:.1e}: {bounds(run.lower_bound, run.objective, run.gap)}, "
+            f"from the {run.source}"
+        )

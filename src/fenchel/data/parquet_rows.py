@@ -1,0 +1,130 @@
+"""Rows that stay in a Parquet file, and are decoded anew for each thing that is done with them.
+
+A block is some consecutive row groups, which a Parquet file is decoded by; a larger group is a
+block by itself. Targets and groups of rows stay in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data import frames, tables
+from fenchel.data.blocks import Blocks, KeptRows
+from fenchel.data.checked import checked_matrix
+from fenchel.data.dataset import Dataset
+from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
+from fenchel.data.rows import DenseRows
+from fenchel.data.shards import NUMBERS_PER_SHARD
+from fenchel.errors import InvalidData
+from fenchel.memory import require
+
+Path = str | os.PathLike[str]
+
+
+class _Groups(NamedTuple):
+    """Consecutive row groups."""
+
+    numbers: tuple[int, ...]
+    n_rows: int
+    first: int  # byte
+    last: int
+
+
+class ParquetRows(KeptRows):
+    """Some columns of some row groups of a file."""
+
+    def __init__(
+        self, path: str, seen: Identity, groups: _Groups, after: _Groups, features: Sequence[str]
+    ):
+        self.path, self.seen, self.groups, self.after = path, seen, groups, after
+        self.features = features
+        self.n_rows, self.n_columns = groups.n_rows, len(features)
+        self.n_numbers = self.n_rows * self.n_columns
+
+    @contextmanager
+    def opened(self) -> Iterator[DenseRows]:
+        """The rows, decoded; meanwhile the system reads the next."""
+        with unchanged(self.path, self.seen) as file, tables.naming(self.path):
+            prefetch(file, self.after.first, self.after.last)
+            source = tables.arrow("parquet").ParquetFile(file)
+            content = source.read_row_groups(
+                self.groups.numbers, columns=list(self.features), use_threads=False
+            )
+            # In the order of the store, on which the order of sums depends.
+            values = np.ascontiguousarray(frames.columns(content)[0])
+        yield DenseRows(values)
+
+
+def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: Any) -> Dataset:
+    """The data set of a Parquet file, with targets in memory; `wanted` as `tables.roles` takes it.
+
+    Every block is read once, so that what is wrong with its numbers is found before the work.
+    """
+    path = os.path.abspath(path)
+    with open(path, "rb") as file, tables.naming(path):
+        seen = identity(file)
+        source = tables.arrow("parquet").ParquetFile(file)
+        names = tables.own(source.schema_arrow)
+        parts = tables.roles(names, **wanted)
+        if not source.metadata.num_rows:
+            raise InvalidData("it has no rows")
+        features = [names[j] for j in parts.features]
+        blocks = _blocks(source.metadata, numbers, len(features))
+        require(
+            8 * max(block.n_rows for block in blocks) * len(features),
+            "a row group",
+            "write the file with smaller row groups, or make a store of it",
+        )
+        others = [None if j is None else names[j] for j in (parts.target, parts.groups)]
+        y, qid = (None if name is None else _column(source, name) for name in others)
+    rows = [
+        ParquetRows(path, seen, block, after, features)
+        for block, after in zip(blocks, [*blocks[1:], blocks[-1]], strict=True)
+    ]
+    first = 0
+    for each in rows:
+        _check(path, each, first)
+        first += each.n_rows
+    return Dataset(Blocks(rows, len(features)), y, qid, tuple(features))
+
+
+def _column(source: Any, name: str) -> Any:
+    return tables.values(source.read(columns=[name]), 0)
+
+
+def _check(path: str, rows: ParquetRows, first: int) -> None:
+    """Finds what is wrong with the numbers of a block, and says where that begins."""
+    try:
+        with rows.opened() as block, tables.naming(path):
+            checked_matrix(block.values)
+    except InvalidData as error:
+        where = f"{path}: counted from row {first}: " if first else f"{path}: "
+        raise InvalidData(str(error).replace(f"{path}: ", where, 1)) from error
+
+
+def _blocks(metadata: Any, numbers: int, n_columns: int) -> list[_Groups]:
+    """Row groups put together up to so many numbers."""
+    size, blocks = max(numbers, 16 * n_columns), list[_Groups]()
+    for k in range(metadata.num_row_groups):
+        group = metadata.row_group(k)
+        columns = [group.column(j) for j in range(group.num_columns)]
+        first = min(_start(column) for column in columns)
+        last = max(_start(column) + column.total_compressed_size for column in columns)
+        found = _Groups((k,), group.num_rows, first, last)
+        if blocks and (blocks[-1].n_rows + found.n_rows) * n_columns <= size:
+            before = blocks.pop()
+            n_rows = before.n_rows + found.n_rows
+            found = _Groups((*before.numbers, k), n_rows, before.first, last)
+        blocks.append(found)
+    return [block for block in blocks if block.n_rows]
+
+
+def _start(column: Any) -> int:
+    """Where a column of a row group begins."""
+    pages = (column.dictionary_page_offset, column.data_page_offset)
+    return int(min(page for page in pages if page is not None))
