@@ -1,11 +1,14 @@
 """Lists of candidates: the losses, and Reranker."""
 
+import gc
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 import fenchel
 from fenchel import losses
+from fenchel.multivariate_risk import MultivariatePoint
 
 RNG = np.random.default_rng(0)
 LISTS = np.repeat(np.arange(30), RNG.integers(1, 6, 30))
@@ -79,6 +82,23 @@ def test_candidates_of_a_list_have_one_weight():
         s = np.ones(len(X))
         s[2] = 0.5
         fenchel.Reranker().fit(X, Y, groups=np.zeros(len(X)), sample_weight=s)
+
+
+def test_points_are_freed_as_soon_as_they_are_left():
+    """Else arrays as long as w pile up between two rounds of the garbage collector."""
+    alive = []
+
+    def count(record):
+        alive.append(sum(isinstance(each, MultivariatePoint) for each in gc.get_objects()))
+
+    problem = fenchel.problem(X, Y, loss="rerank_likelihood", groups=LISTS, strength=1e-3)
+    gc.collect()
+    gc.disable()
+    try:
+        fenchel.minimize(problem, "lbfgs", gap=1e-9, callback=count)
+    finally:
+        gc.enable()
+    assert len(alive) > 5 and max(alive) <= 3
 
 
 def test_a_list_without_gold_is_refused_with_its_number():

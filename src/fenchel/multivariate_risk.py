@@ -170,12 +170,18 @@ class MultivariatePoint(LinearPoint):
         return self if all(same) else ahead
 
     def towards(self, p: Array) -> LinearRay:
-        """The ray w + eta p; the last one is kept, as a line search asks for it once more."""
-        if self._ray is None or not np.array_equal(self._ray.p, p):
-            self._ray = super().towards(p)
-        return self._ray
+        """The ray w + eta p; its scores are kept, as a line search asks for them once more.
 
-    _ray: LinearRay | None = None
+        Not the ray, which keeps the point: of such a circle many large arrays would pile up.
+        """
+        if self._along is not None and np.array_equal(self._along[0], p):
+            return LinearRay(self, *self._along)
+        ray = super().towards(p)
+        if ray.origin is self:
+            self._along = ray.p, ray.q
+        return ray
+
+    _along: tuple[Array, PerShard] | None = None
 
 
 class MultivariateRisk(LinearRisk):
