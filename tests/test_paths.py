@@ -112,6 +112,21 @@ def test_else_from_a_tenth_to_a_millionth(problem):
     assert path.strengths == pytest.approx(np.geomspace(1e-1, 1e-6, 30))
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_smooth_path_goes_on_along_its_secant(intercept):
+    """So that starts are nearer to the minimum than the last minimiser is."""
+    problem, strengths = problem_for(losses.Logistic(), intercept=intercept), [0.1, 0.08, 0.06]
+    path = fenchel.path(problem, strengths, "lbfgs", gap=1e-9)
+    there = at(problem, strengths[2])
+    kept = there.objective(there.risk.at(path[1].w)) - path[2].objective
+    assert path[2].history[0].objective - path[2].objective < 0.3 * kept
+
+
+def test_a_path_may_end_at_strength_0():
+    path = fenchel.path(problem_for(losses.SquaredError()), [1e-2, 1e-3, 0.0], "lbfgs")
+    assert path[2].objective <= path[1].objective
+
+
 def test_a_result_is_a_start_with_its_intercepts():
     problem = vector_problem_for(losses.Softmax(), intercept=True)
     first = fenchel.minimize(problem, gap=1e-8)
