@@ -23,6 +23,7 @@ RUNS = [
     ("bmrm", losses.Hinge(), True),
     ("bmrm", losses.ROC(), False),
     ("lbfgs", losses.Logistic(), True),
+    ("newton", losses.SquaredHinge(), True),
     ("sublbfgs", losses.SquaredHinge(), True),
     ("sublbfgs", losses.Hinge(), False),
     ("sublbfgs", losses.Quantile(), True),

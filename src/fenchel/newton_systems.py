@@ -36,15 +36,15 @@ class NewtonSystem:
 
     def __init__(self, risk: LinearRisk, bent: PerShard, h: PerShard):
         self.risk, self.bent, self.h = risk, bent, h
-        self.n_bent = sum(len(rows) for rows in bent)
+        n_bent, self.h_total = risk.engine.totals(*risk.engine.map(_sums, bent, h).split(2))
+        self.n_bent = int(n_bent)
 
     def solved(self, diagonal: Array, g: Array, offset_slope: float) -> tuple[Array, float]:
         """p, and what it says of the offset, whose slope is given."""
         risk = self.risk
         risk.passes += round(self.n_bent / risk.n_rows)
-        total = sum(float(np.sum(h[rows])) for h, rows in zip(self.h, self.bent, strict=True))
         # Without an intercept b stays where it is; with one, it has a little inertia of its own.
-        inertia = 1e-6 * total or 1.0
+        inertia = 1e-6 * self.h_total or 1.0
         g = np.append(g, offset_slope if risk.has_intercept else 0.0)
         diagonal = np.append(diagonal, inertia if risk.has_intercept else 1.0)
         if min(self.n_bent, len(g)) > MOST_UNKNOWNS:
@@ -94,6 +94,11 @@ def _solved(H: Array, g: Array) -> Array:
     factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
     x: Array = scipy.linalg.cho_solve(factor, g, check_finite=False)
     return x
+
+
+def _sums(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> tuple[int, float]:
+    """How many rows are bent, and their curvatures' sum."""
+    return len(bent), float(np.sum(h[bent]))
 
 
 def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
