@@ -158,7 +158,7 @@ def test_an_interrupt_on_all_rows_leaves_the_model_it_came_to():
 
 def test_folds_that_fall_short_are_said():
     X, y = classes()
-    slow = ClassifierCV(loss="logistic", alphas=[10.0, 1e-6], cv=3, max_iter=4)
+    slow = ClassifierCV(loss="logistic", alphas=[10.0, 1e-6], cv=3, max_iter=4, solver="lbfgs")
     slow.set_params(scoring=lambda *fitted: -longest(*fitted))
     with pytest.warns(ConvergenceWarning, match=r"3 of the fits that chose it stopped short"):
         slow.fit(X, y)

@@ -316,7 +316,7 @@ BAD = {
     "alpha": [-1, np.nan, np.inf, "much", None, True, [1.0], 1e-200],
     "penalty": ["l3", None, 2],
     "l1_ratio": [-0.1, 2, "half"],
-    "solver": ["newton", None, 3],
+    "solver": ["simplex", None, 3],
     "tol": [0, -1, np.nan, "small", None],
     "max_iter": [0, -1, 1.5, "many", None],
     "max_seconds": [0, -1, np.nan, "soon"],

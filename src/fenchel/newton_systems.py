@@ -28,6 +28,7 @@ from fenchel.protocols import Array
 if TYPE_CHECKING:
     from fenchel.risk import LinearRisk
 
+_BLOCK = 2048  # dense rows that are copied at once
 MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
 
 
@@ -107,12 +108,14 @@ def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
     if isinstance(rows, KeptRows):
         with rows.opened() as found:
             return _gram(replace(shard, rows=found), bent, h)
+    G = np.zeros((d + 1, d + 1))
     if isinstance(rows, SparseRows):
-        G = np.zeros((d + 1, d + 1))
         _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
         return G
-    X = cast(Array, _bent_rows(shard, bent, h, True))
-    return X.T @ X
+    for first in range(0, len(bent), _BLOCK):
+        X = cast(Array, _bent_rows(shard, bent[first : first + _BLOCK], h, True))
+        G += X.T @ X
+    return G
 
 
 def _bent_rows(shard: Shard, bent: npt.NDArray[np.int32], h: Array, ones: bool) -> Any:

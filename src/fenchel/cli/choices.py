@@ -54,6 +54,7 @@ Pairs = Literal["observed", "all"]
 Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
+    "newton",
     "lbfgs",
     "owlqn",
     "owlqn-star",
