@@ -13,6 +13,7 @@ from fenchel.serve.owner import Owner
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _CONNECTIONS = 16
 _IDLE = 30  # seconds
+_GRACE = 2  # seconds that open connections have when it is stopped
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def server(owner: Owner, address: Address) -> Any:
             port=address.port,
             limit_concurrency=_CONNECTIONS,
             timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=_GRACE,
             log_config=None,
             access_log=False,
             server_header=False,
