@@ -93,7 +93,7 @@ class Clock:
 def watched(base: type[Solver], marks: list[Mark], n: int) -> Solver:
     """The solver, leaving a mark at each step; n times J is crfsuite's objective."""
 
-    class Watched(base):  # type: ignore[misc, valid-type]
+    class Watched(base):  # type: ignore[misc, valid-type]  # a base known at run time
         def iterate(self, *args: Any) -> Iterator[Any]:
             clock = Clock()
             for step in super().iterate(*args):

@@ -159,18 +159,26 @@ def _tangent_bound(problem: Problem, cuts: _Cuts, w: Array) -> float:
 
 
 def _bound(problem: Problem, a: Array, b: float, size: float) -> float:
-    """b - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0."""
+    """What the cut proves, nothing of it lying in a free coordinate."""
     free = problem.regularizer.free(len(a))
     if np.any(np.abs(a[free]) > _ZERO * size):
         raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
     a = a.copy()
     a[free] = 0.0
+    return penalised(problem, a, b, problem.risk.nonnegative)
+
+
+def penalised(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
+    """b - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0.
+
+    Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
+    """
     if problem.strength == 0:
         return b if not a.any() else -np.inf
     u = -a / problem.strength
     scale = problem.regularizer.dual_scale(u)
     if scale < 1:
-        if not problem.risk.nonnegative:
+        if not nonnegative:
             return -np.inf
         u, b = scale * u, scale * b
     return b - problem.strength * problem.regularizer.conjugate(u)

@@ -4,14 +4,76 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
+import numpy as np
+
+from fenchel.bends import Slope
 from fenchel.errors import Incompatible
 from fenchel.protocols import Array, Point
 from fenchel.regularizers import Regularizer, StronglyConvex
 from fenchel.witness import Witness
 
 T = TypeVar("T")
+
+
+class OpaquePoint:
+    """The risk at one w, of which one subgradient is known."""
+
+    intercept = 0.0
+    risk: Any
+    w: Array
+    value: float
+    subgradient: Array
+
+    @property
+    def constant(self) -> float:
+        """b with R(v) >= <a, v> + b for all v."""
+        return self.value - float(self.subgradient @ self.w)
+
+    def shrunk(self, scale: float) -> float:
+        """Scale * constant, mixing the cut with R >= 0."""
+        if scale == 1:
+            return self.constant
+        return scale * self.constant if self.risk.nonnegative else -math.inf
+
+    def steepest(self, p: Array) -> Self:
+        """Itself: of its subgradients one is known."""
+        return self
+
+    def towards(self, p: Array) -> OpaqueRay:
+        """The ray w + eta p; nothing is computed yet."""
+        return OpaqueRay(self, p)
+
+
+class OpaqueRay:
+    """eta -> R(w + eta p), a point for each eta that is asked for."""
+
+    def __init__(self, origin: OpaquePoint, p: Array):
+        self.origin, self.p = origin, p
+        self._last: tuple[float, Any] = (
+            0.0,
+            origin,
+        )  # the step that is accepted is asked for again
+
+    def at(self, eta: float) -> Any:
+        """The point w + eta p."""
+        if eta != self._last[0]:
+            self._last = eta, self.origin.risk.at(self.origin.w + eta * self.p)
+        return self._last[1]
+
+    def along(self, eta: float) -> tuple[float, float]:
+        """(R(w + eta p), its slope)."""
+        point = self.at(eta)
+        return point.value, float(point.subgradient @ self.p)
+
+    def slope(self, eta: float) -> Slope:
+        """Of a `piecewise` risk only, which this is not."""
+        raise Incompatible("the risk is not known to be piecewise quadratic")
+
+    def kinks(self, low: float, high: float) -> Array:
+        """None that are known."""
+        return np.empty((0, 3))
 
 
 class OpaqueRisk:

@@ -6,7 +6,6 @@ may be more of them than of anything else. So a step along a ray costs what a po
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -14,10 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.bends import Slope
 from fenchel.engines import Engine, PerShard
-from fenchel.errors import Incompatible, InvalidData
-from fenchel.opaque import OpaqueRisk
+from fenchel.errors import InvalidData
+from fenchel.opaque import OpaquePoint, OpaqueRisk
 from fenchel.protocols import Array, Point
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
@@ -32,10 +30,8 @@ class Evaluation(NamedTuple):
     labels: npt.NDArray[np.int64] | None = None
 
 
-class StructuredPoint:
+class StructuredPoint(OpaquePoint):
     """The risk at one w."""
-
-    intercept = 0.0
 
     def __init__(self, risk: StructuredRisk, w: Array):
         self.risk, self.w = risk, w
@@ -44,17 +40,6 @@ class StructuredPoint:
         value, gradient = risk.engine.totals(values, gradients)
         self.value = float(value) / risk.weight
         self.subgradient: Array = gradient / risk.weight
-
-    @functools.cached_property
-    def constant(self) -> float:
-        """b with R(v) >= <a, v> + b for all v."""
-        return self.value - float(self.subgradient @ self.w)
-
-    def shrunk(self, scale: float) -> float:
-        """Scale * constant, mixing the cut with R >= 0."""
-        if scale == 1:
-            return self.constant
-        return scale * self.constant if self.risk.nonnegative else -np.inf
 
     @property
     def sizes(self) -> tuple[float, float]:
@@ -75,41 +60,6 @@ class StructuredPoint:
     def alpha(self) -> Array:
         """None: the risk has no dual variables."""
         return np.empty(0)
-
-    def steepest(self, p: Array) -> StructuredPoint:
-        """Itself: of its subgradients one is known."""
-        return self
-
-    def towards(self, p: Array) -> StructuredRay:
-        """The ray w + eta p; nothing is computed yet."""
-        return StructuredRay(self, p)
-
-
-class StructuredRay:
-    """eta -> R(w + eta p), a point for each eta that is asked for."""
-
-    def __init__(self, origin: StructuredPoint, p: Array):
-        self.origin, self.p = origin, p
-        self._last = (0.0, origin)  # a line search asks for the step it accepts once more
-
-    def at(self, eta: float) -> StructuredPoint:
-        """The point w + eta p."""
-        if eta != self._last[0]:
-            self._last = eta, StructuredPoint(self.origin.risk, self.origin.w + eta * self.p)
-        return self._last[1]
-
-    def along(self, eta: float) -> tuple[float, float]:
-        """(R(w + eta p), its slope)."""
-        point = self.at(eta)
-        return point.value, float(point.subgradient @ self.p)
-
-    def slope(self, eta: float) -> Slope:
-        """Of a `piecewise` risk only, which this is not."""
-        raise Incompatible("the risk is not known to be piecewise quadratic")
-
-    def kinks(self, low: float, high: float) -> Array:
-        """None that are known."""
-        return np.empty((0, 3))
 
 
 class StructuredRisk(OpaqueRisk, ABC):

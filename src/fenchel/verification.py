@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.cut_verification import verify_cuts
+from fenchel.cut_verification import penalised, verify_cuts
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import Conjugable, ConjugableVector, Loss, NuLoss, NuNovelty, Sample
 from fenchel.multivariate_risk import MultivariateRisk
@@ -376,16 +376,7 @@ def _regularised(
         if np.any(np.abs(a[free]) > _ZERO * data.magnitude(alpha, free)):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
         a[free] = 0.0
-    if problem.strength == 0:
-        return constant if not a.any() else -np.inf
-    u = -a / problem.strength
-    scale = problem.regularizer.dual_scale(u)
-    if scale < 1:
-        if not data.loss.nonnegative:
-            return -np.inf
-        # Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
-        u, constant = scale * u, scale * constant
-    return constant - problem.strength * problem.regularizer.conjugate(u)
+    return penalised(problem, a, constant, data.loss.nonnegative)
 
 
 def _without_witness(data: _Data, problem: Problem, touch: Tangency, upper: float) -> Certificate:

@@ -42,6 +42,30 @@ class PerShard:
         return tuple(PerShard(value[k] for value in self._values) for k in range(n))
 
 
+class Away(PerShard):
+    """A value for each shard that is elsewhere: looking at it collects it, split sends nothing."""
+
+    def __init__(self, engine: Any):
+        self._engine = engine
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._engine.collect(self))
+
+    def __len__(self) -> int:
+        return int(self._engine.n_shards)
+
+    def __getitem__(self, shard: int) -> Any:
+        return self._engine.collect(self)[shard]
+
+    def split(self, n: int) -> tuple[PerShard, ...]:
+        """A value of n-tuples as n values."""
+        return tuple(self._engine.map(_item, self, k) for k in range(n))
+
+
+def _item(shard: Shard, value: Any, k: int) -> Any:
+    return value[k]
+
+
 def mutates(task: Task) -> Task:
     """Marks a task that changes a PerShard argument in place, which must be done in order."""
     task.mutates = True  # type: ignore[attr-defined]  # functions take any

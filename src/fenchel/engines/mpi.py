@@ -13,13 +13,13 @@ import functools
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from fenchel.data.shards import Shard
-from fenchel.engines.base import Engine, PerShard, shares
+from fenchel.engines.base import Away, Engine, PerShard, shares
 from fenchel.engines.sums import Span, combined, merged, subtotals
 from fenchel.engines.threads import Threads
 from fenchel.errors import InvalidData
@@ -31,28 +31,12 @@ Sums = Sequence[Mapping[Span, Any]]  # of several values, over the subtrees that
 _PATIENCE = 60.0  # seconds that a rank which is done waits for the others
 
 
-class Spread(PerShard):
-    """A value for each shard; every rank has those of its own, and looking at it collects all."""
+class Spread(Away):
+    """A value for each shard; every rank has those of its own."""
 
     def __init__(self, engine: MPI, own: Iterable[Any]):
-        self._engine, self.own = engine, list(own)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._engine.collect(self))
-
-    def __len__(self) -> int:
-        return self._engine.n_shards
-
-    def __getitem__(self, shard: int) -> Any:
-        return self._engine.collect(self)[shard]
-
-    def split(self, n: int) -> tuple[PerShard, ...]:
-        """A value of n-tuples as n values; nothing is sent."""
-        return tuple(self._engine.map(_item, self, k) for k in range(n))
-
-
-def _item(shard: Shard, value: Any, k: int) -> Any:
-    return value[k]
+        super().__init__(engine)
+        self.own = list(own)
 
 
 class MPI(Engine):

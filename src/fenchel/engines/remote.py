@@ -20,14 +20,14 @@ import time
 import warnings
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from fenchel.data.shards import Shard
-from fenchel.engines.base import Engine, PerShard, shares
+from fenchel.engines.base import Away, Engine, PerShard, shares
 from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
 from fenchel.engines.sums import combined
 from fenchel.errors import FenchelWarning, HostLost, InvalidData
@@ -44,29 +44,13 @@ class Gone(Exception):
     """A host did not answer, for whatever reason its transport gave."""
 
 
-class Held(PerShard):
-    """A value for each shard that the hosts keep; looking at it fetches it."""
+class Held(Away):
+    """A value for each shard that the hosts keep."""
 
     def __init__(self, engine: Remote, number: int):
-        self._engine, self.number = engine, number
+        super().__init__(engine)
+        self.number = number
         weakref.finalize(self, engine._drop, number)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._engine.collect(self))
-
-    def __len__(self) -> int:
-        return self._engine.n_shards
-
-    def __getitem__(self, shard: int) -> Any:
-        return self._engine.collect(self)[shard]
-
-    def split(self, n: int) -> tuple[PerShard, ...]:
-        """A value of n-tuples as n values; nothing is fetched."""
-        return tuple(self._engine.map(_item, self, k) for k in range(n))
-
-
-def _item(shard: Shard, value: Any, k: int) -> Any:
-    return value[k]
 
 
 @dataclass

@@ -14,19 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import losses
-from fenchel.bends import Slope
 from fenchel.errors import Incompatible
 from fenchel.losses import Conjugable, ScalarLoss
-from fenchel.opaque import OpaqueRisk
+from fenchel.opaque import OpaquePoint, OpaqueRisk
 from fenchel.protocols import Array, Point
 from fenchel.serve.owners import Owners
 from fenchel.witness import Tangency, Witness
 
 
-class OwnersPoint:
+class OwnersPoint(OpaquePoint):
     """The risk at one w."""
-
-    intercept = 0.0
 
     def __init__(self, risk: OwnersRisk, w: Array, value: float, subgradient: Array):
         self.risk, self.w, self.value, self.subgradient = risk, w, value, subgradient
@@ -34,13 +31,7 @@ class OwnersPoint:
     @property
     def constant(self) -> float:
         """b with R(v) >= <a, v> + b for all v; -inf where noise leaves nothing certain."""
-        return -np.inf if self.risk.noisy else self.value - float(self.subgradient @ self.w)
-
-    def shrunk(self, scale: float) -> float:
-        """The constant of the scaled cut, as R >= 0."""
-        if scale == 1:
-            return self.constant
-        return scale * self.constant if self.risk.nonnegative else -np.inf
+        return -np.inf if self.risk.noisy else super().constant
 
     @property
     def sizes(self) -> tuple[float, float]:
@@ -66,41 +57,6 @@ class OwnersPoint:
     def alpha(self) -> Array:
         """Rows' dual variables stay with their owners."""
         raise Incompatible("the dual variables of rows stay with their owners")
-
-    def steepest(self, p: Array) -> OwnersPoint:
-        """Itself: of its subgradients one is known."""
-        return self
-
-    def towards(self, p: Array) -> OwnersRay:
-        """The ray w + eta p."""
-        return OwnersRay(self, p)
-
-
-class OwnersRay:
-    """eta -> R(w + eta p), each step a query."""
-
-    def __init__(self, origin: OwnersPoint, p: Array):
-        self.origin, self.p = origin, p
-        self._last = (0.0, origin)
-
-    def at(self, eta: float) -> OwnersPoint:
-        """The point w + eta p."""
-        if eta != self._last[0]:
-            self._last = eta, self.origin.risk.at(self.origin.w + eta * self.p)
-        return self._last[1]
-
-    def along(self, eta: float) -> tuple[float, float]:
-        """(R(w + eta p), a slope)."""
-        point = self.at(eta)
-        return point.value, float(point.subgradient @ self.p)
-
-    def slope(self, eta: float) -> Slope:
-        """Never asked for: the risk is not `piecewise`."""
-        raise Incompatible("owners do not tell where their risk bends")
-
-    def kinks(self, low: float, high: float) -> Array:
-        """Never asked for: the risk is not `piecewise`."""
-        raise Incompatible("owners do not tell where their risk bends")
 
 
 class OwnersRisk(OpaqueRisk):
