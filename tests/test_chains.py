@@ -214,6 +214,20 @@ def test_minima_are_certified_and_verified(loss, regularizer):
     assert bmrm.lower_bound <= auto.objective
 
 
+@pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
+@pytest.mark.parametrize("solver", ["agm-inf", "agm-1", "fista", "proximal-gradient"])
+@pytest.mark.parametrize("loss", [losses.CRF(), losses.SoftM3N(temperature=0.5)], ids=ids)
+def test_accelerated_methods_take_smooth_chains(loss, solver, regularizer, tmp_path):
+    problem = problem_of(loss, regularizer=regularizer, engine="serial")
+    other = fenchel.minimize(problem, gap=1e-6).raise_for_status()
+    result = fenchel.minimize(problem, solver, gap=1e-4, checkpoint=tmp_path / "a")
+    assert fenchel.verify(result.raise_for_status(), problem).gap <= 1.01e-4
+    assert result.lower_bound <= other.objective and other.lower_bound <= result.objective
+    fenchel.minimize(problem, solver, gap=1e-4, checkpoint=tmp_path / "b", max_iterations=3)
+    resumed = fenchel.minimize(problem, solver, gap=1e-4, checkpoint=tmp_path / "b")
+    assert (resumed.objective, resumed.lower_bound) == (result.objective, result.lower_bound)
+
+
 @EVERY
 def test_a_claim_without_proof_is_refused(loss):
     problem = problem_of(loss)

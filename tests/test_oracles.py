@@ -46,7 +46,7 @@ def test_an_oracle_is_as_good_as_the_loss_it_copies(oracle, loss, regularizer, e
 def test_every_solver_that_can_will_do():
     for oracle, able in (
         (CrammerSinger(), ("bmrm", "ls-bmrm", "bmrm-noqp")),
-        (LogLinear(), ("lbfgs",)),
+        (LogLinear(), ("lbfgs", "agm-inf", "fista")),
     ):
         problem = fenchel.problem(X, Y, loss=oracle, strength=0.1)
         for solver in (*able, "pegasos"):

@@ -122,6 +122,17 @@ def test_a_smooth_path_goes_on_along_its_secant(intercept):
     assert path[2].history[0].objective - path[2].objective < 0.3 * kept
 
 
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.SquaredHinge()], ids=str)
+def test_dual_variables_go_on_along_their_secant(loss):
+    """Those of a hinge are piecewise linear in the strength: on one piece they start at the end."""
+    problem, strengths = problem_for(loss, n=60), [0.1, 0.0999, 0.0998]
+    path = fenchel.path(problem, strengths, "sdca", gap=1e-12)
+    there = at(problem, strengths[2])
+    kept = fenchel.minimize(there, "sdca", w0=path[1], max_iterations=1, gap=1e-15)
+    ahead = path[2].history[0]
+    assert ahead.objective - ahead.lower_bound < 0.01 * (kept.objective - kept.lower_bound)
+
+
 def test_a_path_may_end_at_strength_0():
     path = fenchel.path(problem_for(losses.SquaredError()), [1e-2, 1e-3, 0.0], "lbfgs")
     assert path[2].objective <= path[1].objective

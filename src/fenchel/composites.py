@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -284,6 +284,36 @@ class Whole(Primal):
         self.risk.passes += 1
         image: Array = self.risk.engine.total(self.risk.engine.map(tasks.adjoint, u.parts))
         return image
+
+
+class Opaque(Whole):
+    """The same for a risk of which values and gradients alone are known: two passes for each place.
+
+    A place has no image, and the other problem's is its gradient.
+    """
+
+    def __init__(self, risk: Any, regularizer: Regularizer, strength: float):
+        super().__init__(risk, regularizer, strength)
+        self._last: Any = None  # the last point, as it is asked for again
+
+    def place(self, x: Vector) -> Place:
+        """It is its x."""
+        return Place(x, 0.0)
+
+    def dual_place(self, packed: Array) -> Place:
+        """It is its gradient."""
+        return Place(packed, 0.0)
+
+    def tangent(self, at: Place) -> Tangent:
+        """R(w), and its gradient."""
+        point = self.point(at)
+        return Tangent(point.value, point.subgradient, Place(point.subgradient, 0.0))
+
+    def point(self, primal: Place) -> Any:
+        """The risk itself there: two passes, unless it was the last."""
+        if self._last is None or not np.array_equal(self._last.w, primal.x):
+            self._last = self.risk.at(primal.x)
+        return self._last
 
 
 class Dual(Composite):

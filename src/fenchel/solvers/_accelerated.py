@@ -130,7 +130,7 @@ class Accelerated(Solver):
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
         """Gradients certify a smooth risk under a strongly convex regulariser."""
         risk = problem.risk
-        if self.form != "primal" or not (risk.differentiable and risk.keeps_scores):
+        if self.form != "primal" or not risk.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
         if problem.regularizer.strong_convexity == 0:
             return "without the loss's conjugate it needs a strongly convex regulariser"
