@@ -102,6 +102,8 @@ class AugmentedRisk(Protocol):
 class AugmentedRay(Protocol):
     """eta -> M(w + eta p, b + eta rate)."""
 
+    start: float  # its slope at 0
+
     def slope(self, eta: float) -> Slope:
         """Its slope at eta; no pass."""
 

@@ -106,6 +106,7 @@ class AugmentedRay:
 
     def __init__(self, origin: AugmentedRisk, p: Array, rate: float, q: PerShard):
         self.origin, self.p, self.rate, self.q = origin, p, rate, q
+        self.start = float(origin.gradient @ p) + origin.offset_slope * rate
 
     def slope(self, eta: float) -> Slope:
         """Its slope at eta: no pass."""

@@ -1,7 +1,6 @@
 // The Hessian of a linear risk: the loss's curvature row by row, and the products of rows.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -47,13 +46,23 @@ void gram(const Csr<Value, Pointer, Column>& X, const double* s, const std::int3
     for (std::size_t r = 0; r < count; ++r) {
         const auto i = static_cast<std::size_t>(chosen[r]);
         const double weight = s ? s[i] : 1.0;
-        for (Pointer k = X.row_start[i]; k < X.row_start[i + 1]; ++k) {
+        const Pointer first = X.row_start[i];
+        Column last = 0;  // the largest column so far: they may come in any order
+        for (Pointer k = first; k < X.row_start[i + 1]; ++k) {
             const double x = weight * static_cast<double>(X.value[k]);
-            const auto j = static_cast<std::size_t>(X.column[k]);
+            const Column column = X.column[k];
+            const auto j = static_cast<std::size_t>(column);
+            double* row = G + j * width;
             ones[j] += x;
-            for (Pointer l = X.row_start[i]; l <= k; ++l) {  // columns come in any order
+            if (column >= last) {
+                for (Pointer l = first; l <= k; ++l)
+                    row[X.column[l]] += x * static_cast<double>(X.value[l]);
+                last = column;
+                continue;
+            }
+            for (Pointer l = first; l <= k; ++l) {
                 const auto m = static_cast<std::size_t>(X.column[l]);
-                G[std::max(j, m) * width + std::min(j, m)] += x * static_cast<double>(X.value[l]);
+                (m <= j ? row[m] : G[m * width + j]) += x * static_cast<double>(X.value[l]);
             }
         }
         ones[X.n_columns] += weight;

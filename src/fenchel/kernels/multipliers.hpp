@@ -7,6 +7,7 @@
 // the slope rises at the rate 1/kappa.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,17 +16,111 @@
 
 namespace fenchel {
 
+namespace detail {
+
+/// What M_i says at one score: its slope, and 1 where t is a kink, else 0.
+struct Augmented {
+    double u, kink;
+};
+
+/// For a piecewise linear loss without a branch, as no guess of one would be right: across each
+/// kink u rises at the rate 1/kappa from the slope on its left to that on its right.
+template <class Loss>
+FENCHEL_INLINE Augmented augmented(const Loss& loss, double kappa, double a, double z, double y) {
+    const double c = z + kappa * a;
+    if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
+        const auto pieces = loss.pieces(y);
+        double u = pieces.start, left = pieces.start, kink = 0;
+        for (const Piece& piece : pieces.breaks) {
+            const double rise = (c - piece.at) / kappa - left;
+            const double reached = rise > 0 ? rise : 0.0;
+            u += reached < piece.jump ? reached : piece.jump;
+            kink += reached > 0 ? (reached < piece.jump ? 1.0 : 0.0) : 0.0;
+            left += piece.jump;
+        }
+        return {u, kink};
+    } else {
+        const Landing at = landing(loss, kappa, c, z, y);
+        return {at.u, at.kink ? 1.0 : 0.0};
+    }
+}
+
+template <class Loss>
+FENCHEL_INLINE void augmented_slopes_loop(const Loss loss, const Rows rows,
+                                          const double* __restrict a, const double kappa,
+                                          const double b, double* __restrict u,
+                                          double* __restrict kink, const std::size_t n) {
+    const double* __restrict z = rows.z, * __restrict y = rows.y;
+#pragma omp simd
+    for (std::size_t i = 0; i < n; ++i) {
+        const Augmented at = augmented(loss, kappa, a[i], z[i] + b, y[i]);
+        u[i] = at.u;
+        kink[i] = at.kink;
+    }
+}
+
+template <class Loss>
+FENCHEL_AVX2 void augmented_slopes_avx2(const Loss loss, const Rows rows, const double* a,
+                                        const double kappa, const double b, double* u, double* kink,
+                                        const std::size_t n) {
+    augmented_slopes_loop(loss, rows, a, kappa, b, u, kink, n);
+}
+
+template <class Loss>
+FENCHEL_INLINE Slope augmented_slope_loop(const Loss loss, const Rows rows,
+                                          const double* __restrict a, const double kappa,
+                                          const double b, const double* __restrict q,
+                                          const double rate, const double eta,
+                                          const std::size_t n) {
+    const double* __restrict z = rows.z, * __restrict y = rows.y, * __restrict s = rows.s;
+    double slope = 0, bent = 0;
+    if (s == nullptr) {
+#pragma omp simd reduction(+ : slope, bent)
+        for (std::size_t i = 0; i < n; ++i) {
+            const double by = q[i] + rate;
+            const Augmented at = augmented(loss, kappa, a[i], z[i] + b + eta * by, y[i]);
+            slope += by * at.u;
+            bent += at.kink * by * by;
+        }
+        return {slope, bent / kappa};
+    }
+#pragma omp simd reduction(+ : slope, bent)
+    for (std::size_t i = 0; i < n; ++i) {
+        const double by = q[i] + rate;
+        const Augmented at = augmented(loss, kappa, a[i], z[i] + b + eta * by, y[i]);
+        slope += s[i] * by * at.u;
+        bent += at.kink * s[i] * by * by;
+    }
+    return {slope, bent / kappa};
+}
+
+template <class Loss>
+FENCHEL_AVX2 Slope augmented_slope_avx2(const Loss loss, const Rows rows, const double* a,
+                                        const double kappa, const double b, const double* q,
+                                        const double rate, const double eta, const std::size_t n) {
+    return augmented_slope_loop(loss, rows, a, kappa, b, q, rate, eta, n);
+}
+
+}  // namespace detail
+
 /// u_i, and in `bent` the rows whose t is a kink; returns how many they are.
 template <class Loss>
 std::size_t augmented_slopes(const Loss& loss, const Rows& rows, const double* a, double kappa,
                              double b, double* u, std::int32_t* bent, std::size_t n) {
+    constexpr std::size_t kBlock = 512;
+    double kink[kBlock];
     std::size_t count = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double z = rows.z[i] + b;
-        const Landing at = detail::landing(loss, kappa, z + kappa * a[i], z, rows.y[i]);
-        u[i] = at.u;
-        bent[count] = static_cast<std::int32_t>(i);
-        count += at.kink;
+    for (std::size_t first = 0; first < n; first += kBlock) {
+        const std::size_t size = std::min(kBlock, n - first);
+        const Rows block{rows.z + first, rows.y + first, nullptr};
+        if (has_avx2())
+            detail::augmented_slopes_avx2(loss, block, a + first, kappa, b, u + first, kink, size);
+        else
+            detail::augmented_slopes_loop(loss, block, a + first, kappa, b, u + first, kink, size);
+        for (std::size_t i = 0; i < size; ++i) {
+            bent[count] = static_cast<std::int32_t>(first + i);
+            count += kink[i] > 0;
+        }
     }
     return count;
 }
@@ -34,15 +129,8 @@ std::size_t augmented_slopes(const Loss& loss, const Rows& rows, const double* a
 template <class Loss>
 Slope augmented_slope_along(const Loss& loss, const Rows& rows, const double* a, double kappa,
                             double b, const double* q, double rate, double eta, std::size_t n) {
-    Slope sum{0.0, 0.0};
-    for (std::size_t i = 0; i < n; ++i) {
-        const double by = q[i] + rate, z = rows.z[i] + b + eta * by;
-        const Landing at = detail::landing(loss, kappa, z + kappa * a[i], z, rows.y[i]);
-        const double weighted = rows.s ? rows.s[i] * by : by;
-        sum.slope += weighted * at.u;
-        sum.curvature += at.kink ? weighted * by / kappa : 0.0;
-    }
-    return sum;
+    return has_avx2() ? detail::augmented_slope_avx2(loss, rows, a, kappa, b, q, rate, eta, n)
+                      : detail::augmented_slope_loop(loss, rows, a, kappa, b, q, rate, eta, n);
 }
 
 }  // namespace fenchel

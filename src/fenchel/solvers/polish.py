@@ -16,12 +16,13 @@ passes, X p and X'u.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.aspects import AugmentedRay
+from fenchel.aspects import AugmentedRay, AugmentedRisk
 from fenchel.errors import InvalidData
 from fenchel.naming import real
 from fenchel.protocols import Array, Problem
@@ -52,20 +53,25 @@ class Polish(Solver):
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
         diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
-        at, gap = problem.risk.augmented(w), np.inf
+        at, best = problem.risk.augmented(w), -np.inf
         if state is not None and "alpha" in state:
             at.start(state["alpha"], at.kappa / self.growth**_AHEAD)
         elif state is not None and "kappa" in state:
             at.restore(state)
+            best = float(state["best"])
         at.look()
         while True:
-            point, cut = at.point(), at.cut()
-            J, bound = problem.objective(point), problem.bound(cut.a, cut.b, cut.sizes)
-            yield Step(point, J, bound, cut.witness, at.state)
-            g = diagonal * at.w + at.gradient
+            point, g = at.point(), diagonal * at.w + at.gradient
+            J = problem.objective(point)
             left = float(np.dot(g / diagonal, g)) / 2  # of the gap, by the gradient
-            gap = min(gap, J - bound)
-            if left <= _INEXACT * max(at.distance, 1e-3 * gap):
+            if J - left > best:  # else u proves less than was proved before
+                cut = at.cut()
+                bound = problem.bound(cut.a, cut.b, cut.sizes)
+                best = max(best, bound)
+                yield Step(point, J, bound, cut.witness, functools.partial(_state, at, best))
+            else:
+                yield Step(point, J, state=functools.partial(_state, at, best))
+            if left <= _INEXACT * max(at.distance, 1e-3 * (J - best)):
                 at.update(at.kappa / self.growth)
                 g = diagonal * at.w + at.gradient
             p, rate = at.newton(diagonal, g)
@@ -83,12 +89,16 @@ class Polish(Solver):
         return super().obstacle(problem)
 
 
+def _state(at: AugmentedRisk, best: float) -> State:
+    return {**at.state(), "best": np.array(best)}
+
+
 def _search(ray: AugmentedRay, slope: float, curvature: float) -> float:
     """A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
 
     `slope` and `curvature` are those of lambda Omega.
     """
-    start = slope + ray.slope(0.0).slope
+    start = slope + ray.start
     if not start < 0:
         return 0.0
     low, high, eta = 0.0, math.inf, 1.0
