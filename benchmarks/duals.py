@@ -63,7 +63,11 @@ class Pinball:
 SVR: Callable[..., Any] = functools.partial(LinearSVR, **(SVC | {"max_iter": 3000}))
 PEERS: dict[str, Callable[[float, float], Any]] = {
     "hinge": lambda C, tol: LinearSVC(loss="hinge", C=C, tol=tol, **SVC),
+    # As LinearSVC does it where there are more rows than columns: Newton's steps on w.
     "squared_hinge": lambda C, tol: LinearSVC(loss="squared_hinge", C=C / 2, tol=tol, **SVC),
+    "squared_hinge, dual": lambda C, tol: LinearSVC(
+        loss="squared_hinge", dual=True, C=C / 2, tol=tol, **SVC
+    ),
     "epsilon_insensitive": lambda C, tol: SVR(epsilon=0.1, C=C, tol=tol),
     "absolute_error": lambda C, tol: SVR(epsilon=0.0, C=C, tol=tol),
     "quantile": Pinball,
@@ -95,13 +99,14 @@ def timed(problem: fenchel.Problem, solver: str, gap: float) -> tuple[float, fen
     return time.process_time() - start, result
 
 
-def compare(loss: str, name: str, X: Any, y: Any, strength: float) -> None:
+def compare(peer: str, name: str, X: Any, y: Any, strength: float) -> None:
+    loss = peer.split(",")[0]
     minimised = Quantile(TAU) if loss == "quantile" else loss
     problem = fenchel.problem(X, y, loss=minimised, strength=strength, engine="serial")
     runs = {(s, g): timed(problem, s, g) for s in ("sdca", "auto") for g in DISTANCES}
     bound = max(result.lower_bound for _, result in runs.values())
     C = 1 / (strength * X.shape[0])
-    steps = [(seconds, objective(problem, w)) for seconds, w in ladder(PEERS[loss], C, X, y)]
+    steps = [(seconds, objective(problem, w)) for seconds, w in ladder(PEERS[peer], C, X, y)]
     for gap in DISTANCES:
         near = [seconds for seconds, J in steps if J <= bound * (1 + gap)]
         cells = [f"{near[0]:.3f}" if near else f"> {sum(s for s, _ in steps):.0f} (ladder)"]
@@ -110,7 +115,7 @@ def compare(loss: str, name: str, X: Any, y: Any, strength: float) -> None:
             ratio = f"{seconds / near[0]:.2f}" if near and result.converged else "-"
             time_cell = f"{seconds:.3f}" if result.converged else f"- (gap {result.gap:.0e})"
             cells.append(f"{time_cell} {result.solver} | {ratio}")
-        print(f"| {loss} | {name} | {strength:g} | {gap:g} | {' | '.join(cells)} |", flush=True)
+        print(f"| {peer} | {name} | {strength:g} | {gap:g} | {' | '.join(cells)} |", flush=True)
 
 
 def growth() -> None:
@@ -142,7 +147,7 @@ def growth() -> None:
         print(f"{what} grow like nonzeros^{exponent:.2f}")
 
 
-def table(data: Iterable[tuple[str, Any, Any]], losses: Sequence[str]) -> None:
+def table(data: Iterable[tuple[str, Any, Any]], peers: Sequence[str]) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", FutureWarning)
     print("| loss | data | strength | distance | liblinear | sdca | ratio | auto | ratio |")
@@ -150,13 +155,14 @@ def table(data: Iterable[tuple[str, Any, Any]], losses: Sequence[str]) -> None:
     for name, X, y in data:
         X = sparse.csr_matrix(X)  # of 32-bit indices, which scikit-learn wants
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        for loss in losses:
+        for peer in peers:
             for strength in STRENGTHS:
-                compare(loss, name, X, y, strength)
+                compare(peer, name, X, y, strength)
 
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        table(sets(), sys.argv[1:] or ("hinge", "squared_hinge", "logistic"))
-        table(regressions(), ("absolute_error", "quantile", "epsilon_insensitive"))
-        growth()
+        table(sets(), sys.argv[1:] or ("hinge", "squared_hinge", "squared_hinge, dual", "logistic"))
+        if not sys.argv[1:]:
+            table(regressions(), ("absolute_error", "quantile", "epsilon_insensitive"))
+            growth()

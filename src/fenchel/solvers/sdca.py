@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -58,7 +59,7 @@ class SDCA(Solver):
         """Rounds of sweeps; after an iteration the dual rises less than half as fast as before."""
         assert isinstance(problem.regularizer, StronglyConvex)
         dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
-        ascent = _Ascent(dual, self.seed)
+        ascent = _Ascent(dual, self.seed, problem.risk.piecewise)
         if state is not None and "alpha" in state:
             dual.start(state["alpha"], float(state["b"]))
         elif state is not None and "a" in state:
@@ -74,14 +75,9 @@ class SDCA(Solver):
             J = problem.objective(point)
             yield Step(point, J, bound, cut.witness, here)
             dual.release(point, ascent.margin)
-            ascent.rounds(self._due(J, bound))
+            ascent.rounds(self._aim / max(relative_gap(J, bound), self._aim))
             dual.settle()
             point = dual.point(point)
-
-    def _due(self, J: float, bound: float) -> float:
-        """How far the rise falls until the next look, if the gap falls like it."""
-        gap = relative_gap(J, bound)
-        return max(_FALLEN, _SAFE * self._aim / gap) if gap > 0 else _FALLEN
 
     def obstacle(self, problem: Problem) -> str | None:
         """It knows the steps of the built-in scalar losses only."""
@@ -93,23 +89,27 @@ class SDCA(Solver):
 class _Ascent:
     """Rounds of sweeps: when they end, and which rows they leave out."""
 
-    def __init__(self, dual: Dual, seed: int):
+    def __init__(self, dual: Dual, seed: int, rests: bool):
+        """`rests` says that rows may come to rest, as smooth losses without pieces let none."""
         self.dual, self.seed = dual, seed
+        self.revisits, self.fallen = (_REVISITS, _FALLEN) if rests else (0, 0.0)
         self.n_rounds = 0
         self.margin = np.inf  # how far inside a flat piece of its loss a row rests
         self.rise = np.inf  # of the last round
 
-    def rounds(self, fallen: float) -> None:
-        """Rounds until the dual's rise has fallen that far."""
-        before = self.rise
+    def rounds(self, wanted: float) -> None:
+        """Rounds until the gap may have fallen as far as is wanted, or a look lets rows rest."""
+        before, fallen = self.rise, max(self.fallen, _SAFE * wanted)
         for n in itertools.count(1):
             self._round()
-            if self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
+            if math.isinf(before):
+                before = self.rise
+            elif self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
                 return
 
     def _round(self) -> None:
         """A sweep over the active rows, then some over those that moved."""
-        seeds = np.random.SeedSequence([self.seed, self.n_rounds]).generate_state(_REVISITS + 1)
+        seeds = np.random.SeedSequence([self.seed, self.n_rounds]).generate_state(self.revisits + 1)
         self.margin, self.rise = self.dual.sweep(seeds.tolist(), self.margin)
         self.dual.balance()
         self.n_rounds += 1
