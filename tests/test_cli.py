@@ -733,6 +733,21 @@ def test_bad_data_exit_with_3_and_say_where(run: Command, text: str, said: str) 
     assert os.listdir() == ["d"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lists.svm", "1 qid:1 1:1\n0 qid:1 1:2\n\n# here\n0 qid:2 1:3\n0 qid:2 1:4\n"),
+        ("lists.csv", "y,a,qid\n1,1,1\n0,2,1\n\n\n0,3,2\n0,4,2\n"),
+    ],
+)
+def test_lists_without_gold_are_named_by_their_line(run: Command, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    done = run("train", name, "--loss", "rerank_likelihood", "-o", "m")
+    assert done.code == 3
+    line = 5 if name.endswith("svm") else 6
+    assert f"{name}:{line}: list 1, which begins in row 2, has no gold" in done.err
+
+
 def test_a_file_that_is_no_model_exits_with_3(run: Command) -> None:
     data = svmlight("d")
     for wrong in (data, "."):

@@ -230,7 +230,8 @@ def _fitted(
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
         groups = {"groups": dataset.qid} if job.settings.loss in RANKING else {}
-        estimator.fit(dataset.X, dataset.y, **groups)
+        with inputs.placed(Path(job.data)):
+            estimator.fit(dataset.X, dataset.y, **groups)
     return estimator.set_params(callback=None, checkpoint=None)
 
 

@@ -51,6 +51,22 @@ def read(
     return dataset, step.seconds
 
 
+@contextmanager
+def placed(path: Path) -> Iterator[None]:
+    """Errors that name a row name its line in the file as well, where it still is and has lines."""
+    from fenchel.data import files
+
+    try:
+        yield
+    except InvalidData as error:
+        if error.row is None or not path.is_file():
+            raise
+        line = files.line_of(path, error.row)
+        if line is None:
+            raise
+        raise InvalidData(f"{name(path)}:{line}: {error}", row=error.row) from error
+
+
 def read_for(
     model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
 ) -> tuple[Any, Any, Any]:

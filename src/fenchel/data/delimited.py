@@ -200,6 +200,11 @@ def _records(path: str | os.PathLike[str], layout: Layout) -> Iterator[tuple[int
             above = reader.line_num + 1
 
 
+def delimited_line(path: str | os.PathLike[str], row: int) -> int:
+    """The line of a row, the first being 1."""
+    return _line(path, _layout(path), row)
+
+
 def _line(path: str | os.PathLike[str], layout: Layout, row: int) -> int:
     return next(itertools.islice(_records(path, layout), row, None))[0]
 

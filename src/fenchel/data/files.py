@@ -97,6 +97,20 @@ def read(
     return _read_svmlight(path, n_features, index_base)
 
 
+def line_of(path: str | os.PathLike[str], row: int) -> int | None:
+    """The line that a row stands in, the first being 1; None in files without lines."""
+    suffix, _ = suffixes(path)
+    if suffix in BINARY:
+        return None
+    if suffix in DELIMITED:
+        from fenchel.data.delimited import delimited_line
+
+        return delimited_line(path, row)
+    from fenchel.data.svmlight import svmlight_line
+
+    return svmlight_line(path, row)
+
+
 def write(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     """Writes a data set by what the name of the file says; the file is old or new, never half.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -184,6 +185,13 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
     part = _joined(left, _assembled(parser, None))
     if len(part.y):
         yield Part(part, n_read, 0)
+
+
+def svmlight_line(path: Path, row: int) -> int:
+    """The line of a row, the first being 1: comments and blank lines are no rows."""
+    with reading(path) as file:
+        lines = (k for k, line in enumerate(file, 1) if line.partition(b"#")[0].strip())
+        return next(itertools.islice(lines, row, None))
 
 
 def either_base(index_base: int | None, work: Callable[[int], T]) -> T:
