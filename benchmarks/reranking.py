@@ -26,7 +26,7 @@ from scipy import optimize, sparse
 import fenchel
 from fenchel.engines import Serial
 
-SECONDS = 120.0
+SECONDS = 300.0
 STRENGTH = 1e-4
 RUNS = {"owlqn": "l1", "kt-split": "l1", "l-bfgs-b": "l1", "lbfgs": "l2"}
 TARGETS = (1e-2, 1e-3, 1e-4)

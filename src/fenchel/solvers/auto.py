@@ -40,8 +40,8 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
 _SMALL = 50_000
 
 # So many measured problems decide together, the nearer the more. Left out of the table, each of its
-# problems so gets a solver that takes 1.10 times the seconds of the best, in the geometric mean; by
-# the nearest alone 1.16.
+# problems so gets a solver that takes 1.08 times the seconds of the best, in the geometric mean; by
+# the nearest alone 1.13.
 _LIKE, _NEAR = 3, 0.1
 
 # Up to which Newton's steps need no measurement: a Hessian is added up in about a pass, and
