@@ -55,7 +55,8 @@ def test_templates_read_columns_around_a_token():
 def test_templates_take_words_apart():
     found = features("a%p2[0,0]b\n%s3[0,0]\n%l[0,0]!\n%h[0,0]/%h[1,0]")
     assert found[4] == ["aRob", "ell", "rockwell!", "Xx/x"]
-    assert shape("Mid-90s") == "Xx-0x"
+    assert shape("Mid-90s") == "Xx-0x" and shape("Mid-90") == "Xx-0"
+    assert shape("ÉTÉ--Ωμέγα٣٤") == "X--Xx0"  # letters and digits of all alphabets
 
 
 def test_comments_blank_lines_and_bigrams_are_passed_over():
@@ -71,6 +72,8 @@ def test_comments_blank_lines_and_bigrams_are_passed_over():
         ("U:%x[0,0]\nU:%q[0,0]", "line 2"),
         ("U:%x[0]", "line 1"),
         ("U:%x[0,0]\nB\nB01:%x[0,0]", "line 3 .* two labels"),
+        ("U:%x[0,0]\nB01/%x[0,0]", "line 2 .* two labels"),
+        ("U:%x[0,0]\nBw:%x[0,0]", "line 2 .* two labels"),
         ("# nothing\n# at all", "no lines"),
         ("U:%x[0,7]", "column 7"),
         (7, "must be text"),
@@ -89,14 +92,26 @@ def test_dicts_are_named_as_crfsuite_does():
         "w": "dog",
         "cap": True,
         "no": False,
+        "yes": np.bool_(True),
         "n": 2.5,
         "in": ["a", "b"],
         "x": {"y": "z", "v": 2},
     }
     tokens = named_tokens([[token, ["plain"]]], None)
     found = dict(zip([tokens.names[k] for k in tokens.column], tokens.value, strict=True))
-    expected = {"w:dog": 1, "cap": 1, "no": 0, "n": 2.5, "in:a": 1, "in:b": 1, "x:y:z": 1, "x:v": 2}
+    expected = {
+        "w:dog": 1,
+        "cap": 1,
+        "no": 0,
+        "yes": 1,
+        "n": 2.5,
+        "in:a": 1,
+        "in:b": 1,
+        "x:y:z": 1,
+        "x:v": 2,
+    }
     assert found == {**expected, "plain": 1}
+    assert named_tokens([[{"a": 1e60}]], None).value.tolist() == [1e60]
 
 
 def test_columns_and_dicts_give_the_same_model():
@@ -171,16 +186,32 @@ def test_features_that_are_not_known_are_left_out():
         ([[{"a": None}]], [["A"]], "feature 'a'"),
         ([[{1: "a"}]], [["A"]], "names of features are text"),
         ([[{"a": 1.0}], [{}, {"a": np.nan}]], [["A"], ["A", "B"]], "token 1 of sequence 1"),
+        ([[{"a": 1.0}, {"b": -1e101}]], [["A", "B"]], "token 1 of sequence 0: feature 'b' is -1e"),
+        ([[{"a": 10**400}]], [["A"]], "token 0 of sequence 0: feature 'a' is inf"),
+        ([[{"a": np.array(1.0)}]], [["A"]], "feature 'a' must be text"),
+        ([[{"a": b"text"}]], [["A"]], "feature 'a' must be text"),
+        ([[np.array("a")]], [["A"]], "token 0 of sequence 0 must be a dict"),
         ("text", "y", "list of sequences"),
         ([3], [["A"]], "sequence 0 must be a list"),
         (DICTS, ["NNNN", "NNNNN"], "list of labels"),
         (DICTS, None, "y is missing"),
+        (DICTS, 7, "y must be a list of labels; got 7"),
+        (DICTS, [TAGS[0], [1, "1", 2, 1, 1]], "token 0 of sequence 1 has the label 1"),
+        (DICTS, [[1, 2, "1", 2], [1] * 5], "token 2 of sequence 0 has the label '1'"),
+        (DICTS, [TAGS[0], [("A", "B")] * 5], "token 0 of sequence 1 has the label .'A', 'B'"),
+        (DICTS, [[1, 2, 1, 2], [1, 2, np.nan, 1, 1]], "token 2 of sequence 1 has the label nan"),
         ([[{"a": 1}]], [["A"]], "single class"),
     ],
 )
 def test_bad_sequences_are_refused_with_their_number(X, y, words):
     with pytest.raises(fenchel.InvalidData, match=words):
         fenchel.SequenceLabeler().fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [TAGS, [[True, False, True, True], np.arange(5) * 0.5]])
+def test_labels_may_come_from_a_generator(labels):
+    model = fenchel.SequenceLabeler().fit(DICTS, (iter(each) for each in labels))
+    assert model.classes_.tolist() == sorted({label for each in labels for label in each})
 
 
 def test_ragged_columns_are_refused_with_their_number():
@@ -298,6 +329,11 @@ def test_files_are_read_in_columns(tmp_path):
     tokens = read_conll(path)
     assert tokens.starts.tolist() == [0, 4, 9]
     assert tokens.columns[0][:2] == ("He", "reckons") and tokens.columns[2][-1] == "B-VP"
+
+
+def test_columns_are_parted_by_blanks_and_tabs_alone(tmp_path):
+    (tmp_path / "a").write_text("10\u00a0000\t  CD B \r\n\u2028 X I\r\n", newline="")
+    assert read_conll(tmp_path / "a").columns[0] == ("10\u00a0000", "\u2028")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 
@@ -10,12 +11,13 @@ from fenchel.data.compression import reading
 from fenchel.errors import InvalidData
 from fenchel.features.templates import Tokens
 
+_COLUMN = re.compile(r"[^ \t\r]+")  # other blanks, such as those that do not break, are letters
 
-def read_conll(path: str | os.PathLike[str], n_columns: int | None = None) -> Tokens:
+
+def read_conll(path: str | os.PathLike[str]) -> Tokens:
     """The tokens of a file, compressed or not; columns are parted by blanks or tabs.
 
-    All lines have as many columns as the first, or `n_columns`. Lines that begin with -DOCSTART-
-    are passed over.
+    All lines have as many columns as the first. Lines that begin with -DOCSTART- are passed over.
     """
     name = os.fspath(path)
     with reading(path) as file:
@@ -26,22 +28,27 @@ def read_conll(path: str | os.PathLike[str], n_columns: int | None = None) -> To
         at = content[: error.start].count(b"\n") + 1
         raise InvalidData(f"{name}:{at}: the text is not UTF-8 ({error.reason})") from error
     tokens: list[list[str]] = []
-    starts, in_sequence = [], False
-    for number, line in enumerate(text.split("\n"), 1):
-        columns = line.split()
+    starts, places, in_sequence = [], [], False
+    lines = text.removesuffix("\n").split("\n")
+    for place, line in enumerate(lines):
+        columns = _COLUMN.findall(line)
         if not columns or columns[0] == "-DOCSTART-":
             in_sequence = False
             continue
         if not in_sequence:
             starts.append(len(tokens))
             in_sequence = True
-        n_columns = len(columns) if n_columns is None else n_columns
-        if len(columns) != n_columns:
+        if tokens and len(columns) != len(tokens[0]):
             raise InvalidData(
-                f"{name}:{number}: the line has {len(columns)} columns, but {n_columns} are "
-                f"expected; got {line.strip()!r:.80}"
+                f"{name}:{place + 1}: the line has {len(columns)} columns, but {len(tokens[0])} "
+                f"are expected; got {line!r:.80}"
             )
         tokens.append(columns)
+        places.append(place)
     if not tokens:
         raise InvalidData(f"{name}: the file has no tokens, one a line")
-    return Tokens(list(zip(*tokens, strict=True)), np.array([*starts, len(tokens)], dtype=np.int64))
+    return Tokens(
+        list(zip(*tokens, strict=True)),
+        np.array([*starts, len(tokens)], dtype=np.int64),
+        np.array([*places, len(lines)], dtype=np.int64),
+    )

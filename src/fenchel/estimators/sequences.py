@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,17 +33,39 @@ def flat_labels(y: Any, starts: Codes) -> npt.NDArray[Any]:
     if y is None:
         raise InvalidData("y is missing: SequenceLabeler needs a list of labels for each sequence")
     lengths, n = np.diff(starts), len(starts) - 1
-    given = list(y)
+    given = [_listed(labels, f"y[{i}]") for i, labels in enumerate(_listed(y, "y"))]
     if len(given) != n:
         raise InvalidData(f"X has {n} sequences but y has {len(given)}")
     for i, (labels, length) in enumerate(zip(given, lengths.tolist(), strict=True)):
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
-            raise InvalidData(f"y[{i}] must be a list of labels; got {labels!r:.80}")
-        if len(list(labels)) != length:
+        if len(labels) != length:
             raise InvalidData(
-                f"sequence {i} has {length} tokens but y[{i}] has {len(list(labels))} labels"
+                f"sequence {i} has {length} tokens but y[{i}] has {len(labels)} labels"
             )
+    _check_labels(given)
     return np.array([label for labels in given for label in labels])
+
+
+def _listed(labels: Any, name: str) -> list[Any]:
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InvalidData(f"{name} must be a list of labels; got {labels!r:.80}")
+    return list(labels)
+
+
+def _check_labels(given: list[list[Any]]) -> None:
+    """All text or all numbers: an array would make text of numbers that are beside it."""
+    text = isinstance(given[0][0], str)
+    for i, labels in enumerate(given):
+        for t, label in enumerate(labels):
+            if not (isinstance(label, str) if text else _is_number(label)):
+                raise InvalidData(
+                    f"token {t} of sequence {i} has the label {label!r:.80}; labels must be text, "
+                    "or finite numbers, for all tokens alike"
+                )
+
+
+def _is_number(label: Any) -> bool:
+    real = isinstance(label, numbers.Real | np.bool_)
+    return real and -math.inf < label < math.inf
 
 
 def split(values: Any, starts: Codes) -> list[list[Any]]:

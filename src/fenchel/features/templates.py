@@ -7,11 +7,11 @@ one feature from it, the line's own text with the parts filled in:
     U01:%x[0,0]/%x[0,1]      the first two columns of the token itself
     U02:%p3[0,0]             the first 3 letters of its first column
     U03:%s2[0,0]             the last 2
-    U04:%l[0,0]  %h[0,0]     in lower case; its shape: Xx-00 for Mid-90
+    U04:%l[0,0]  %h[0,0]     in lower case; its shape: Xx-0 for Mid-90
 
 Beyond the ends of a sequence stand _B-1, _B-2, .. and _B+1, _B+2, .. Blank lines, lines that begin
-with # and the line B are passed over: chains have transitions anyway. Features of two labels, lines
-such as B01:%x[0,0], are refused.
+with # and the line B are passed over: chains have transitions anyway. Features of two labels, all
+other lines that begin with B, are refused.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ U29:%x[-1,1]/%x[0,1]/%x[1,1]
 NAMED = {"words": _WORDS, "default": _WORDS + _TAGS}
 
 _PART = re.compile(r"%(?:x|l|h|([ps])([1-9]))\[(-?\d{1,3}),(\d{1,3})\]")
-_OF_TWO_LABELS = re.compile(r"B\d*:")
-_RUNS = [(re.compile(r"[A-Z]+"), "X"), (re.compile(r"[a-z]+"), "x"), (re.compile(r"\d+"), "0")]
 
 
 class Part(NamedTuple):
@@ -80,10 +78,14 @@ class Template(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Tokens of all sequences, column by column; sequence i is starts[i] .. starts[i + 1] - 1."""
+    """Tokens of all sequences, column by column; sequence i is starts[i] .. starts[i + 1] - 1.
+
+    Tokens of a file have their lines, counted from 0, and the number of all lines at the end.
+    """
 
     columns: Sequence[Sequence[str]]
     starts: Codes
+    lines: Codes | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -142,7 +144,7 @@ def applied(templates: Sequence[Template], tokens: Tokens) -> list[Coded]:
 
 
 def _template(line: str, number: int) -> Template:
-    if _OF_TWO_LABELS.match(line):
+    if line.startswith("B"):
         raise InvalidData(
             f"line {number} of the template, {line!r}, is a feature of two labels in CRF++, which "
             "chains do not have here: leave it out, or let it begin with U for one label"
@@ -164,9 +166,16 @@ def _template(line: str, number: int) -> Template:
 
 def shape(word: str) -> str:
     """Runs of capitals, small letters and digits as X, x and 0; the rest as it is."""
-    for run, letter in _RUNS:
-        word = run.sub(letter, word)
-    return word
+    runs = itertools.groupby(word, _kind)
+    return "".join(kind if kind in "Xx0" else "".join(run) for kind, run in runs)
+
+
+def _kind(letter: str) -> str:
+    if letter.isupper():
+        return "X"
+    if letter.islower():
+        return "x"
+    return "0" if letter.isdigit() else letter
 
 
 def _function(kind: str) -> Callable[[str], str]:
@@ -221,13 +230,11 @@ def _combined(template: Template, parts: list[Coded]) -> Coded:
     """The parts of each token together, with the template's text around them."""
     codes, names = parts[0]
     names = [template.texts[0] + name for name in names]
-    for text, part in zip(template.texts[1:], [*parts[1:], None], strict=True):
-        if part is None:
-            return Coded(codes, [name + text for name in names])
+    for text, part in zip(template.texts[1:-1], parts[1:], strict=True):
         both, codes = np.unique(codes * len(part.names) + part.codes, return_inverse=True)
         left, right = np.divmod(both, len(part.names))
         names = [
             f"{names[i]}{text}{part.names[j]}"
-            for i, j in itertools.zip_longest(left.tolist(), right.tolist())
+            for i, j in zip(left.tolist(), right.tolist(), strict=True)
         ]
-    raise AssertionError("a template ends in text")
+    return Coded(codes, [name + template.texts[-1] for name in names])

@@ -6,6 +6,7 @@ templates are applied.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import murmurhash3_32
 
+from fenchel.data.checked import LARGEST
 from fenchel.data.rows import SparseRows
 from fenchel.errors import InvalidData
 from fenchel.features.templates import Template, Tokens, applied
@@ -125,8 +127,8 @@ def from_dicts(sequences: Sequence[Sequence[Any]]) -> Named:
                 value.append(number)
             start.append(len(column))
     values = np.array(value, dtype=np.float64)
-    single = values.astype(np.float32)
-    _check_finite(values, np.array(start), sequences)
+    with np.errstate(over="ignore"):  # what does not come back stays as it is
+        single = values.astype(np.float32)
     lengths = [len(sequence) for sequence in sequences]
     return Named(
         np.array(start, dtype=np.int64),
@@ -144,7 +146,7 @@ def _features(token: Any, where: str) -> Iterator[tuple[str, float]]:
             if not isinstance(key, str):
                 raise InvalidData(f"{where}: names of features are text; got {key!r}")
             yield from _feature(key, value, where)
-    elif isinstance(token, Collection) and not isinstance(token, str | bytes):
+    elif _is_collection(token):
         for name in token:
             if not isinstance(name, str):
                 raise InvalidData(f"{where}: a list of features holds text; got {name!r}")
@@ -159,12 +161,9 @@ def _features(token: Any, where: str) -> Iterator[tuple[str, float]]:
 def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
     if isinstance(value, str):
         yield f"{key}:{value}", 1.0
-    elif isinstance(value, numbers.Real):
-        yield key, float(value)
-    elif isinstance(value, Mapping):
-        for inner, number in _features(value, where):
-            yield f"{key}:{inner}", number
-    elif isinstance(value, Collection):
+    elif isinstance(value, numbers.Real | np.bool_):
+        yield key, _number(key, value, where)
+    elif _is_collection(value):
         for inner, number in _features(value, where):
             yield f"{key}:{inner}", number
     else:
@@ -174,12 +173,20 @@ def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
         )
 
 
-def _check_finite(values: npt.NDArray[Any], start: Codes, sequences: Sequence[Any]) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not len(bad):
-        return
-    token = int(np.searchsorted(start, bad[0], side="right")) - 1
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    i = int(np.searchsorted(ends, token, side="right"))
-    t = token - (0 if i == 0 else int(ends[i - 1]))
-    raise InvalidData(f"token {t} of sequence {i} has a feature whose value is nan or inf")
+def _is_collection(value: Any) -> bool:
+    """Not text, nor an array without dimensions, which has nothing to iterate over."""
+    none = isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return isinstance(value, Collection) and not none
+
+
+def _number(key: str, value: Any, where: str) -> float:
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not abs(number) <= LARGEST:
+        raise InvalidData(
+            f"{where}: feature {key!r} is {number:g}; values must be numbers from {-LARGEST:g} to "
+            f"{LARGEST:g}"
+        )
+    return number
