@@ -119,4 +119,6 @@ def answers(model):
         "predict_marginals",
     )
     able = [name for name in methods if hasattr(model, name)]
+    if getattr(model, "loss", None) == "m3n":
+        able.remove("predict_marginals")  # refused: there are no probabilities
     return {name: np.asarray(getattr(model, name)(_input(model))) for name in able}

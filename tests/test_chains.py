@@ -139,6 +139,29 @@ def test_the_loss_is_that_over_all_labellings(loss, seed, scale):
     assert loss.value(Z, y, transitions=T)[0] == pytest.approx(enumerated(loss, Z, T, y), abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": [0, L, 0]}, "from 0 to 2"),
+        ({"y": [0, -1, 0]}, "from 0 to 2"),
+        ({"y": [0, 0.5, 0]}, "from 0 to 2"),
+        ({"y": [0, 1]}, "shape"),
+        ({"transitions": np.zeros((L, L + 1))}, r"transitions have shape \(3, 4\)"),
+        ({"transitions": np.zeros((1, 1))}, r"transitions have shape \(1, 1\)"),
+        ({"starts": [0, 2]}, "from 0 to 3"),
+        ({"starts": [1, 3]}, "from 0 to 3"),
+        ({"starts": [0, 2, 2, 3]}, "from 0 to 3"),
+        ({"starts": [0, 2, 1, 3]}, "from 0 to 3"),
+        ({"starts": [0, 1.5, 3]}, "whole numbers"),
+        ({"starts": [[0, 3]]}, "from 0 to 3"),
+    ],
+)
+def test_formulas_refuse_what_is_out_of_range(given, words):
+    for method in (losses.CRF().value, losses.CRF().slope):
+        with pytest.raises(fenchel.InvalidData, match=words):
+            method(np.zeros((3, L)), **{"y": [0, 1, 2], **given})
+
+
 @EVERY
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5, 9, 33])
 def test_the_kernel_is_the_formula(loss, n_labels):
@@ -318,7 +341,7 @@ def test_all_pairs_can_only_do_better():
         ({"loss": "m3n", "rescaling": "both"}, "margin"),
         ({"loss": "soft_m3n", "temperature": 0.0}, "temperature"),
         ({"loss": "crf", "pairs": "some"}, "observed"),
-        ({"loss": "crf", "intercept": True}, "intercept"),
+        ({"loss": "crf", "intercept": True}, "CRF has no intercept; give all tokens a feature"),
         ({"loss": "crf", "groups": [0, 1, 0, 1, 2, 2]}, "comes back"),
     ],
 )

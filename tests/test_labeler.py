@@ -130,6 +130,8 @@ def test_frequent_features_come_first_and_rare_ones_may_go():
     assert fitted(min_count=9).feature_names_in_.tolist() == ["n"]
     with pytest.raises(fenchel.InvalidData, match="min_count"):
         fitted(min_count=10)
+    with pytest.raises(fenchel.InvalidData, match="no features: all of its tokens are empty"):
+        fenchel.SequenceLabeler().fit([[{}, []]], [["A", "B"]])
 
 
 def test_features_may_be_hashed():
@@ -264,6 +266,23 @@ def test_marginals_are_probabilities_that_agree_with_scores():
     assert found[0, 0] == pytest.approx(weights[first].sum() / weights.sum())
 
 
+def test_probabilities_are_those_of_the_loss():
+    soft, x = fitted(loss="soft_m3n", temperature=0.3), DICTS[1][:2]
+    every = soft.predict_best([x], 9)[0]
+    weights = np.exp([score / 0.3 for _, score in every])
+    first = [path[0] == "B-NP" for path, _ in every]
+    (found,) = soft.predict_marginals([x])
+    assert found[0, 0] == pytest.approx(weights[first].sum() / weights.sum())
+    with pytest.raises(fenchel.Incompatible, match="no probabilities"):
+        fitted(loss="m3n").predict_marginals([x])
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
+def test_settings_are_checked_whatever_the_loss(loss):
+    with pytest.raises(fenchel.InvalidData, match="'margin' or 'slack'; got 'bogus'"):
+        fitted(loss=loss, rescaling="bogus")
+
+
 def test_forbidden_transitions_do_not_occur():
     model = fitted()
     tags = model.predict(DICTS, forbidden=[("B-NP", "I-NP")])
@@ -271,8 +290,12 @@ def test_forbidden_transitions_do_not_occur():
     everything = list(itertools.product(model.classes_, repeat=2))
     with pytest.raises(fenchel.InvalidData, match="sequence 0 are forbidden"):
         model.predict(DICTS, forbidden=everything)
-    with pytest.raises(fenchel.InvalidData, match="no pair of labels"):
-        model.predict(DICTS, forbidden=[("B-NP", "??")])
+    for pair in (("B-NP", "??"), ("B-NP",), 5, "B-NP", ("B-NP", ["I-NP"])):
+        with pytest.raises(fenchel.InvalidData, match="no pair of labels"):
+            model.predict(DICTS, forbidden=[pair])
+    letters = fenchel.SequenceLabeler().fit([[{"a": 1.0}, {"b": 1.0}]], [["D", "N"]])
+    with pytest.raises(fenchel.InvalidData, match="'DN', which is no pair"):
+        letters.predict([[{}]], forbidden=["DN"])
 
 
 @pytest.mark.parametrize("loss", ["crf", "m3n"])
@@ -367,6 +390,28 @@ def test_the_command_line_trains_predicts_and_measures(run, conll, loss):
     assert "-> B-NP" in run("inspect", "m").out
 
 
+def test_predictions_line_up_with_the_file(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--strength", 0.01).code == 0
+    lines = ["-DOCSTART- -X- O", "", "", *TEXT.splitlines(), "", " \t", ""]
+    (tmp_path / "new.conll").write_text("\n".join(lines))  # the last line is without its end
+    found = run("predict", "m", tmp_path / "new.conll").out.removesuffix("\n").split("\n")
+    assert found == ["", "", "", *TAGS[0], "", *TAGS[1], "", ""]
+    assert run("predict", "m", conll).out == "\n".join([*TAGS[0], "", *TAGS[1], ""])
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_files_without_tags_are_refused_by_their_name(run, conll, tmp_path, n_columns):
+    assert run("train", conll, "-o", "m", "--loss", "crf").code == 0
+    short = [" ".join(line.split()[:n_columns]) for line in TEXT.splitlines()]
+    (tmp_path / "new.conll").write_text("\n".join(short))
+    for done in (
+        run("evaluate", "m", tmp_path / "new.conll"),
+        run("train", tmp_path / "new.conll", "-o", "n", "--loss", "crf"),
+    ):
+        assert done.code == 3
+        assert f"new.conll: lines have {n_columns} columns, of which the last was" in done.err
+
+
 def test_tags_that_the_model_does_not_know_count_as_wrong(run, conll, tmp_path):
     assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
     (tmp_path / "new.conll").write_text(TEXT.replace("VBD B-VP", "VBD B-XX"))
@@ -401,6 +446,13 @@ def test_transitions_that_are_none_are_refused(run, conll, command, pair, words)
     assert done.code == 2 and words in done.err
 
 
+def test_files_are_for_models_with_a_template(run, conll):
+    fenchel.save(fitted(), "m")
+    for command in ("predict", "evaluate"):
+        done = run(command, "m", conll)
+        assert done.code == 3 and "the model has no template" in done.err
+
+
 def test_only_tags_have_transitions_to_forbid(run, tmp_path):
     (tmp_path / "d").write_text("1 1:1\n-1 1:2\n")
     assert run("train", tmp_path / "d", "-o", "m").code == 0
@@ -419,10 +471,22 @@ def test_a_template_may_be_a_file(run, conll, tmp_path):
     assert fenchel.load("m").template == "U:%x[0,1]\n"
 
 
+def test_a_template_that_is_built_in_comes_before_a_file(run, conll, tmp_path):
+    (tmp_path / "words").write_text("U:%x[0,1]\n")
+    assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "words").code == 0
+    assert fenchel.load("m").template == "words"
+
+
+def test_a_template_that_is_no_text_is_refused_by_its_name(run, conll, tmp_path):
+    (tmp_path / "t").write_bytes(b"U:%x[0,0]\xff\n")
+    done = run("train", conll, "-o", "m", "--loss", "crf", "--template", "t")
+    assert done.code == 2 and "--template: t is not UTF-8 text" in done.err
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--loss", "crf", "--template", "none"), "unknown template"),
+        (("--loss", "crf", "--template", "none"), "no file 'none', and no template"),
         (("--loss", "hinge", "--template", "default"), "tokens"),
         (("--loss", "crf", "--intercept"), "no intercept"),
         (("--loss", "crf", "--temperature", 2.0), "soft_m3n"),

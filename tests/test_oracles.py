@@ -43,6 +43,16 @@ def test_an_oracle_is_as_good_as_the_loss_it_copies(oracle, loss, regularizer, e
     assert fenchel.verify(result, problem).gap <= 1.01e-5
 
 
+def test_samples_are_right_in_the_mean():
+    risk = fenchel.problem(X, Y, loss=LogLinear()).risk
+    w = RNG.normal(size=12)
+    assert risk.engine.n_shards > 1
+    each = [risk.sampled(w, 0.0, np.array([i])) for i in range(len(X))]
+    assert np.mean(each, axis=0) == pytest.approx(risk.at(w).subgradient)
+    some = np.array([0, 3, 4, 17, 39])
+    assert risk.sampled(w, 0.0, some) == pytest.approx(np.mean([each[i] for i in some], axis=0))
+
+
 def test_every_solver_that_can_will_do():
     for oracle, able in (
         (CrammerSinger(), ("bmrm", "ls-bmrm", "bmrm-noqp")),

@@ -125,6 +125,26 @@ def test_reranker_finds_the_right_candidates(loss, penalty, tmp_path):
     assert np.array_equal(fenchel.load(tmp_path / "m").choose(X, groups=LISTS), chosen)
 
 
+def test_lists_without_gold_do_not_count():
+    model = fenchel.Reranker(alpha=1e-3).fit(X, Y, groups=LISTS)
+    model.coef_ = np.array([1.0, 0.0, 0.0, 0.0])  # right sometimes
+    y = Y.copy()
+    y[LISTS >= 20] = 0
+    with_gold = LISTS < 20
+    expected = model.score(X[with_gold], Y[with_gold], groups=LISTS[with_gold])
+    assert 0 < expected < 1 and model.score(X, y, groups=LISTS) == expected
+    with pytest.raises(fenchel.InvalidData, match="no list has a gold candidate"):
+        model.score(X, np.zeros(len(X)), groups=LISTS)
+
+
+def test_messages_name_what_is_wrong():
+    model = fenchel.Reranker(alpha=1e-3).fit(X, Y, groups=LISTS)
+    with pytest.raises(fenchel.InvalidData, match=f"X has {len(X)} rows but y has 5 entries"):
+        model.score(X, Y[:5], groups=LISTS)
+    with pytest.raises(fenchel.InvalidData, match="Reranker compares the rows of a list"):
+        model.score(X, Y)
+
+
 def test_the_command_line_reranks(run):
     lines = [
         f"{int(y)} qid:{i + 1} " + " ".join(f"{k + 1}:{v:.6f}" for k, v in enumerate(row))

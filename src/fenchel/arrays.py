@@ -333,6 +333,11 @@ def _check_intercept(loss: Loss, intercept: object) -> None:
             f"{type(loss).__name__} stays the same when all scores are shifted, so no intercept is "
             "better than another; use intercept=False"
         )
+    if intercept and isinstance(loss, ChainLoss):
+        raise Incompatible(
+            f"{type(loss).__name__} has no intercept; give all tokens a feature that is 1, and use "
+            "intercept=False"
+        )
     if intercept and not loss.intercept:
         raise Incompatible(
             f"{type(loss).__name__} has no use for an intercept: a large one explains every row; "

@@ -30,14 +30,14 @@ class ChainRisk(StructuredRisk):
         shards = [shard for shard in engine.shards if isinstance(shard, Sequences)]
         self.loss, self.classes, self.pairs = loss, classes, shards[0].pairs
         self.differentiable = loss.differentiable
-        n_rows = sum(shard.n_sequences for shard in shards)
+        sizes = [shard.n_sequences for shard in shards]
         n_numbers = sum(shard.rows.n_numbers for shard in shards)
-        super().__init__(engine, len(self.pairs.label), n_rows, n_numbers)
+        super().__init__(engine, len(self.pairs.label), sizes, n_numbers)
         self.weight = sum(shard.weight for shard in shards)
 
-    def evaluated(self, w: Array) -> PerShard:
+    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
         """By forward-backward or Viterbi."""
-        return self.engine.map(_evaluate, self.loss, w, None)
+        return self.engine.map(_evaluate, self.loss, w, rows)
 
     @functools.cached_property
     def length(self) -> float:
@@ -48,19 +48,6 @@ class ChainRisk(StructuredRisk):
         """Mean squares, as if all labels were as likely as those of the data."""
         squares: Array = self.engine.total(self.engine.map(_squares))
         return squares[self.pairs.feature] / (self.weight * self.pairs.n_labels)
-
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """Of these sequences, which come in order: n / len(rows) times their sum, over S."""
-        ends = np.cumsum([len(shard.starts) - 1 for shard in self._shards])
-        parts = np.split(rows.astype(np.int64), np.searchsorted(rows, ends[:-1]))
-        local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
-        found = self.engine.map(_evaluate, self.loss, w, PerShard(local))
-        total: Array = self.engine.total(found.split(3)[1])
-        return total * (self.n_rows / (len(rows) * self.weight))
-
-    @property
-    def _shards(self) -> list[Sequences]:
-        return [shard for shard in self.engine.shards if isinstance(shard, Sequences)]
 
     def fingerprint(self) -> bytes:
         """A digest of the loss, the labels and every shard."""

@@ -74,27 +74,18 @@ class OracleRisk(StructuredRisk):
         self.oracle = oracle
         self.nonnegative, self.differentiable = oracle.nonnegative, oracle.differentiable
         self._examples = [shard for shard in engine.shards if isinstance(shard, Examples)]
-        n = sum(len(shard.pairs) for shard in self._examples)
-        super().__init__(engine, oracle.n_parameters, n, n * oracle.n_parameters)
+        sizes = [len(shard.pairs) for shard in self._examples]
+        super().__init__(engine, oracle.n_parameters, sizes, sum(sizes) * oracle.n_parameters)
 
-    def evaluated(self, w: Array) -> PerShard:
+    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
         """By the oracle, example after example."""
-        return self.engine.map(_evaluate, self.oracle, w, None)
+        return self.engine.map(_evaluate, self.oracle, w, rows)
 
     @functools.cached_property
     def length(self) -> float:
         """From the subgradient at 0: what users' features are like is not known otherwise."""
         gradients = self.engine.map(_evaluate, self.oracle, np.zeros(self.n_parameters), None)
         return 1.0 + float(sum(np.linalg.norm(part.gradient) for part in gradients)) / self.n_rows
-
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """Of these examples, which come in order."""
-        ends = np.cumsum([len(shard.pairs) for shard in self._examples])
-        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
-        local = [part - np.append(0, ends)[k] for k, part in enumerate(parts)]
-        found = self.engine.map(_evaluate, self.oracle, w, PerShard(local))
-        total: Array = self.engine.total(found.split(3)[1])
-        return total / len(rows)
 
     def fingerprint(self) -> bytes:
         """A digest of the pickled examples."""

@@ -7,7 +7,7 @@ may be more of them than of anything else. So a step along a ray costs what a po
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -69,15 +69,15 @@ class StructuredRisk(OpaqueRisk, ABC):
     differentiable = False
     classes: npt.NDArray[Any] | None = None
 
-    def __init__(self, engine: Engine, n_parameters: int, n_rows: int, n_numbers: int):
-        self.engine = engine
-        self.n_parameters, self.n_rows, self.n_numbers = n_parameters, n_rows, n_numbers
-        self.weight = float(n_rows)  # S
+    def __init__(self, engine: Engine, n_parameters: int, sizes: Sequence[int], n_numbers: int):
+        self.engine, self.sizes = engine, sizes  # how many examples each shard has
+        self.n_parameters, self.n_rows, self.n_numbers = n_parameters, sum(sizes), n_numbers
+        self.weight = float(self.n_rows)  # S
         self.passes = 0
 
     @abstractmethod
-    def evaluated(self, w: Array) -> PerShard:
-        """An `Evaluation` for each shard."""
+    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
+        """An `Evaluation` for each shard, of all its examples or these."""
 
     @property
     @abstractmethod
@@ -85,12 +85,16 @@ class StructuredRisk(OpaqueRisk, ABC):
         """The mean length of what an example can add to the subgradient, at most."""
 
     @abstractmethod
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """The mean subgradient of these examples."""
-
-    @abstractmethod
     def fingerprint(self) -> bytes:
         """A digest of the examples and the loss."""
+
+    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
+        """n / len(rows) times the sum over these examples, over S: right in the mean."""
+        starts = np.cumsum([0, *self.sizes])
+        parts = np.split(rows.astype(np.int64), np.searchsorted(rows, starts[1:-1]))
+        local = PerShard(part - i for part, i in zip(parts, starts[:-1], strict=True))
+        total: Array = self.engine.total(self.evaluated(w, local).split(3)[1])
+        return total * (self.n_rows / (len(rows) * self.weight))
 
     def agreed(self, compute: Callable[[], T]) -> T:
         """Of processes that share an engine, what the first computes."""

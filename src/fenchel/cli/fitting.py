@@ -140,7 +140,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     if owners.named(settings):
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
-        return tagging.read(Path(job.data), terminal)
+        return tagging.read(Path(job.data), terminal, settings.template)
     return inputs.read(
         Path(job.data),
         terminal,

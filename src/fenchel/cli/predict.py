@@ -64,8 +64,8 @@ def predict(
 ) -> Code:
     """Predict the rows of DATA with MODEL: one line for each, on stdout or in a file.
 
-    Targets in DATA are not looked at; tags of tokens come one a line, a blank line after each
-    sequence. Of two classes, a score > 0 speaks for the second; of more,
+    Targets in DATA are not looked at. Tags of tokens are in the lines that the tokens have in DATA,
+    where other lines are left empty. Of two classes, a score > 0 speaks for the second; of more,
     there is one column per class.
     """
     terminal = Terminal(quiet=quiet, verbose=verbose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,10 +41,26 @@ def settled(settings: Settings) -> Settings:
     """The settings with the text of a template in place of its file."""
     if settings.loss not in SEQUENCES:
         return settings
-    template = settings.template or _DEFAULT
-    if os.path.isfile(template):
-        template = Path(template).read_text(encoding="utf-8")
-    return msgspec.structs.replace(settings, template=template)
+    return msgspec.structs.replace(settings, template=_template(settings.template or _DEFAULT))
+
+
+def _template(given: str) -> str:
+    """A name, which comes before a file that is called so, or text."""
+    from fenchel.features.templates import NAMED
+
+    if given in NAMED:
+        return given
+    if os.path.isfile(given):
+        try:
+            return Path(given).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"--template: {given} is not UTF-8 text: {error.reason}") from error
+    if "%" not in given:
+        raise UsageError(
+            f"--template: there is no file {given!r}, and no template of that name: give a file, "
+            f"or one of {', '.join(NAMED)}"
+        )
+    return given
 
 
 def check(settings: Settings) -> None:
@@ -58,12 +75,10 @@ def check(settings: Settings) -> None:
         raise UsageError(f"--template: {error}") from error
 
 
-def read(path: Path, terminal: Terminal) -> tuple[Dataset, float]:
+def read(path: Path, terminal: Terminal, template: str | None) -> tuple[Dataset, float]:
     """Tokens whose last column is the tag, and the seconds it took to read them."""
-    tokens, seconds = _tokens(path, terminal)
-    if len(tokens.columns) < 2:
-        raise InvalidData(f"{short(path)}: lines have one column; the last one holds the tag")
-    return cast("Dataset", _tagged(tokens)), seconds
+    tagged, seconds = _tagged(path, terminal, template)
+    return cast("Dataset", tagged), seconds
 
 
 def check_forbidden(forbid: list[str] | None, model: Any) -> None:
@@ -84,11 +99,13 @@ def check_forbidden(forbid: list[str] | None, model: Any) -> None:
 def predicted(
     model: Any, path: Path, forbid: list[str] | None, terminal: Terminal
 ) -> Iterator[str]:
-    """The tag of each token, and "" after each sequence."""
+    """The tag of each token, line by line as in the file: "" where that has no token."""
     tokens, _ = _tokens(path, terminal)
-    for tags in model.predict(tokens, forbidden=_pairs(forbid)):
-        yield from tags
-        yield ""
+    tags = itertools.chain.from_iterable(model.predict(tokens, forbidden=_pairs(forbid)))
+    assert tokens.lines is not None
+    *places, n_lines = tokens.lines.tolist()
+    of_line = dict(zip(places, tags, strict=True))
+    return (of_line.get(line, "") for line in range(n_lines))
 
 
 def measured(
@@ -97,7 +114,7 @@ def measured(
     """The number of sequences, and how well the model's tags agree with the last column."""
     from fenchel.estimators.chunks import agreement
 
-    data = _tagged(_tokens(path, terminal)[0])
+    data, _ = _tagged(path, terminal, model.template)
     _warn_of_unknown(data.y, model, terminal)
     tags = model.predict(data.X, forbidden=_pairs(forbid))
     found = agreement(data.y, tags)
@@ -121,7 +138,7 @@ def _warn_of_unknown(gold: list[list[str]], model: Any, terminal: Terminal) -> N
         tag, i = next(iter(where.items()))
         terminal.warn(
             f"{len(where)} tags of DATA are not known to the model, the first is {tag!r} in "
-            f"sequence {i}: their tokens count as wrong"
+            f"sequence {i}: their tokens count as wrong. The last column was taken as the tag"
         )
 
 
@@ -129,11 +146,19 @@ def _pairs(forbid: list[str] | None) -> list[list[str]] | None:
     return None if forbid is None else [pair.split() for pair in forbid]
 
 
-def _tagged(tokens: Tokens) -> Tagged:
+def _tagged(path: Path, terminal: Terminal, template: str | None) -> tuple[Tagged, float]:
     from fenchel.estimators.sequences import split
+    from fenchel.features.templates import n_columns, parsed
 
-    inputs_of, tags = tokens._replace(columns=tokens.columns[:-1]), tokens.columns[-1]
-    return Tagged(inputs_of, split(tags, tokens.starts))
+    tokens, seconds = _tokens(path, terminal)
+    *columns, tags = tokens.columns
+    needed = 1 if template is None else n_columns(parsed(template))
+    if len(columns) < needed:
+        raise InvalidData(
+            f"{short(path)}: lines have {len(columns) + 1} columns, of which the last was taken as "
+            f"the tag; the template reads {needed} before it"
+        )
+    return Tagged(tokens._replace(columns=columns), split(tags, tokens.starts)), seconds
 
 
 def _tokens(path: Path, terminal: Terminal) -> tuple[Tokens, float]:

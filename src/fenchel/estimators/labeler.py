@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +21,8 @@ from fenchel.estimators.fitting import Posed
 from fenchel.estimators.sequences import flat_labels, named_tokens, split
 from fenchel.features.tokens import Hashed, Named, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
-from fenchel.naming import construct, whole
+from fenchel.losses.chains import RESCALINGS
+from fenchel.naming import construct, one_of, whole
 from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
@@ -167,6 +168,7 @@ class SequenceLabeler(LinearEstimator):
     def _loss(self) -> ChainLoss:
         settings = {"cost": self.cost, "rescaling": self.rescaling, "temperature": self.temperature}
         mine = {"crf": (), "m3n": ("cost", "rescaling"), "soft_m3n": ("cost", "temperature")}
+        one_of("rescaling", self.rescaling, RESCALINGS)  # whatever the loss
         taken = {name: settings[name] for name in mine.get(str(self.loss), ())}
         return construct("loss", self.loss, CHAINS, {"pairs": self.pairs, **taken})
 
@@ -209,6 +211,8 @@ class SequenceLabeler(LinearEstimator):
             if min_count > 1:
                 raise Incompatible("min_count is for a vocabulary: with hashed, leave it at 1")
             return Hashed(whole("hashed", self.hashed, least=1))
+        if not tokens.names:
+            raise InvalidData("X has no features: all of its tokens are empty")
         vocabulary = Vocabulary.of(tokens, min_count)
         if not vocabulary.names:
             raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
@@ -263,25 +267,34 @@ class SequenceLabeler(LinearEstimator):
         return scores, labels, tokens.starts
 
     def _forbidding(self, forbidden: Iterable[tuple[Any, Any]]) -> Array:
-        place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        extra = np.zeros((len(place), len(place)))
+        known = self.classes_.tolist()
+        extra = np.zeros((len(known), len(known)))
         for pair in forbidden:
-            unknown = [label for label in pair if label not in place]
-            if len(pair) != 2 or unknown:
+            listed = isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str)
+            if not listed or len(pair) != 2 or any(label not in known for label in pair):
                 raise InvalidData(
                     f"forbidden has {pair!r}, which is no pair of labels of the model"
                 )
-            extra[place[pair[0]], place[pair[1]]] = -np.inf
+            before, after = map(known.index, pair)
+            extra[before, after] = -np.inf
         return extra
 
     def predict_marginals(self, X: Any) -> list[Array]:
         """The probability of each label at each token, an array (n_tokens, n_labels) a sequence.
 
-        Those of a CRF: the scores of a max-margin network are no log-probabilities.
+        A labelling has a probability in proportion to exp(score), or exp(score / temperature) of
+        "soft_m3n". The scores of "m3n" are no log-probabilities.
         """
+        loss = self._loss()
+        if isinstance(loss, M3N):
+            raise Incompatible(
+                "loss='m3n' knows which labellings are best but no probabilities: use 'crf' or "
+                "'soft_m3n'"
+            )
         sequences, tokens = self._sequences(X)
+        temperature = loss.temperature if isinstance(loss, SoftM3N) else 1.0
         out = np.empty((tokens.n_tokens, len(self.classes_)))
-        sequences.chains.marginals(self.coef_, out)
+        sequences.chains.marginals(self.coef_ / temperature, out)
         return np.split(out, tokens.starts[1:-1])
 
     def score(self, X: Any, y: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -103,6 +103,8 @@ class Ranker(LinearEstimator):
     (1.0, True)
     """
 
+    _group: ClassVar[str] = "query"
+
     def __init__(
         self,
         *,
@@ -178,8 +180,8 @@ class Ranker(LinearEstimator):
         queries = checked_groups(groups, n_rows)
         if queries is None:
             raise InvalidData(
-                "groups is missing: Ranker orders the rows of each query; give the query of each "
-                "row, the same number for all if there is one query only"
+                f"groups is missing: {type(self).__name__} compares the rows of a {self._group}; "
+                f"give the {self._group} of each row, the same number for all if there is but one"
             )
         return queries
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.data.checked import checked_labels
+from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.ranker import Ranker
 from fenchel.losses import Labels, MultivariateLoss, RerankLikelihood, RerankMargin
 from fenchel.losses.multivariate import Sample
 from fenchel.naming import construct
+from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
 from fenchel.solvers import Solver
@@ -57,6 +59,8 @@ class Reranker(Ranker):
     >>> model.choose(X, groups=[4, 4, 7, 7])
     array([1, 2])
     """
+
+    _group: ClassVar[str] = "list"
 
     def __init__(
         self,
@@ -104,17 +108,24 @@ class Reranker(Ranker):
     def choose(self, X: Any, groups: Any = None) -> npt.NDArray[np.int64]:
         """The row of the best candidate of each list, in the order of the lists."""
         scores = self.predict(X)
-        starts = self._starts_of(groups, len(scores))
-        lists = itertools.pairwise(starts)
-        return np.array([i + int(np.argmax(scores[i:j])) for i, j in lists], dtype=np.int64)
+        return _chosen(scores, self._starts_of(groups, len(scores)))
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
-        """The share of lists of which a gold candidate is chosen."""
-        chosen = self.choose(X, groups)
-        quality = checked_labels(self._target(y), Labels.COUNT, len(self._target(y)))
-        best = np.maximum.reduceat(quality, self._starts_of(groups, len(quality))[:-1])
-        return float(np.mean(quality[chosen] == best))
+        """Of lists with a candidate that has y > 0, the share of which a best one is chosen."""
+        scores = self.predict(X)
+        quality = checked_labels(self._target(y), Labels.COUNT, len(scores))
+        starts = self._starts_of(groups, len(scores))
+        best = np.maximum.reduceat(quality, starts[:-1])
+        if not best.any():
+            raise InvalidData("no list has a gold candidate, y > 0: none can be chosen")
+        right = quality[_chosen(scores, starts)] == best
+        return float(np.mean(right[best > 0]))
 
     def _starts_of(self, groups: Any, n_rows: int) -> npt.NDArray[np.int64]:
         sample: Sample = self._loss().sample(np.ones(n_rows), None, self._groups(groups, n_rows))
         return sample.starts
+
+
+def _chosen(scores: Array, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    lists = itertools.pairwise(starts)
+    return np.array([i + int(np.argmax(scores[i:j])) for i, j in lists], dtype=np.int64)

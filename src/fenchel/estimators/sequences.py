@@ -20,6 +20,8 @@ Codes = npt.NDArray[np.int64]
 def named_tokens(X: Any, template: str | None) -> Named:
     """Tokens by their features: dicts, lists of names, or columns with a template."""
     if template is None:
+        if isinstance(X, Tokens):
+            raise InvalidData("X holds columns of text, and the model has no template for them")
         sequences = _checked(X)
         return from_dicts(sequences)
     if not isinstance(template, str):

@@ -27,9 +27,10 @@ from fenchel.losses import chain_formulas
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.losses.chain_formulas import Indices
 from fenchel.losses.vector import checked_cost
-from fenchel.naming import positive
+from fenchel.naming import one_of, positive
 
 PAIRS = ("observed", "all")
+RESCALINGS = ("margin", "slack")
 
 
 class Tangent(NamedTuple):
@@ -108,7 +109,7 @@ class CRF(ChainLoss):
     differentiable = True
 
     def __init__(self, pairs: str = "observed"):
-        self.pairs = checked_pairs(pairs)
+        self.pairs = one_of("pairs", pairs, PAIRS)
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
@@ -127,7 +128,7 @@ class SoftM3N(CostedChainLoss):
     ):
         self.temperature = positive("temperature", temperature)
         self.cost = checked_cost(cost)
-        self.pairs = checked_pairs(pairs)
+        self.pairs = one_of("pairs", pairs, PAIRS)
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
@@ -146,11 +147,9 @@ class M3N(CostedChainLoss):
     def __init__(
         self, cost: npt.ArrayLike = 1.0, rescaling: str = "margin", pairs: str = "observed"
     ):
-        if rescaling not in ("margin", "slack"):
-            raise InvalidData(f"rescaling must be 'margin' or 'slack'; got {rescaling!r}")
         self.cost = checked_cost(cost)
-        self.rescaling = rescaling
-        self.pairs = checked_pairs(pairs)
+        self.rescaling = one_of("rescaling", rescaling, RESCALINGS)
+        self.pairs = one_of("pairs", pairs, PAIRS)
         if rescaling == "slack" and not (np.ndim(cost) == 0 and cost == 1):
             raise Incompatible(
                 "with rescaling='slack' the cost is the number of wrong labels, cost=1; use "
@@ -186,13 +185,6 @@ class M3N(CostedChainLoss):
         return Tangent(constant, ours[0] - theirs[0], ours[1] - theirs[1])
 
 
-def checked_pairs(pairs: object) -> str:
-    """Which weights a chain has."""
-    if pairs not in PAIRS:
-        raise InvalidData(f"pairs must be 'observed' or 'all'; got {pairs!r}")
-    return str(pairs)
-
-
 def _soft(
     Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None, temperature: float
 ) -> Tangent:
@@ -213,8 +205,21 @@ def _of_tokens(s: Array | None, starts: Indices) -> Array:
 def _given(
     z: Any, y: Any, transitions: npt.ArrayLike | None, starts: npt.ArrayLike | None
 ) -> tuple[Array, Array, Indices, Indices]:
-    Z, codes = np.asarray(z, dtype=np.float64), np.asarray(y, dtype=np.int64)
-    if Z.ndim != 2 or codes.shape != Z.shape[:1]:
-        raise InvalidData(f"there are scores of shape {Z.shape}, but y has shape {codes.shape}")
-    T = np.zeros((Z.shape[1], Z.shape[1])) if transitions is None else np.asarray(transitions)
-    return Z, T, codes, np.asarray([0, len(Z)] if starts is None else starts, dtype=np.int64)
+    """What a caller gave, checked: indices out of range would be read from the other end."""
+    Z, given = np.asarray(z, dtype=np.float64), np.asarray(y)
+    if Z.ndim != 2 or given.shape != Z.shape[:1]:
+        raise InvalidData(f"there are scores of shape {Z.shape}, but y has shape {given.shape}")
+    n, L = Z.shape
+    if not np.isin(given, np.arange(L)).all():
+        raise InvalidData(f"y must hold whole numbers from 0 to {L - 1}, as there are {L} labels")
+    T = np.asarray(np.zeros((L, L)) if transitions is None else transitions, dtype=np.float64)
+    if T.shape != (L, L):
+        raise InvalidData(f"transitions have shape {T.shape}, but there are {L} labels")
+    first = np.asarray([0, n] if starts is None else starts)
+    rising = np.intersect1d(np.append(first, [0, n]), np.arange(n + 1))  # distinct and in order
+    if not np.array_equal(first, rising):
+        raise InvalidData(
+            f"starts must be whole numbers that rise from 0 to {n}, the number of tokens; got "
+            f"{starts!r:.80}"
+        )
+    return Z, T, given.astype(np.int64), first.astype(np.int64)
