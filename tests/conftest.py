@@ -23,6 +23,7 @@ from fenchel.cli import main
 from fenchel.cli.settings import Settings
 
 settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("few", derandomize=True, deadline=None, max_examples=15)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

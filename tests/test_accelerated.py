@@ -14,7 +14,7 @@ from fenchel.engines import PerShard
 from fenchel.losses import MulticlassHinge
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy
 from fenchel.smoothing import SmoothedRisk, optimised_widths, roughness, smoothable
-from fenchel.solvers import AGMInf, AGMOne, ExcessiveGap
+from fenchel.solvers import FISTA, AGMInf, AGMOne, ExcessiveGap
 from fenchel.solvers._accelerated import GAMMA_U
 from fenchel.solvers._dual_hull import DualHull
 
@@ -402,6 +402,7 @@ def test_bad_settings(kind, options, message):
         (AGMOne(), losses.Hinge(), L2(weights=[1.0, 0.0, 1.0, 1.0]), "unpenalised coordinates"),
         (AGMInf("dual"), losses.FBeta().smoothed(0.1), L2(), "a differentiable one and form="),
         (AGMInf(), losses.FBeta(), L2(), "a differentiable one and form="),
+        (FISTA(), losses.Logistic(), Entropy(), "prox-function is that of Euclid"),
         (AGMInf(), losses.FBeta().smoothed(0.1), L1(), "under L1 it needs a loss with a conjugate"),
     ],
     ids=str,

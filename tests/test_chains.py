@@ -252,6 +252,18 @@ def test_accelerated_methods_take_smooth_chains(loss, solver, regularizer, tmp_p
 
 
 @EVERY
+def test_no_subgradient_is_longer_than_the_risk_says(loss):
+    """Of one sequence, in which every label may be wrong."""
+    n = 30
+    X, y = sparse.csr_array(np.tile([1.0, 2.0, 0.0, 0.0], (n, 1))), np.arange(n) % L
+    problem = fenchel.problem(X, y, loss=loss, groups=np.zeros(n), strength=0.1)
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1.0, 1e3):
+        point = problem.risk.at(scale * rng.normal(size=problem.risk.n_parameters))
+        assert np.linalg.norm(point.subgradient) <= point.sizes[0]
+
+
+@EVERY
 def test_a_claim_without_proof_is_refused(loss):
     problem = problem_of(loss)
     result = fenchel.minimize(problem, "bmrm", gap=1e-3)

@@ -748,6 +748,11 @@ def test_lists_without_gold_are_named_by_their_line(run: Command, name: str, tex
     assert f"{name}:{line}: list 1, which begins in row 2, has no gold" in done.err
 
 
+def test_targets_that_a_loss_refuses_are_named_by_their_line(run: Command) -> None:
+    Path("d").write_text("1 1:1\n# less than 0\n-1 1:2\n")
+    assert "d:3: the loss needs y >= 0" in run("train", "d", "--loss", "poisson", "-o", "m").err
+
+
 def test_a_file_that_is_no_model_exits_with_3(run: Command) -> None:
     data = svmlight("d")
     for wrong in (data, "."):

@@ -160,10 +160,10 @@ def draw_problem(rng, names):
 def test_small_problems_are_certified(names):
     """Unlike Hypothesis, which prefers round numbers, this meets scores on the edge of a kink."""
     rng, failures = np.random.default_rng(0), []
-    for _ in range(1000):
+    for _ in range(400):
         values, y, setting = draw_problem(rng, names)
         try:
             survives(values, y, **setting)
         except Exception as error:
             failures.append(f"{error!r} for X={values.tolist()}, y={y.tolist()}, {setting}")
-    assert not failures, "\n".join([f"{len(failures)} of 1000:", *failures])
+    assert not failures, "\n".join([f"{len(failures)} of 400:", *failures])

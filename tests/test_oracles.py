@@ -1,5 +1,7 @@
 """Oracles that users write, checked against losses that are built in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -72,6 +74,72 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     assert (
         again.objective == fenchel.minimize(problem, gap=1e-6, checkpoint=tmp_path / "b").objective
     )
+
+
+class Scaled(CrammerSinger):
+    def __init__(self, scale):
+        self.scale = scale
+
+    def argmax(self, w, x, y):
+        a, b = super().argmax(w / self.scale, x, y)
+        return a, self.scale * b
+
+
+def test_a_checkpoint_of_another_oracle_is_refused(tmp_path):
+    """Of the same class, with other settings."""
+    first, second = (fenchel.problem(X, Y, loss=Scaled(scale), strength=0.01) for scale in (1, 2))
+    fenchel.minimize(first, gap=1e-9, max_iterations=20, checkpoint=tmp_path / "state")
+    with pytest.raises(fenchel.InvalidData, match="belongs to another problem"):
+        fenchel.minimize(second, checkpoint=tmp_path / "state")
+    second.risk.oracle.unknown = lambda: 1
+    with pytest.raises(fenchel.InvalidData, match="pickle"):
+        fenchel.minimize(second, checkpoint=tmp_path / "other")
+
+
+class Least(fenchel.Oracle):
+    """Takes the least of the outputs where the largest is asked for: not convex."""
+
+    n_parameters = 4
+
+    def __init__(self, nonnegative):
+        self.nonnegative = nonnegative
+
+    def argmax(self, w, x, y):
+        sign = 1 if y else -1
+        return min(((-sign * x, 1.0), (sign * x, 1.0)), key=lambda cut: cut[0] @ w + cut[1])
+
+
+def test_an_oracle_that_is_wrong_is_found_out():
+    with pytest.raises(fenchel.InvalidData, match="less than 0"):
+        fenchel.minimize(fenchel.problem(X, Y, loss=Least(True), strength=1e-2))
+    problem = fenchel.problem(X, Y, loss=Least(False), strength=0.1)
+    with pytest.raises(fenchel.InvalidCertificate, match="not convex"):
+        fenchel.minimize(problem)
+    with pytest.raises(fenchel.InvalidCertificate, match="not convex"):
+        fenchel.verify(_misled(problem), problem)
+
+
+def _misled(problem):
+    """The cut at 0, and J at a w below it."""
+    here, there = (problem.risk.at(scale * np.ones(4)) for scale in (0.0, 5.0))
+    J = problem.objective(there)
+    honest = fenchel.minimize(fenchel.problem(X, Y, loss=CrammerSinger(), strength=1e-2), gap=1e-2)
+    return replace(
+        honest, w=there.w, certificate=fenchel.Certificate(-100.0, J), witness=here.witness
+    )
+
+
+class Lost(LogLinear):
+    def expectation(self, w, x, y):
+        value, slope = super().expectation(w, x, y)
+        return (value if np.abs(w).max() < 0.1 else np.nan), slope
+
+
+@pytest.mark.parametrize("solver", ["agm-inf", "agm-1", "fista", "proximal-gradient"])
+def test_a_loss_that_is_no_number_ends_the_run_at_once(solver):
+    result = fenchel.minimize(fenchel.problem(X, Y, loss=Lost(), strength=1e-3), solver)
+    assert result.status is fenchel.Status.NONFINITE and np.isfinite(result.w).all()
+    assert result.passes <= 60
 
 
 class Silent(fenchel.Oracle):

@@ -133,6 +133,15 @@ def test_dual_variables_go_on_along_their_secant(loss):
     assert ahead.objective - ahead.lower_bound < 0.01 * (kept.objective - kept.lower_bound)
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_a_secant_goes_no_further_than_it_is_known(solver):
+    """From two strengths close together to one far away."""
+    problem = problem_for(losses.Poisson())
+    path = fenchel.path(problem, [1.0, 0.999, 1e-4], solver)
+    kept = fenchel.minimize(at(problem, 1e-4), solver, w0=path[1])
+    assert path[2].converged and path[2].passes <= 2 * kept.passes
+
+
 def test_a_path_may_end_at_strength_0():
     path = fenchel.path(problem_for(losses.SquaredError()), [1e-2, 1e-3, 0.0], "lbfgs")
     assert path[2].objective <= path[1].objective

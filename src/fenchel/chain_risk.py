@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import tasks
-from fenchel.data.rows import SparseRows
 from fenchel.data.sequences import Sequences
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
@@ -41,8 +40,9 @@ class ChainRisk(StructuredRisk):
 
     @functools.cached_property
     def length(self) -> float:
-        """Twice the sum of its tokens' lengths and of its transitions."""
-        return float(self.engine.total(self.engine.map(_length))) / self.weight
+        """Twice the sum of its tokens' lengths and of its transitions; a slack multiplies it."""
+        slack = isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
+        return float(self.engine.total(self.engine.map(_length, slack))) / self.weight
 
     def curvature(self) -> Array:
         """Mean squares, as if all labels were as likely as those of the data."""
@@ -73,12 +73,14 @@ def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) ->
     return Evaluation(value, gradient)
 
 
-def _length(shard: Sequences) -> float:
-    """The most that phi(y') - phi(y) can be long, over all sequences."""
-    rows = shard.rows
-    assert isinstance(rows, SparseRows)
-    lengths = np.sqrt(rows.row_squares(None)) + 1.0
-    return 2.0 * float(np.sum(lengths if shard.s is None else shard.of_tokens(shard.s) * lengths))
+def _length(shard: Sequences, slack: bool) -> float:
+    """The most that phi(y') - phi(y) can be long, times wrong labels if `slack`, over all."""
+    # A name may occur twice in a token: its values then add up.
+    lengths = np.asarray(abs(shard.rows.matrix()).sum(axis=1)).ravel() + 1.0
+    times = np.ones(len(shard.starts) - 1) if shard.s is None else shard.s
+    if slack:
+        times = times * np.diff(shard.starts)
+    return 2.0 * float(shard.of_tokens(times) @ lengths)
 
 
 def _squares(shard: Sequences) -> Array:

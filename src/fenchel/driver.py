@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fenchel import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import FenchelWarning, Incompatible, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData
 from fenchel.naming import positive, whole
 from fenchel.protocols import ROUND_OFF, Array, Problem, Risk
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
@@ -25,6 +25,9 @@ from fenchel.witness import Witness
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
+
+# By how much of J a lower bound is above it where a user's oracle is wrong, and not round-off.
+_CONTRADICTION = 1e-3
 
 
 def minimize(
@@ -187,6 +190,11 @@ class _Run:
             return Status.NONFINITE
         if step.objective == -math.inf:
             return Status.UNBOUNDED
+        if last.gap < -_CONTRADICTION and not self.problem.risk.keeps_scores:
+            raise InvalidCertificate(
+                f"a lower bound of {last.lower_bound:.9g} was found, but J is {last.objective:.9g} "
+                "at one point: the loss is not convex, or its argmax not the largest"
+            )
         if last.gap > self.gap and stop:
             return Status.INTERRUPTED
         return self._limit(late)

@@ -37,7 +37,7 @@ class NotConverged(FenchelError, RuntimeError):
 
 
 class InvalidCertificate(FenchelError, RuntimeError):
-    """A result claims more than its witness proves."""
+    """A result claims more than its witness proves, or bounds contradict each other."""
 
 
 class FenchelWarning(UserWarning):

@@ -31,6 +31,7 @@ from fenchel.protocols import Array
 from fenchel.structured_risk import Evaluation, StructuredRisk
 
 _SHARDS = 8
+_ROUND_OFF = 1e-9  # of an oracle's own sums, relative to them
 
 
 class Oracle(ABC):
@@ -84,14 +85,21 @@ class OracleRisk(StructuredRisk):
     @functools.cached_property
     def length(self) -> float:
         """From the subgradient at 0: what users' features are like is not known otherwise."""
-        gradients = self.engine.map(_evaluate, self.oracle, np.zeros(self.n_parameters), None)
-        return 1.0 + float(sum(np.linalg.norm(part.gradient) for part in gradients)) / self.n_rows
+        lengths = self.engine.map(_lengths, self.oracle, np.zeros(self.n_parameters))
+        return 1.0 + float(self.engine.total(lengths)) / self.n_rows
 
     def fingerprint(self) -> bytes:
-        """A digest of the pickled examples."""
+        """A digest of the pickled oracle and examples."""
         digest = hashlib.blake2b(repr(type(self.oracle)).encode(), digest_size=16)
-        for shard in self._examples:
-            digest.update(pickle.dumps(shard.pairs))
+        settings = self.oracle.n_parameters, vars(self.oracle)
+        for part in (settings, *(shard.pairs for shard in self._examples)):
+            try:
+                digest.update(pickle.dumps(part))
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise InvalidData(
+                    f"what {type(self.oracle).__name__} and its examples hold must be such that "
+                    f"pickle can write it, as a checkpoint knows them by that: {error}"
+                ) from error
         return digest.digest()
 
 
@@ -126,15 +134,33 @@ def _evaluate(
     w = w.copy()
     w.setflags(write=False)  # what an oracle wrote to it would reach all others
     for x, y in chosen:
-        if oracle.differentiable:
-            part, given = oracle.expectation(w, x, y)
-        else:
-            given, part = oracle.argmax(w, x, y)
-        slope = np.asarray(given, dtype=np.float64)
-        if slope.shape != w.shape:
-            raise InvalidData(
-                f"{type(oracle).__name__} gave {slope.shape} slopes for an example; w has {w.shape}"
-            )
-        value += float(part) if oracle.differentiable else float(slope @ w) + float(part)
+        part, slope = _asked(oracle, w, x, y)
+        value += part
         gradient += slope
     return Evaluation(value, gradient)
+
+
+def _lengths(shard: Examples, oracle: Oracle, w: Array) -> float:
+    """The sum of the lengths of all slopes."""
+    return sum(float(np.linalg.norm(_asked(oracle, w, x, y)[1])) for x, y in shard.pairs)
+
+
+def _asked(oracle: Oracle, w: Array, x: Any, y: Any) -> tuple[float, Array]:
+    """The loss of one example and its slope, as the oracle says."""
+    if oracle.differentiable:
+        part, given = oracle.expectation(w, x, y)
+    else:
+        given, part = oracle.argmax(w, x, y)
+    slope = np.asarray(given, dtype=np.float64)
+    if slope.shape != w.shape:
+        raise InvalidData(
+            f"{type(oracle).__name__} gave {slope.shape} slopes for an example; w has {w.shape}"
+        )
+    product = 0.0 if oracle.differentiable else float(slope @ w)
+    value, size = product + float(part), abs(product) + abs(float(part))
+    if oracle.nonnegative and value < -_ROUND_OFF * size:
+        raise InvalidData(
+            f"{type(oracle).__name__} gave a loss of {value:.3g} for an example, less than 0: its "
+            "argmax is not the largest, or it needs nonnegative = False"
+        )
+    return value, slope

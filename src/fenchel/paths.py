@@ -37,7 +37,7 @@ def path(
     max_seconds: float | None = None,
     callback: Callable[[Record], Any] | None = None,
 ) -> Path:
-    """Minimises the problem at each strength, from the largest down, each fit from the last result.
+    """Minimises the problem at each strength, from the largest down, each from the last results.
 
     `strengths` are taken in place of the problem's own, in whatever order they come. A number asks
     for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
@@ -87,10 +87,11 @@ def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -
     *_, far, near, here = grid[: len(results) + 1]
     if here == 0:
         return last
-    witness = _further(before.witness, last.witness, (here - near) / (near - far))
+    # No further than the last change was: beyond that no secant says anything.
+    witness = _further(before.witness, last.witness, min((here - near) / (near - far), 1.0))
     if not (problem.risk.differentiable and isinstance(problem.regularizer, L2)):
         return dataclasses.replace(last, witness=witness)
-    step = math.log(here / near) / math.log(near / far)
+    step = min(math.log(here / near) / math.log(near / far), 1.0)
     w = last.w + step * (last.w - before.w)
     intercept = last.intercept + step * (last.intercept - before.intercept)
     return dataclasses.replace(last, w=w, intercept=intercept, witness=witness)

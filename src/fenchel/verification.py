@@ -67,6 +67,11 @@ def verify(result: Result, problem: Problem) -> Certificate:
         raise InvalidCertificate(
             f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
         )
+    if lower > upper + allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
+            "convex, or its argmax not the largest"
+        )
     return Certificate(min(lower, upper), upper, "witness")
 
 

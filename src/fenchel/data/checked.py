@@ -71,7 +71,7 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:
     numbers = _column("y", y, n_rows)
     if labels is Labels.COUNT and (numbers < 0).any():
         i = int(np.argmax(numbers < 0))
-        raise InvalidData(f"the loss needs y >= 0; y[{i}] is {numbers[i]:g}")
+        raise InvalidData(f"the loss needs y >= 0; y[{i}] is {numbers[i]:g}", row=i)
     return numbers
 
 
@@ -81,7 +81,7 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
     bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.asarray(y != y)  # nan among objects
     if bad.any():
         i = int(np.argmax(bad))
-        raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}")
+        raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}", row=i)
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -251,7 +251,8 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
         i = int(np.argmax(bad))
         raise InvalidData(
             f"{name} holds {int(bad.sum())} values that are nan or inf; the first is "
-            f"{name}[{i}] = {numbers[i]}"
+            f"{name}[{i}] = {numbers[i]}",
+            row=i,
         )
     if (np.abs(numbers) > LARGEST).any():
         raise InvalidData(f"{name} holds values beyond {LARGEST:g}: rescale it")

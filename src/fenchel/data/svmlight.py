@@ -187,11 +187,11 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
         yield Part(part, n_read, 0)
 
 
-def svmlight_line(path: Path, row: int) -> int:
-    """The line of a row, the first being 1: comments and blank lines are no rows."""
+def svmlight_line(path: Path, row: int) -> int | None:
+    """The line of a row, the first being 1, if it has so many: comments and blanks are no rows."""
     with reading(path) as file:
         lines = (k for k, line in enumerate(file, 1) if line.partition(b"#")[0].strip())
-        return next(itertools.islice(lines, row, None))
+        return next(itertools.islice(lines, row, None), None)
 
 
 def either_base(index_base: int | None, work: Callable[[int], T]) -> T:

@@ -198,9 +198,9 @@ FENCHEL_INLINE void row_add(const Dense<Value>& X, std::size_t i, double by, dou
 template <class Value, class Pointer, class Column>
 FENCHEL_INLINE void fetch_row(const Csr<Value, Pointer, Column>& X, std::size_t i) {
     const auto k = static_cast<std::size_t>(X.row_start[i]);
-    __builtin_prefetch(X.column + k);
-    __builtin_prefetch(X.value + k);
-    __builtin_prefetch(X.value + k + 64 / sizeof(Value));
+    const auto end = std::min(static_cast<std::size_t>(X.row_start[i + 1]), k + 256);
+    for (std::size_t l = k; l < end; l += 64 / sizeof(Column)) __builtin_prefetch(X.column + l);
+    for (std::size_t l = k; l < end; l += 64 / sizeof(Value)) __builtin_prefetch(X.value + l);
 }
 
 template <class Value>

@@ -24,7 +24,8 @@ struct Augmented {
 };
 
 /// For a piecewise linear loss without a branch, as no guess of one would be right: across each
-/// kink u rises at the rate 1/kappa from the slope on its left to that on its right.
+/// kink, and they come in order, u rises at the rate 1/kappa from the slope on its left to that on
+/// its right.
 template <class Loss>
 FENCHEL_INLINE Augmented augmented(const Loss& loss, double kappa, double a, double z, double y) {
     const double c = z + kappa * a;

@@ -36,6 +36,7 @@ from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
+_HOPELESS = 1e30  # of L where it has no upper bound: J is no convex function
 _LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
 _REST = 0.05  # the same, relative to those so far
 _MODEL = 2  # looks from one best mean of the dual points to the next: on wide data it takes longer
@@ -261,6 +262,11 @@ def remembered(J: Composite, state: State) -> tuple[Place, Estimate, Place, floa
 
 
 def accepted(J: Composite, x: Place, estimate: float, L: float) -> bool:
-    """J(x) <= the estimate's minimum, up to round-off; as L guarantees from J.L on."""
+    """J(x) <= the estimate's minimum, up to round-off; as L guarantees from J.L on.
+
+    Where no L would do, as J is not a number, the driver is to see it.
+    """
     value = J.value(x)
-    return value <= estimate + ROUND_OFF * (abs(value) + abs(estimate)) or L >= J.L
+    if np.isnan(value) or L >= min(J.L, _HOPELESS):
+        return True
+    return value <= estimate + ROUND_OFF * (abs(value) + abs(estimate))

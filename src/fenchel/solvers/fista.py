@@ -16,6 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel.aspects import Composite, Place
+from fenchel.protocols import Problem
+from fenchel.regularizers import Regularizer
 from fenchel.solvers._accelerated import Accelerated, Iterate
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -28,6 +30,12 @@ class FISTA(Accelerated):
 
     def __init__(self, mu: float | None = None):
         super().__init__("primal", mu)
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Its momentum may leave a set where the prox-function alone is defined."""
+        if type(problem.regularizer).d is not Regularizer.d:
+            return "it needs a regulariser whose prox-function is that of Euclid"
+        return super().obstacle(problem)
 
     def iterates(
         self, J: Composite, x: Place, L: float, state: State | None = None

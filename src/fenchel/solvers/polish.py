@@ -58,7 +58,7 @@ class Polish(Solver):
             at.start(state["alpha"], at.kappa / self.growth**_AHEAD)
         elif state is not None and "kappa" in state:
             at.restore(state)
-            best = float(state["best"])
+            best = float(state.get("best", -np.inf))
         at.look()
         while True:
             point, g = at.point(), diagonal * at.w + at.gradient

@@ -56,7 +56,7 @@ class SDCA(Solver):
         return solver
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Rounds of sweeps; after an iteration the dual rises less than half as fast as before."""
+        """Rounds of sweeps, and a look at the gap where it may have fallen far enough."""
         assert isinstance(problem.regularizer, StronglyConvex)
         dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
         ascent = _Ascent(dual, self.seed, problem.risk.piecewise)
