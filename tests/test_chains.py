@@ -261,6 +261,8 @@ def test_no_subgradient_is_longer_than_the_risk_says(loss):
     for scale in (1e-3, 1.0, 1e3):
         point = problem.risk.at(scale * rng.normal(size=problem.risk.n_parameters))
         assert np.linalg.norm(point.subgradient) <= point.sizes[0]
+        again = problem.risk.at(point.w)  # looking changed nothing
+        assert again.value == point.value and np.array_equal(again.subgradient, point.subgradient)
 
 
 @EVERY

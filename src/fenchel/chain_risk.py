@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fenchel import tasks
 from fenchel.data.sequences import Sequences
@@ -76,7 +77,9 @@ def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) ->
 def _length(shard: Sequences, slack: bool) -> float:
     """The most that phi(y') - phi(y) can be long, times wrong labels if `slack`, over all."""
     # A name may occur twice in a token: its values then add up.
-    lengths = np.asarray(abs(shard.rows.matrix()).sum(axis=1)).ravel() + 1.0
+    X = shard.rows.matrix()  # of the shard's own arrays, which SciPy's abs would put in order
+    sizes = sparse.csr_array((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
+    lengths = sizes @ np.ones(X.shape[1]) + 1.0
     times = np.ones(len(shard.starts) - 1) if shard.s is None else shard.s
     if slack:
         times = times * np.diff(shard.starts)
