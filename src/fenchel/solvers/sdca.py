@@ -29,6 +29,7 @@ from fenchel.solvers.base import Needs, Solver, State, Step
 _REVISITS = 30  # sweeps over the rows that moved, at most, after one over all that are active
 _FALLEN = 0.2  # the rise of a round, relative to that at the last look, at which to look again
 _SAFE = 0.7  # the gap is taken to fall like the rise: a look is due where it is this near the aim
+_FIRST = 0.1  # the gap after the first round, relative to that at the start
 _PATIENCE = 3  # rounds without a look; later a quarter of all so far
 
 
@@ -102,7 +103,7 @@ class _Ascent:
         before, fallen = self.rise, max(self.fallen, _SAFE * wanted)
         for n in itertools.count(1):
             self._round()
-            if math.isinf(before):
+            if math.isinf(before) and _SAFE * wanted < _FIRST:
                 before = self.rise
             elif self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
                 return
