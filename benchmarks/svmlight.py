@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import fenchel
-from fenchel.data.svmlight import write_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 
 REPEATS = 5
 REAL = ["a9a/a9a", "20news/train.tfidf.svm", "imdb/train.counts.svm", "mnist/mnist"]

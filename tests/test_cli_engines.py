@@ -12,7 +12,7 @@ from distributed import Client, LocalCluster
 
 import fenchel
 from fenchel import engines, losses
-from fenchel.data.svmlight import write_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 from fenchel.engines import Dask, Serial
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

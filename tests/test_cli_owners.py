@@ -18,7 +18,7 @@ from certificates import authority, issued
 from commands import rows
 
 import fenchel
-from fenchel.data.svmlight import write_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 from fenchel.serve.urls import read_urls
 
 pytestmark = [

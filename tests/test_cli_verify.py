@@ -10,7 +10,7 @@ import pytest
 from commands import rows, svmlight
 
 import fenchel
-from fenchel.data.svmlight import write_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 from fenchel.model.proof import read_proof, write_proof
 
 

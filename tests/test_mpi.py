@@ -15,7 +15,7 @@ from catalogue import data_for
 
 import fenchel
 from fenchel import losses
-from fenchel.data.svmlight import write_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 
 pytest.importorskip("mpi4py")
 MPIEXEC = Path(sys.executable).with_name("mpiexec")

@@ -18,7 +18,8 @@ from fenchel import losses
 from fenchel.data.dataset import Dataset
 from fenchel.data.store import read_store, write_store
 from fenchel.data.store_stream import svmlight_to_store
-from fenchel.data.svmlight import parse_svmlight, write_svmlight
+from fenchel.data.svmlight import parse_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 
 
 @pytest.fixture(autouse=True)

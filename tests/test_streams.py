@@ -15,8 +15,9 @@ from fenchel.data.dataset import Dataset
 from fenchel.data.parquet_rows import stream_parquet
 from fenchel.data.store import Piece, read_store, write_pieces
 from fenchel.data.store_stream import svmlight_to_store
-from fenchel.data.svmlight import parse_svmlight, write_svmlight
+from fenchel.data.svmlight import parse_svmlight
 from fenchel.data.svmlight_rows import stream_rows
+from fenchel.data.svmlight_writing import write_svmlight
 
 X, Y = data_for(losses.Logistic(), n=300)
 QID = np.repeat(np.arange(20), 15)

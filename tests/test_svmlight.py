@@ -21,7 +21,8 @@ from sklearn.datasets import load_svmlight_file
 import fenchel
 from fenchel import _kernels, memory
 from fenchel.data import svmlight
-from fenchel.data.svmlight import parse_svmlight, read_svmlight, write_svmlight
+from fenchel.data.svmlight import parse_svmlight, read_svmlight
+from fenchel.data.svmlight_writing import write_svmlight
 
 PACKED = {
     ".gz": lambda content: gzip.compress(content, 1),

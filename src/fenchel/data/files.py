@@ -158,7 +158,7 @@ def _read_svmlight(
 
 
 def _write_svmlight(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    from fenchel.data.svmlight import write_svmlight
+    from fenchel.data.svmlight_writing import write_svmlight
 
     y = np.zeros(dataset.X.shape[0]) if dataset.y is None else dataset.y
     if y.dtype.kind == "U":

@@ -67,32 +67,41 @@ FENCHEL_AVX2 void augmented_slopes_avx2(const Loss loss, const Rows rows, const 
     augmented_slopes_loop(loss, rows, a, kappa, b, u, kink, n);
 }
 
-template <class Loss>
-FENCHEL_INLINE Slope augmented_slope_loop(const Loss loss, const Rows rows,
+struct Unweighted {
+    FENCHEL_INLINE double operator()(std::size_t) const { return 1.0; }
+};
+
+struct Weighted {
+    const double* __restrict s;
+    FENCHEL_INLINE double operator()(std::size_t i) const { return s[i]; }
+};
+
+template <class Loss, class Weight>
+FENCHEL_INLINE Slope augmented_slope_sums(const Loss loss, const Rows rows, const Weight weight,
                                           const double* __restrict a, const double kappa,
                                           const double b, const double* __restrict q,
                                           const double rate, const double eta,
                                           const std::size_t n) {
-    const double* __restrict z = rows.z, * __restrict y = rows.y, * __restrict s = rows.s;
+    const double* __restrict z = rows.z, * __restrict y = rows.y;
     double slope = 0, bent = 0;
-    if (s == nullptr) {
-#pragma omp simd reduction(+ : slope, bent)
-        for (std::size_t i = 0; i < n; ++i) {
-            const double by = q[i] + rate;
-            const Augmented at = augmented(loss, kappa, a[i], z[i] + b + eta * by, y[i]);
-            slope += by * at.u;
-            bent += at.kink * by * by;
-        }
-        return {slope, bent / kappa};
-    }
 #pragma omp simd reduction(+ : slope, bent)
     for (std::size_t i = 0; i < n; ++i) {
-        const double by = q[i] + rate;
+        const double by = q[i] + rate, weighted = weight(i) * by;
         const Augmented at = augmented(loss, kappa, a[i], z[i] + b + eta * by, y[i]);
-        slope += s[i] * by * at.u;
-        bent += at.kink * s[i] * by * by;
+        slope += weighted * at.u;
+        bent += at.kink * weighted * by;
     }
     return {slope, bent / kappa};
+}
+
+template <class Loss>
+FENCHEL_INLINE Slope augmented_slope_loop(const Loss loss, const Rows rows, const double* a,
+                                          const double kappa, const double b, const double* q,
+                                          const double rate, const double eta,
+                                          const std::size_t n) {
+    if (rows.s == nullptr)
+        return augmented_slope_sums(loss, rows, Unweighted{}, a, kappa, b, q, rate, eta, n);
+    return augmented_slope_sums(loss, rows, Weighted{rows.s}, a, kappa, b, q, rate, eta, n);
 }
 
 template <class Loss>
