@@ -112,15 +112,14 @@ def test_ctrl_c_saves_the_best_model_and_says_how_to_go_on(
 
 
 def test_ctrl_c_keeps_the_strengths_of_a_path_that_are_done(spawn: Spawn, data: Path) -> None:
-    slow = ["--solver", "bmrm-noqp", "--gap", "1e-12", "--max-iterations", "100"]
-    child = spawn("path", data, *slow)
-    child.expect("run 3/30")
+    options = ["--solver", "bmrm-noqp", "--gap", "0.1", "--max-iterations", "9999999"]
+    child = spawn("path", data, "--strengths", "100,10,1e-12", *options)
+    child.expect("run 3/3")  # which would take minutes
     child.sendintr()
     seen = CONTROL.sub("", ended(child))
     assert child.exitstatus == 130 and "Traceback" not in seen
-    assert "max iterations" in seen and seen.count("interrupted") == 1
-    done = re.search(r"0 of (\d+) strengths converged", seen)
-    assert done is not None and 3 <= int(done[1]) < 30
+    assert seen.count("interrupted") == 1
+    assert "2 of 3 strengths converged" in seen
 
 
 def test_ctrl_c_twice_quits_at_once_and_writes_nothing(
