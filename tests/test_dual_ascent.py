@@ -61,7 +61,7 @@ def test_sweeps_raise_the_dual(loss, intercept, at_once, monkeypatch):
     dual = problem.risk.dual(problem.regularizer, problem.strength, at_once)
     last = -np.inf
     for seed in range(5):
-        point = dual.point()
+        point = dual.point(dual.w)
         cut = dual.cut()
         bound = problem.bound(cut.a, cut.b, cut.sizes)
         assert bound <= problem.objective(point) * (1 + 1e-12)

@@ -52,8 +52,8 @@ class Dual(Protocol):
     def settle(self) -> None:
         """Takes the round-off of many steps out of w: a pass."""
 
-    def point(self, near: Point | None = None) -> Point:
-        """The risk at w: a pass."""
+    def point(self, w: Array, near: Point | None = None) -> Point:
+        """The risk at w, whose scores `release` can have: a pass."""
 
     def cut(self) -> Cut:
         """The cut that the slopes make."""

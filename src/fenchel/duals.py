@@ -7,6 +7,10 @@ for one slope a_i a row. w = grad Omega*(v) is the primal point that goes with a
 D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of multipliers: the
 offset b stands for its multiplier, and a step on row i that spoils the condition by rate_i has the
 curvature `offset_rate` more and takes b with it, as if x_i had one more column.
+
+Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
+D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length
+_OVER/L < 2/L, by which D rises by at least (1/_OVER - 1/2) L (u - a_i)^2.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 # The curvature that the multiplier adds, which all rows share, relative to a row's own: with a
 # thousand times more, 20news takes forty times the passes.
 _OFFSET = 10.0
+_OVER = 1.5  # nine tenths of the passes of exact steps on kinked losses, four fifths on others
 _FEW = 0.9  # of the active rows: where more of them moved, they are not visited again before others
 _LESS = 0.99  # times slopes that are tried first: multiples are not told apart any better
 _FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the first, that ends them
@@ -126,9 +131,9 @@ class Duals:
         if self.risk.has_intercept:
             self.b -= self.offset_rate * self.engine.total(self.engine.map(_total, self.rows))
 
-    def point(self, near: Point | None = None) -> LinearPoint:
+    def point(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: a pass."""
-        return self.risk.scored(self.w, near)
+        return self.risk.scored(w, near)
 
     def release(self, point: Point, margin: float) -> None:
         """Makes active the rows on which a step may do something, by the scores at a point."""
@@ -229,7 +234,7 @@ def row_duals(
     """Dual variables 0; those of empty rows are settled, as their scores never change."""
     rate = unit * tasks.weights(shard)
     shared = rate if crowd is None else crowd * rate
-    kappa = shared * (squares + offset_rate)
+    kappa = shared * (squares + offset_rate) / _OVER
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])

@@ -5,7 +5,7 @@
 //
 // are kept up to date. A step on row i, with z = <x_i, w> + b, moves a_i to
 //
-//     u = argmin l*(u) - u z + kappa_i/2 (u - a_i)^2,
+//     u = argmin l*(u) - u z + kappa_i/2 (u - a_i)^2,    kappa_i > half of rate_i <x_i, x_i>,
 //
 // which holds exactly if u is a slope of l at the score t = z - kappa_i (u - a_i) that comes of it:
 // t + kappa_i l'(t) = z + kappa_i a_i. All losses are done from that one equation.
