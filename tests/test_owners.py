@@ -66,9 +66,8 @@ class Served:
         self.server = server(owner, Address(port=0, **files))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
-        for _ in range(200):
-            if self.server.started:
-                break
+        while not self.server.started:
+            assert self.thread.is_alive()
             time.sleep(0.05)
         (host, port), *_ = [s.getsockname() for s in self.server.servers[0].sockets]
         assert host == "127.0.0.1"
