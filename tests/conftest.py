@@ -27,6 +27,10 @@ settings.register_profile("few", derandomize=True, deadline=None, max_examples=1
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# What a CI may set to have colours, which would be seen in all that commands print.
+for name in "FORCE_COLOR NO_COLOR PY_COLORS TTY_COMPATIBLE TTY_INTERACTIVE GITHUB_ACTIONS".split():
+    os.environ.pop(name, None)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def no_cluster_stays() -> Iterator[None]:

@@ -52,7 +52,7 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
         program: tuple[str, str] = FENCHEL,
         **variables: str,
     ) -> pexpect.spawn:
-        hidden = {"NO_COLOR", "COLUMNS", "LINES"}
+        hidden = {"COLUMNS", "LINES"}
         env = {name: value for name, value in os.environ.items() if name not in hidden}
         child = pexpect.spawn(
             sys.executable,
