@@ -6,6 +6,7 @@ import functools
 import gc
 import lzma
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -26,6 +27,13 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("few", derandomize=True, deadline=None, max_examples=15)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# What a CI may set to have colours, which would be seen in all that commands print.
+for name in "FORCE_COLOR NO_COLOR PY_COLORS TTY_COMPATIBLE TTY_INTERACTIVE GITHUB_ACTIONS".split():
+    os.environ.pop(name, None)
+
+# A shell that starts tests in the background has them and their children ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", autouse=True)

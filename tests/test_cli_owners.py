@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -48,17 +48,15 @@ def folder(tmp_path_factory):
 def owners(folder):
     """The URLs of both parts' owners, and of one of all rows who wants certificates."""
     theirs = ("--certificate", "owner.pem", "--key", "owner.key", "--authority", "ca.pem")
-    ports, running = [], []
-    for name, *flags in (("0",), ("1",), ("all", *theirs)):
-        ports.append(free_port())
-        command = ("serve", f"{name}.svm", "--loss", "logistic", "--port", str(ports[-1]), *flags)
-        with open(folder / f"{name}.log", "w") as log:
+    running, logs = [], [folder / f"{name}.log" for name in ("0", "1", "all")]
+    for log, flags in zip(logs, ((), (), theirs), strict=True):
+        command = ("serve", f"{log.stem}.svm", "--loss", "logistic", "--port", "0", *flags)
+        with open(log, "w") as file:
             fenchel_command = [sys.executable, "-m", "fenchel", *command]
-            running.append(subprocess.Popen(fenchel_command, stderr=log, cwd=folder))
+            running.append(subprocess.Popen(fenchel_command, stderr=file, cwd=folder))
     try:
-        for port in ports:
-            await_port(port)
-        yield [f"http://127.0.0.1:{port}" for port in ports[:2]], f"https://127.0.0.1:{ports[2]}"
+        *parts, whole = map(url_of, running, logs)
+        yield parts, whole
         for each in running:
             each.send_signal(signal.SIGTERM)
         assert [each.wait(timeout=60) for each in running] == [143, 143, 143]
@@ -67,19 +65,12 @@ def owners(folder):
             each.kill()
 
 
-def await_port(port):
-    for _ in range(1200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+def url_of(owner, log):
+    """Where an owner listens: on a port that the system chose, as the log says."""
+    while not (said := re.search(r"running on (https?://127\.0\.0\.1:\d+)", log.read_text())):
+        assert owner.poll() is None, log.read_text()
         time.sleep(0.05)
-    raise AssertionError("the owner does not listen")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return said[1]
 
 
 def list_owners(*urls):

@@ -306,7 +306,7 @@ def test_five_kills_in_one_run_lose_nothing(client):
     killed = []
 
     def kill(record):
-        if record.iteration % 3 == 0 and len(killed) < 5:
+        if record.iteration % 2 == 0 and len(killed) < 5:
             where = problem.risk.engine.hosts[len(killed) % 2].where
             pid = pids(client).get(where)
             if pid is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -66,9 +67,8 @@ class Served:
         self.server = server(owner, Address(port=0, **files))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
-        for _ in range(200):
-            if self.server.started:
-                break
+        while not self.server.started:
+            assert self.thread.is_alive()
             time.sleep(0.05)
         (host, port), *_ = [s.getsockname() for s in self.server.servers[0].sockets]
         assert host == "127.0.0.1"
@@ -400,6 +400,15 @@ def test_an_answer_that_was_lost_is_asked_for_again(served, monkeypatch):
 
     monkeypatch.setattr(owners._client, "request", losing)
     assert problem.risk.at(np.zeros(4)).value == pytest.approx(np.log(2))
+
+
+def test_connections_are_closed_when_nobody_refers_to_the_owners(served):
+    owners = Owners([served(part(slice(0, 100)))])
+    assert owners.shape == (100, 4)
+    client = owners._client
+    del owners
+    gc.collect()
+    assert client.is_closed
 
 
 schema = schemathesis.openapi.from_asgi(

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ Spawn = Callable[..., "pexpect.spawn"]
 
 # A run that would go on for minutes: many iterations, each a few milliseconds.
 ENDLESS = ["--solver", "bmrm-noqp", "--gap", "1e-12", "--max-iterations", "9999999"]
+FENCHEL = ("-m", "fenchel")
 COLOUR = re.compile(r"\x1b\[(?:\d;)*3\d")  # the foreground colours of a terminal
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -44,12 +46,17 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
     """`spawn("train", ...)` on a terminal of its own, in a fresh folder."""
     children: list[pexpect.spawn] = []
 
-    def start(*arguments: object, columns: int = 100, **variables: str) -> pexpect.spawn:
-        hidden = {"NO_COLOR", "COLUMNS", "LINES"}
+    def start(
+        *arguments: object,
+        columns: int = 100,
+        program: tuple[str, str] = FENCHEL,
+        **variables: str,
+    ) -> pexpect.spawn:
+        hidden = {"COLUMNS", "LINES"}
         env = {name: value for name, value in os.environ.items() if name not in hidden}
         child = pexpect.spawn(
             sys.executable,
-            ["-m", "fenchel", *map(str, arguments)],
+            [*program, *map(str, arguments)],
             cwd=tmp_path,
             env={**env, "TERM": "xterm-256color", **variables},
             dimensions=(40, columns),
@@ -62,6 +69,27 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
     yield start
     for child in children:
         child.close(force=True)
+
+
+def lasting(iteration: int, condition: str) -> tuple[str, str]:
+    """`fenchel` with an iteration that lasts for as long as a condition holds."""
+    script = f"""
+        import time
+        from fenchel.cli import main
+        from fenchel.cli.progress import Silent
+
+        take = Silent.__call__
+
+        def lasting(self, record):
+            take(self, record)
+            while record.iteration >= {iteration} and {condition}:
+                time.sleep(0.01)
+            return self.interrupts.code is not None
+
+        Silent.__call__ = lasting
+        main()
+    """
+    return "-c", textwrap.dedent(script)
 
 
 def ended(child: pexpect.spawn) -> str:
@@ -98,10 +126,8 @@ def test_ctrl_c_saves_the_best_model_and_says_how_to_go_on(
     """FAULTS #22."""
     child = spawn("train", data, "-o", "m", *ENDLESS)
     child.expect("left")
-    pressed = time.perf_counter()
     child.sendintr()
     seen = ended(child)
-    assert time.perf_counter() - pressed < 5
     assert child.exitstatus == 130
     assert "not converged (interrupted)" in seen
     assert "fenchel resume m.checkpoint" in seen
@@ -126,14 +152,13 @@ def test_ctrl_c_twice_quits_at_once_and_writes_nothing(
     spawn: Spawn, data: Path, tmp_path: Path
 ) -> None:
     """FAULTS #22: the second one may come before the iteration is over."""
-    child = spawn("train", data, "-o", "m", *ENDLESS)
-    child.expect("left")
-    os.kill(child.pid, signal.SIGSTOP)  # so that both wait for it together
-    os.kill(child.pid, signal.SIGINT)
-    os.kill(child.pid, signal.SIGTERM)
-    os.kill(child.pid, signal.SIGCONT)
+    child = spawn("train", data, "-o", "m", *ENDLESS, program=lasting(1, "True"))
+    child.expect("gap to")
+    child.sendintr()
+    child.expect("Ctrl-C again quits at once")
+    child.kill(signal.SIGTERM)
     seen = ended(child)
-    assert child.exitstatus in (130, 143)  # whichever was delivered first
+    assert child.exitstatus == 130  # of the first
     assert "Traceback" not in seen and "not converged" not in seen
     assert "m" not in os.listdir(tmp_path)
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
@@ -143,9 +168,11 @@ def test_ctrl_c_twice_quits_at_once_and_writes_nothing(
 def test_sigterm_and_resume_end_where_an_undisturbed_run_ends(data: Path, tmp_path: Path) -> None:
     """FAULTS #23: the same trajectory, bit for bit."""
     flags = ["--solver", "bmrm-noqp", "--gap", "1e-3", "--strength", "2e-3", "--threads", "1"]
-    command = [sys.executable, "-m", "fenchel", "train", str(data), *flags, "--json", "-o"]
-    whole = json.loads(subprocess.run([*command, "whole"], cwd=tmp_path, **PIPED).stdout)
-    child = subprocess.Popen([*command, "part"], cwd=tmp_path, **PIPES)
+    train = ["train", str(data), *flags, "--json", "-o"]
+    run = subprocess.run([sys.executable, *FENCHEL, *train, "whole"], cwd=tmp_path, **PIPED)
+    whole = json.loads(run.stdout)
+    program = lasting(100, "self.interrupts.code is None")  # it does not end by itself
+    child = subprocess.Popen([sys.executable, *program, *train, "part"], cwd=tmp_path, **PIPES)
     assert child.stderr is not None and child.stdout is not None
     while True:  # until some iterations are done
         words = child.stderr.readline().split()
@@ -158,7 +185,7 @@ def test_sigterm_and_resume_end_where_an_undisturbed_run_ends(data: Path, tmp_pa
     assert json.loads(out)["runs"][0]["status"] == "interrupted"
     assert "fenchel resume part.checkpoint" in err
     resumed = subprocess.run(
-        [sys.executable, "-m", "fenchel", "resume", "part.checkpoint", "--json"],
+        [sys.executable, *FENCHEL, "resume", "part.checkpoint", "--json"],
         cwd=tmp_path,
         **PIPED,
     )
@@ -178,14 +205,17 @@ PIPED = {"capture_output": True, "text": True}
 def test_a_signal_while_reading_quits_at_once(
     spawn: Spawn, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    child = spawn("train", "-", "-o", "m")  # waits for rows from the keyboard
-    child.expect("starting")
-    time.sleep(3)
+    copies = tmp_path / "copies"  # of the rows that it waits for from the keyboard
+    copies.mkdir()
+    child = spawn("train", "-", "-o", "m", TMPDIR=str(copies))
+    while not list(copies.glob("fenchel-*")):
+        assert child.isalive()
+        time.sleep(0.05)
     child.kill(number)
     seen = ended(child)
     assert child.exitstatus == code
     assert "Traceback" not in seen
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["copies"] and os.listdir(copies) == []
 
 
 def test_a_signal_that_strikes_in_a_destructor_is_not_lost() -> None:
@@ -202,24 +232,27 @@ def test_a_signal_that_strikes_in_a_destructor_is_not_lost() -> None:
         "    with Interrupts().watched():\n"
         "        Struck()\n"
         "        time.sleep(30)\n"
+        "        print('nothing came')\n"
         "except Quit as left:\n"
         "    raise SystemExit(int(left.code))\n"
     )
-    started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", script], **PIPED)
     assert "Exception ignored" in done.stderr
     assert done.returncode == 143
-    assert time.perf_counter() - started < 20
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("columns", [24, 40, 60])
 def test_a_narrow_terminal_is_not_overrun(spawn: Spawn, data: Path, columns: int) -> None:
     child = spawn("train", data, "-o", "m", *ENDLESS, columns=columns)
     child.expect("objective")
-    child.expect("gap to")
-    time.sleep(0.5)
+    drawn = []
+    for _ in range(5):  # over each other
+        child.expect("gap to")
+        drawn.append(child.before)
     child.sendintr()
-    seen = CONTROL.sub("", child.before + ended(child)).replace("^C", "")  # the terminal's echo
+    seen = "gap to".join([*drawn, ended(child)]).replace("^C", "")  # the terminal's echo
+    seen = CONTROL.sub("", seen)
     tables = [line for line in re.split(r"[\r\n]+", seen) if "objective" in line or "━" in line]
     assert tables
     assert max(map(len, tables)) <= columns

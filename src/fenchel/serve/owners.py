@@ -7,6 +7,7 @@ import os
 import secrets
 import ssl
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -67,6 +68,7 @@ class Owners:
             raise ImportError("httpx is missing: pip install 'fenchel[serve]'") from error
         trusted = _trusted(certificate, key, authority)
         self._client = httpx.Client(verify=trusted, timeout=self.deadline, trust_env=False)
+        weakref.finalize(self, self._client.close)  # or its sockets would stay open
         self._pool = ThreadPoolExecutor(len(self.urls), thread_name_prefix="fenchel-owners")
 
     @functools.cached_property
