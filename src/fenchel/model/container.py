@@ -53,6 +53,7 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 _Size = Annotated[int, Meta(ge=0, le=1 << 48)]
 _Digest = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+_List = Annotated[dict[str, Raw], Meta(max_length=_MOST_ARRAYS + 1)]  # and the metadata
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -167,9 +168,9 @@ def _read_layout(file: BufferedReader, size: int, kind: str) -> _Layout:
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(LARGEST_HEADER, size - 8):
         raise InvalidData(_instead(start, length, size))
-    raw = decode("list of arrays", _read_bytes(file, length), dict[str, Raw])
+    raw = decode("list of arrays", _read_bytes(file, length), _List)
     metadata = raw.pop("__metadata__", None)
-    if metadata is None or len(raw) > _MOST_ARRAYS:
+    if metadata is None:
         raise InvalidData("it is a safetensors file, but not one of fenchel's")
     entries = {name: decode("list of arrays", entry, _Entry) for name, entry in raw.items()}
     return _Layout(_read_envelope(metadata, kind), _tiling(entries, size - 8 - length))
