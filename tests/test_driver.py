@@ -357,14 +357,25 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     assert re.search("differentiable|smooth" if smooth else "bundle", result.reason)
 
 
-def test_auto_leaves_intercepts_of_smooth_losses_to_lbfgs():
-    """Of text, on which coordinate ascent is the faster without them."""
-    X = sparse.random_array((4000, 50_000), density=4e-4, rng=np.random.default_rng(0))
-    y = np.sign(np.asarray(X.sum(axis=1)).ravel() - X.sum(axis=1).mean())
-    problems = [
-        fenchel.problem(X, y, loss="logistic", strength=1e-4, intercept=b) for b in (False, True)
-    ]
-    assert [auto(each)[0].name for each in problems] == ["sdca", "lbfgs"]
+@pytest.mark.parametrize("intercept", [False, True])
+def test_auto_takes_newtons_steps_where_columns_are_few(intercept):
+    X = np.random.default_rng(0).normal(size=(5000, 20))
+    problem = fenchel.problem(X, X[:, 0] > 0, loss="logistic", intercept=intercept)
+    assert auto(problem)[0].name == "newton"
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer"),
+    [("logistic", "l2"), ("hinge", "l2"), ("logistic", "elastic_net"), ("hinge", "elastic_net")],
+)
+def test_auto_leaves_columns_that_are_not_scaled_to_others_than_coordinate_ascent(
+    loss, regularizer
+):
+    X = 1e4 * np.random.default_rng(0).normal(size=(1000, 400))
+    problem = fenchel.problem(
+        X, X[:, 0] > 0, loss=loss, regularizer=regularizer, strength=1e-4, intercept=True
+    )
+    assert auto(problem)[0].name != "sdca"
 
 
 def test_auto_knows_text_from_tables():

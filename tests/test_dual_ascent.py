@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_iris
 
 import fenchel
 from fenchel import _kernels, losses
@@ -100,6 +101,34 @@ def test_shards_agree_whatever_runs_them(at_once, intercept):
         assert results[-1].converged
         fenchel.verify(results[-1], problem)
     assert np.array_equal(results[0].w, results[1].w)
+
+
+def offset_cases():
+    """Problems whose offset is hard to find, and twice the passes that it takes."""
+    rng = np.random.default_rng(0)
+    iris, species = load_iris(return_X_y=True)
+    X = rng.normal(size=(2000, 5))
+    z = X @ [1, 2, 3, 4, 5]
+    noise = 3 * rng.normal(size=2000)
+    return {
+        "few rows, little strength": (iris, species == 0, "logistic", 1e-6, 850),
+        "labels far from 0": (X[:200], (z + noise + 1e5)[:200], "absolute_error", 1e-2, 80),
+        "a rare class": (X, z >= np.sort(z)[-20], "logistic", 1e-3, 90),
+        "a rare class and kinks": (X, z >= np.sort(z)[-20], "hinge", 1e-3, 100),
+        "short rows": (X / 100, z + noise > 0, "logistic", 1e-2, 35),
+        "much strength": (X, z + noise > 5, "squared_hinge", 10.0, 50),
+        "shards at once": (*text(), "hinge", 1e-3, 110),
+    }
+
+
+@pytest.mark.parametrize("name", offset_cases())
+def test_an_offset_is_found_in_few_passes(name):
+    X, y, loss, strength, most = offset_cases()[name]
+    problem = fenchel.problem(X, y, loss=loss, strength=strength, intercept=True)
+    result = fenchel.minimize(problem, SDCA(at_once=name == "shards at once"), gap=1e-4)
+    assert result.converged
+    assert result.passes <= most
+    fenchel.verify(result, problem)
 
 
 def test_the_seed_sets_the_order():

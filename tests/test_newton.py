@@ -101,3 +101,25 @@ def test_many_columns_and_rows_are_refused():
     problem = fenchel.problem(X, np.arange(3200) % 2, loss="logistic", strength=0.1)
     with pytest.raises(fenchel.Incompatible, match=r"at most 3000 columns or rows.*lbfgs"):
         fenchel.minimize(problem, "newton")
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "scale"),
+    [("newton", "logistic", 1.0), ("newton", "logistic", 1e7), ("polish", "hinge", 1e3)],
+)
+def test_equal_columns_have_a_step(solver, loss, scale):
+    """Round-off leaves their Hessian no factor."""
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(300, 3))
+    y = X[:, 0] + scale * rng.normal(size=300) > 0
+    problem = fenchel.problem(np.hstack([X, X]), y, loss=loss, strength=1e-6, intercept=True)
+    result = fenchel.minimize(problem, solver, gap=1e-4)
+    assert result.converged
+    fenchel.verify(result, problem)
+
+
+def test_columns_of_very_different_sizes_have_a_step():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 7)) * 10.0 ** np.arange(-6, 8, 2)
+    problem = fenchel.problem(X, rng.normal(size=300), loss="squared_error", strength=1e-2)
+    assert fenchel.minimize(problem, "newton", gap=1e-4).converged

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fenchel.risk import LinearRisk
 
 _BLOCK = 2048  # dense rows that are copied at once
+_RIDGES = (0.0, *(10.0**power for power in range(-14, 1, 2)))
 MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
 
 
@@ -91,10 +92,23 @@ class NewtonSystem:
 
 
 def _solved(H: Array, g: Array) -> Array:
-    """H x = g for a symmetric positive definite H, of which the lower triangle is read."""
-    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    x: Array = scipy.linalg.cho_solve(factor, g, check_finite=False)
-    return x
+    """H x = g for a symmetric positive definite H, of which the lower triangle is read.
+
+    H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
+    round-off leaves it no factor, a little is added to that.
+    """
+    size = 1 / np.sqrt(np.diag(H))
+    H *= size
+    H *= size[:, np.newaxis]
+    for ridge in _RIDGES:
+        H[np.diag_indices_from(H)] = 1.0 + ridge
+        try:
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        x: Array = size * scipy.linalg.cho_solve(factor, size * g, check_finite=False)
+        return x
+    return g  # H is not finite
 
 
 def _sums(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> tuple[int, float]:

@@ -78,7 +78,7 @@ def _ascended(
     shrinkage = regularizer.shrinkage(risk.n_parameters)
     squares = row_squares(near, shrinkage)
     scale = 1.0 if shrinkage is None else shrinkage[1]
-    rate = offset_rate(float(np.sum(risk.squares * scale)), risk)  # of all rows: it matters
+    rate = offset_rate(float(np.sum(risk.squares * scale)), risk, strength)  # of all rows
     unit = 1 / (strength * risk.weight)
     assert isinstance(risk.loss, Conjugable)
     rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)

@@ -262,6 +262,12 @@ class LinearRisk:
         """The largest slope of the loss on any row, inf where there is none."""
         return float(max(self.engine.map(tasks.steepest, self.loss)))
 
+    @functools.cached_property
+    def spread(self) -> float:
+        """The mean distance of the labels from their mean, where a row has one score."""
+        mean = self.engine.total(self.engine.map(tasks.label_total)) / self.weight
+        return float(self.engine.total(self.engine.map(tasks.label_distance, mean)) / self.weight)
+
     def scores(self, v: Array) -> Array:
         """X v: a pass."""
         self.passes += 1

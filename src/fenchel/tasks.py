@@ -33,6 +33,16 @@ def labels(shard: Shard) -> npt.NDArray[Any]:
     return shard.y
 
 
+def label_total(shard: Shard) -> float:
+    """sum_i s_i y_i."""
+    return float(weights(shard) @ shard.y)
+
+
+def label_distance(shard: Shard, mean: float) -> float:
+    """sum_i s_i |y_i - mean|."""
+    return float(weights(shard) @ np.abs(shard.y - mean))
+
+
 def fingerprint(shard: Shard) -> bytes:
     """A digest of rows, labels and weights."""
     digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()

@@ -2,8 +2,9 @@
 
 Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
-problem gets the fastest on the three measured problems most like it. For small problems, those of
-other kinds, and rows that are not all in memory, where passes cost more, a fixed order decides.
+problem gets the fastest on the three measured problems most like it. Newton's method needs no
+measurement where columns are few. For small problems, those of other kinds, and rows that are not
+all in memory, where passes cost more, a fixed order decides.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ _SMALL = 50_000
 # the nearest alone 1.13.
 _LIKE, _NEAR = 3, 0.1
 
-# So many times the seconds of others Newton's steps may take: of those, a start nearby, as on a
-# path, which is not measured, leaves one.
-_CLOSE = 1.5
+# Powers of ten by which a problem's response may exceed those of all problems most like it: the
+# passes of coordinate ascent grow with it, and those of unscaled columns have no end.
+_BEYOND = 1.0
 
 # Up to which Newton's steps need no measurement: a Hessian is added up in about a pass, and
-# factored in milliseconds.
+# factored in milliseconds. A start nearby, as on a path, leaves one of them.
 _FEW_COLUMNS = 300
 
 # What is tried for all other problems, in this order, and why.
@@ -65,8 +66,12 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
 
 def auto(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why."""
-    able = [kind for kind in CANDIDATES.get(kind_of(problem), ()) if _can(kind, problem)]
-    if len(able) > 1 and problem.risk.n_numbers >= _SMALL and problem.risk.in_one_memory:
+    able = [
+        kind for kind in CANDIDATES.get(kind_of(problem), ()) if kind().obstacle(problem) is None
+    ]
+    sure = Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS
+    large = problem.risk.n_numbers >= _SMALL and problem.risk.in_one_memory
+    if large and len(able) > 1 and not sure:
         return _measured(able, problem)
     obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
@@ -109,12 +114,13 @@ def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
     likest = sorted((math.dist(case["shape"], shape), case["name"], case) for case in cases)[:_LIKE]
 
     def slowness(each: type[Solver]) -> float:
-        scale = 1 / _CLOSE if each is Newton else 1.0
         return sum(
-            math.log(scale * case["seconds"].get(each.name, math.inf)) / (_NEAR + distance)
+            math.log(case["seconds"].get(each.name, math.inf)) / (_NEAR + distance)
             for distance, _, case in likest
         )
 
+    if shape[-1] > max(case["shape"][-1] for _, _, case in likest) + _BEYOND:
+        able = [each for each in able if each is not SDCA]
     fastest = min(able, key=slowness)
     others = " and ".join(each.name for each in able if each is not fastest)
     name = likest[0][1]
@@ -126,14 +132,3 @@ def _table() -> list[dict[str, Any]]:
     text = resources.files("fenchel.solvers").joinpath("auto_table.json").read_text()
     table: list[dict[str, Any]] = json.loads(text)
     return table
-
-
-def _can(kind: type[Solver], problem: Problem) -> bool:
-    """It can, and not just slowly.
-
-    An intercept ties all dual variables together. Where they all move, as those of smooth losses
-    do, coordinate ascent takes for ever: on a9a, logistic, 80 times as long as L-BFGS.
-    """
-    if kind is SDCA and problem.risk.has_intercept and problem.risk.differentiable:
-        return False
-    return kind().obstacle(problem) is None

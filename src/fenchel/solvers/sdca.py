@@ -73,6 +73,8 @@ class SDCA(Solver):
             yield Step(start, problem.objective(start))
             dual.start(start.alpha, start.intercept)
         point = dual.point(dual.w if ascent.n_rounds == 0 else ascent.mean)
+        if state is None and not w.any():
+            dual.b = point.intercept  # labels may be far from 0
         while True:
             cut, here = dual.cut(), functools.partial(ascent.state, point.w)
             bound = problem.bound(cut.a, cut.b, cut.sizes)
