@@ -174,6 +174,13 @@ def test_validation_rows_of_other_classes_are_refused(run: Command) -> None:
     assert done.code == Code.BAD_DATA and "the labels cannot be the model's" in done.err
 
 
+@pytest.mark.parametrize("y", [[0.3, 1.5] * 20, [1, 2.5] * 20, [3, 4] * 20])
+def test_validation_rows_of_no_classes_are_refused(run: Command, y: list[float]) -> None:
+    data, other = table("data.csv", np.array([1, 2] * 20)), table("other.csv", np.array(y))
+    done = run("path", data, "--validation", other, *STRENGTHS)
+    assert done.code == Code.BAD_DATA and "the labels cannot be the model's" in done.err
+
+
 def test_ranges_and_lists() -> None:
     assert parsed("1e-1:1e-3:3") == pytest.approx([1e-1, 1e-2, 1e-3])
     assert parsed("0.001:10:2") == pytest.approx([0.001, 10])

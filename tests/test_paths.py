@@ -271,3 +271,7 @@ def test_bad_strengths_are_refused_before_any_work(strengths, message):
 def test_what_is_no_problem_is_refused():
     with pytest.raises(Incompatible, match=r"path needs a Problem, made by fenchel\.problem"):
         fenchel.path(np.eye(3), [0.1])
+
+
+def test_a_path_of_one_strength_names_it():
+    assert repr(fenchel.path(problem_for(losses.Logistic()), [0.5])).startswith("Path(0.5: 1 conv")

@@ -198,8 +198,10 @@ class Path(Sequence[Result]):
 
     def __repr__(self) -> str:
         done = sum(result.converged for result in self.results)
+        first, last = (f"{self.strengths[k]:.3g}" for k in (0, -1))
+        what = f"{len(self)} strengths from {first} to {last}" if len(self) > 1 else first
         return (
-            f"Path({len(self)} strengths from {self.strengths[0]:.3g} to {self.strengths[-1]:.3g}: "
+            f"Path({what}: "
             f"{done} converged, largest gap {max(self.gaps):.1e}, "
             f"{sum(result.passes for result in self.results)} passes, "
             f"{sum(result.seconds for result in self.results):.2f} s)"

@@ -27,11 +27,15 @@ def measured(model: Any, loss: str, X: Any, y: Any, qid: Any, terminal: Terminal
 
 
 def comparable(y: Any, classes: Any) -> Any:
-    """The labels, which must be text where the model's are, and numbers where they are numbers."""
-    if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
+    """The labels: some of the model's classes, and others of their kind."""
+    import numpy as np
+
+    text = classes.dtype.kind == "U"
+    strange = y if (y.dtype.kind == "U") != text else y[~np.isin(y, classes)]
+    if len(strange) == len(y) or (not text and np.any(strange % 1 != 0)):
         raise InvalidData(
-            f"the labels cannot be the model's: they are such as {y.tolist()[0]!r}, the model "
-            f"knows {', '.join(repr(c) for c in classes.tolist()[:4])}"
+            f"the labels cannot be the model's: they are such as {strange.tolist()[0]!r}, the "
+            f"model knows {', '.join(repr(c) for c in np.unique(classes).tolist()[:4])}"
         )
     return y
 

@@ -119,6 +119,8 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
 def _range(job: Job) -> str:
     if isinstance(job.strengths, int):
         return f"{job.strengths} strengths"
+    if job.n_strengths == 1:
+        return f"strength {job.strengths[0]:g}"
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
