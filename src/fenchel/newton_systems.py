@@ -61,7 +61,7 @@ class NewtonSystem:
         H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
         if not self.risk.has_intercept:
             H[-1] = 0.0
-        H[np.diag_indices_from(H)] += diagonal
+        H.flat[:: len(H) + 1] += diagonal
         return _solved(H, g)
 
     def _in_rows(self, diagonal: Array, g: Array) -> Array:
@@ -70,7 +70,7 @@ class NewtonSystem:
         inverse = 1 / diagonal
         H = X @ (X * inverse[np.newaxis]).T
         H = H.toarray() if sparse.issparse(H) else H
-        H[np.diag_indices_from(H)] += 1.0
+        H.flat[:: len(H) + 1] += 1.0
         inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
         step: Array = inverse * (g - X.T @ inner)
         return step
@@ -101,7 +101,7 @@ def _solved(H: Array, g: Array) -> Array:
     H *= size
     H *= size[:, np.newaxis]
     for ridge in _RIDGES:
-        H[np.diag_indices_from(H)] = 1.0 + ridge
+        H.flat[:: len(H) + 1] = 1.0 + ridge
         try:
             factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
