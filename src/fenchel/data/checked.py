@@ -224,7 +224,8 @@ def _in_range(values: Any, place: Any) -> None:
         row, column = place(i, j)
         raise InvalidData(
             f"X holds {nonfinite} values that are nan or inf; the first is {values[i, j]} at row "
-            f"{row}, column {column}. Impute or drop them before fitting"
+            f"{row}, column {column}. Impute or drop them before fitting",
+            row=row,
         )
     if largest > LARGEST:
         raise InvalidData(

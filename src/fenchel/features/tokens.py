@@ -1,7 +1,7 @@
 """Features of tokens by name, and the vocabulary, or the hash, that gives names a column.
 
 Tokens are dicts of features, as for sklearn-crfsuite, lists of names, or columns of text to which
-templates are applied.
+templates are applied; or else rows of numbers, whose columns have no names.
 """
 
 from __future__ import annotations
@@ -39,6 +39,23 @@ class Named(NamedTuple):
     def n_tokens(self) -> int:
         """How many tokens there are."""
         return len(self.row_start) - 1
+
+
+class Numbered(NamedTuple):
+    """Tokens as rows of numbers, whose columns are the features."""
+
+    rows: SparseRows
+    starts: Codes  # of sequences
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return self.rows.n_rows
+
+    def using(self, used: npt.NDArray[np.bool_]) -> SparseRows:
+        """The rows without columns that are not used: these have no weights."""
+        columns = np.where(used, np.arange(len(used)), -1).astype(np.int32)
+        return _rows(self.rows, columns, len(used))
 
 
 @dataclass(frozen=True)
@@ -85,8 +102,8 @@ class Hashed:
         return _rows(tokens, columns, self.n_columns)
 
 
-def _rows(tokens: Named, columns: npt.NDArray[np.int32], n_columns: int) -> SparseRows:
-    """The tokens with their names in these columns, without those in column -1."""
+def _rows(tokens: Named | SparseRows, columns: npt.NDArray[np.int32], n_columns: int) -> SparseRows:
+    """The tokens with their features in these columns, without those in column -1."""
     column = columns[tokens.column] if len(columns) else np.empty(0, dtype=np.int32)
     known = column >= 0
     kept = np.concatenate([[0], np.cumsum(known)])

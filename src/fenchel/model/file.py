@@ -215,8 +215,11 @@ def _store_names(estimator: Any, given: Sequence[str] | None, arrays: Arrays) ->
     names = getattr(estimator, "feature_names_in_", None) if given is None else given
     if names is None:
         return False
-    if getattr(estimator, "hashed", None) is not None:
-        raise InvalidData("features that are hashed have no names: leave out feature_names")
+    if hasattr(estimator, "pairs_") and not hasattr(estimator, "feature_names_in_"):
+        raise InvalidData(
+            "features that are hashed, or columns of numbers, have no names: leave out "
+            "feature_names"
+        )
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise InvalidData(f"feature_names must be a sequence of text; got {names!r:.200}")
     if len(names) != estimator.n_features_in_:
@@ -303,10 +306,10 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     width = header.n_features
     if header.estimator == "SequenceLabeler":
         assert classes is not None
-        hashed = estimator.hashed is not None
-        if hashed == header.named_features or (hashed and estimator.hashed != header.n_features):
-            raise InvalidData("its features must have names, or be hashed to as many columns")
-        estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes), hashed=hashed)
+        named, estimator.hashed_ = header.named_features, estimator.hashed
+        if estimator.hashed is not None and (named or estimator.hashed != header.n_features):
+            raise InvalidData("its features are hashed, but have names, or other columns")
+        estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes), named=named)
         n, width = 1, len(estimator.pairs_.label)  # a number for each pair
     if header.estimator == "HierarchicalClassifier":
         assert classes is not None
