@@ -416,8 +416,25 @@ def test_tags_that_the_model_does_not_know_count_as_wrong(run, conll, tmp_path):
     assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
     (tmp_path / "new.conll").write_text(TEXT.replace("VBD B-VP", "VBD B-XX"))
     done = run("evaluate", "m", tmp_path / "new.conll")
-    assert done.code == 0 and "'B-XX' in sequence 2" in done.err
+    assert done.code == 0 and "1 tag of DATA is not known" in done.err
+    assert "'B-XX' in sequence 2, new.conll:7. Such tokens count" in done.err
     assert f"token accuracy     {8 / 9:.6g}" in done.out
+
+
+def test_several_tags_that_the_model_does_not_know_are_counted(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf").code == 0
+    lines = ["-DOCSTART- -X- O", "", TEXT.replace("B-VP", "B-XX").replace("I-NP", "I-XX")]
+    (tmp_path / "new.conll").write_text("\n".join(lines))
+    said = run("evaluate", "m", tmp_path / "new.conll").err
+    assert "2 tags of DATA are not known to the model: 'B-XX' in sequence 1, new.conll:4, " in said
+
+
+def test_columns_that_the_template_misses_are_said_with_the_file(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf").code == 0
+    (tmp_path / "new.conll").write_text("He\nreckons\n")
+    done = run("predict", "m", tmp_path / "new.conll")
+    assert done.code == 3
+    assert "new.conll: lines have 1 columns; the template reads 2" in done.err
 
 
 def test_the_command_line_forbids_transitions(run, conll):
@@ -490,6 +507,9 @@ def test_a_template_that_is_no_text_is_refused_by_its_name(run, conll, tmp_path)
         (("--loss", "hinge", "--template", "default"), "tokens"),
         (("--loss", "crf", "--intercept"), "no intercept"),
         (("--loss", "crf", "--temperature", 2.0), "soft_m3n"),
+        (("--loss", "soft_m3n", "--rescaling", "slack"), "it is for m3n"),
+        (("--loss", "m3n", "--rescaling", "both"), "available are margin, slack"),
+        (("--loss", "m3n", "--cost", 2.0), "liblinear's C, not what a wrong label costs"),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(run, conll, flags, words):

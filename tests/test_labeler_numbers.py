@@ -1,10 +1,15 @@
 """SequenceLabeler on arrays of numbers: a row for each token, a column for each feature."""
 
+import json
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import fenchel
+from fenchel.cli.inputs import is_svmlight
 
 RNG = np.random.default_rng(0)
 LENGTHS = [3, 1, 5, 4, 6, 2, 4, 5]
@@ -132,3 +137,104 @@ def test_a_model_takes_what_it_was_fitted_to():
             named.predict(X)
     model = fitted().set_params(hashed=4)
     assert model.predict(X) == fitted().predict(X)
+
+
+# The command line
+
+
+def written(path, *, qid=True):
+    """Writes the sequences in svmlight, with numbers for their labels."""
+    lines = ["# letters"]
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        for row, label in zip(x, y, strict=True):
+            numbers = " ".join(f"{j}:{value!r}" for j, value in enumerate(row.tolist(), 1) if value)
+            lines.append(f"{ord(label)}{f' qid:{i}' * qid} {numbers}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def letters(tmp_path):
+    written(tmp_path / "letters.svm")
+    return tmp_path / "letters.svm"
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
+def test_the_command_line_takes_svmlight(run, letters, loss):
+    flags = ("--loss", loss, "--strength", 0.01, "--proof", "p")
+    assert run("train", letters, "-o", "m", *flags).code == 0
+    model = fitted(loss=loss)
+    np.testing.assert_allclose(fenchel.load("m").coef_, model.coef_, atol=1e-10)
+    expected = [str(ord(label)) for y in model.predict(X) for label in y]
+    assert run("predict", "m", letters).out.splitlines() == expected
+    right = np.mean(np.array(expected) == [str(ord(label)) for y in Y for label in y])
+    said = run("evaluate", "m", letters).out
+    assert f"token accuracy     {right:.6g}" in said and "sequence accuracy" in said
+    assert "chunk" not in said
+    assert run("verify", "m", letters, "--proof", "p").code == 0
+    assert "  column 1 -> 65 " in run("inspect", "m").out
+
+
+def test_slack_is_rescaled_on_the_command_line(run, letters):
+    flags = ("--loss", "m3n", "--rescaling", "slack", "--strength", 0.01)
+    assert run("train", letters, "-o", "m", *flags).code == 0
+    model = fitted(loss="m3n", rescaling="slack")
+    np.testing.assert_allclose(fenchel.load("m").coef_, model.coef_, atol=1e-10)
+
+
+def test_numbers_may_be_forbidden_to_follow_each_other(run, letters):
+    assert run("train", letters, "-o", "m", "--loss", "crf").code == 0
+    forbid = [f"{a} {b}" for a in (65, 66, 67) for b in (66, 67)]
+    flags = [part for pair in forbid for part in ("--forbid", pair)]
+    found = run("predict", "m", letters, *flags).out.split()
+    inner = np.delete(np.array(found), STARTS[:-1])
+    assert set(inner) == {"65"}
+
+
+def test_labels_that_the_model_does_not_know_are_said_with_their_line(run, letters):
+    assert run("train", letters, "-o", "m", "--loss", "crf").code == 0
+    lines = letters.read_text().split("\n")
+    lines[4] = "90" + lines[4][2:]
+    letters.write_text("\n".join(lines))
+    assert "'90' in sequence 2, letters.svm:5" in run("evaluate", "m", letters).err
+
+
+def test_lines_without_a_sequence_are_refused(run, letters):
+    written(letters, qid=False)
+    done = run("train", letters, "-o", "m", "--loss", "crf")
+    assert done.code == 3 and "letters.svm:1: the line has no sequence" in done.err
+
+
+@pytest.mark.parametrize("name", ["a.svmlight", "a.LIBSVM", "a.svm.gz"])
+def test_names_say_what_is_svmlight(name):
+    assert is_svmlight(Path(name)) and not is_svmlight(Path(f"{name}.conll"))
+
+
+@pytest.mark.parametrize(
+    "flags", [("--template", "words"), ("--min-count", 2), ("--hashed", 64)], ids=lambda f: f[0]
+)
+def test_flags_for_text_are_refused_with_numbers(run, letters, flags):
+    done = run("train", letters, "-o", "m", "--loss", "crf", *flags)
+    assert done.code == 2 and f"{flags[0]} is for columns of text" in done.err
+
+
+def test_files_of_the_other_kind_are_refused_by_their_name(run, letters, tmp_path):
+    (tmp_path / "a.conll").write_text("a A\nb B\n")
+    flags = ("--loss", "crf", "--template", "words")
+    assert run("train", letters, "-o", "numbers", "--loss", "crf").code == 0
+    assert run("train", tmp_path / "a.conll", "-o", "text", *flags).code == 0
+    for command in ("predict", "evaluate"):
+        done = run(command, "numbers", tmp_path / "a.conll")
+        assert done.code == 3 and "a.conll is CoNLL by its name" in done.err
+        done = run(command, "text", letters)
+        assert done.code == 3 and "letters.svm is svmlight by its name" in done.err
+
+
+def test_the_command_line_reads_handwriting(run):
+    folder = Path(os.environ.get("FENCHEL_DATA", ".")) / "ocr_letters"
+    if not folder.is_dir():
+        pytest.skip("set FENCHEL_DATA to the folder of real data sets to run this test")
+    flags = ("--loss", "crf", "--pairs", "all", "--strength", 1e-2, "--gap", 1e-2)
+    assert run("train", folder / "train.svm.xz", "-o", "m", *flags).code == 0
+    found = json.loads(run("evaluate", "m", folder / "test.svm.xz", "--json").out)
+    assert found["rows"] == 6251
+    assert found["metrics"]["token_accuracy"] == pytest.approx(0.773, abs=0.002)
