@@ -102,6 +102,8 @@ class SequenceLabeler(LinearEstimator):
         columns of numbers.
     hashed_ : int or None
         The columns that names were hashed to.
+    temperature_ : float
+        Of the loss that was minimised: 1 of "crf", and 0 of "m3n", which has no probabilities.
     intercept_ : float
         0: labels have no offsets of their own.
     objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
@@ -191,7 +193,7 @@ class SequenceLabeler(LinearEstimator):
         codes, classes = checked_codes(labels, tokens.n_tokens)
         rows, names = self._columns(tokens)
         lengths = np.diff(tokens.starts)
-        s = checked_weights(sample_weight, len(lengths))
+        s = checked_weights(sample_weight, len(lengths), of="sequence")
         each = None if s is None else np.repeat(s, lengths)
         sequence = np.repeat(np.arange(len(lengths)), lengths)
         (problem,) = settings.problems(rows, [Targets(codes, classes)], each, sequence)
@@ -205,6 +207,7 @@ class SequenceLabeler(LinearEstimator):
         def adopt(results: list[Result]) -> None:
             self.coef_, self.intercept_ = results[0].w, 0.0
             self.classes_, self.pairs_ = classes, risk.pairs
+            self.temperature_ = temperature_of(risk.loss)
 
         return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
 
@@ -317,16 +320,15 @@ class SequenceLabeler(LinearEstimator):
         A labelling has a probability in proportion to exp(score), or exp(score / temperature) of
         "soft_m3n". The scores of "m3n" are no log-probabilities.
         """
-        loss = self._loss()
-        if isinstance(loss, M3N):
+        check_is_fitted(self)
+        if self.temperature_ == 0:
             raise Incompatible(
                 "loss='m3n' knows which labellings are best but no probabilities: use 'crf' or "
                 "'soft_m3n'"
             )
         sequences, tokens = self._sequences(X)
-        temperature = loss.temperature if isinstance(loss, SoftM3N) else 1.0
         out = np.empty((tokens.n_tokens, len(self.classes_)))
-        sequences.chains.marginals(self.coef_ / temperature, out)
+        sequences.chains.marginals(self.coef_ / self.temperature_, out)
         return np.split(out, tokens.starts[1:-1])
 
     def score(self, X: Any, y: Any) -> float:
@@ -357,3 +359,10 @@ class SequenceLabeler(LinearEstimator):
     def _pairs(self) -> Pairs:
         check_is_fitted(self)
         return self.pairs_
+
+
+def temperature_of(loss: ChainLoss) -> float:
+    """What scores are to be divided by to be log-probabilities; 0 where they never are."""
+    if isinstance(loss, M3N):
+        return 0.0
+    return loss.temperature if isinstance(loss, SoftM3N) else 1.0

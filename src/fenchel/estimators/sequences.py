@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.sequences import compressed
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.features.templates import Tokens, parsed
-from fenchel.features.tokens import Named, Numbered, from_columns, from_dicts
+from fenchel.features.tokens import Named, Numbered, from_columns, from_dicts, is_collection
 
 Codes = npt.NDArray[np.int64]
 
@@ -163,8 +163,8 @@ def _columns(sequences: Sequence[Sequence[Any]]) -> Tokens:
     tokens: list[tuple[str, ...]] = []
     for i, sequence in enumerate(sequences):
         for t, token in enumerate(sequence):
-            columns = (token,) if isinstance(token, str) else tuple(token)
-            if not all(isinstance(part, str) for part in columns):
+            columns = (token,) if isinstance(token, str) else _in_order(token)
+            if columns is None or not all(isinstance(part, str) for part in columns):
                 raise InvalidData(
                     f"token {t} of sequence {i} must be text, or columns of text, for a template; "
                     f"got {token!r:.80}"
@@ -178,3 +178,9 @@ def _columns(sequences: Sequence[Sequence[Any]]) -> Tokens:
     lengths = [len(sequence) for sequence in sequences]
     starts = np.cumsum([0, *lengths]).astype(np.int64)
     return Tokens(list(zip(*tokens, strict=True)), starts)
+
+
+def _in_order(token: Any) -> tuple[Any, ...] | None:
+    """The columns of a token; None if it has none, or none in an order."""
+    unordered = isinstance(token, Mapping | Set)
+    return None if unordered or not is_collection(token) else tuple(token)

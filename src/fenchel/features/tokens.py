@@ -163,7 +163,7 @@ def _features(token: Any, where: str) -> Iterator[tuple[str, float]]:
             if not isinstance(key, str):
                 raise InvalidData(f"{where}: names of features are text; got {key!r}")
             yield from _feature(key, value, where)
-    elif _is_collection(token):
+    elif is_collection(token):
         for name in token:
             if not isinstance(name, str):
                 raise InvalidData(f"{where}: a list of features holds text; got {name!r}")
@@ -180,7 +180,7 @@ def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
         yield f"{key}:{value}", 1.0
     elif isinstance(value, numbers.Real | np.bool_):
         yield key, _number(key, value, where)
-    elif _is_collection(value):
+    elif is_collection(value):
         for inner, number in _features(value, where):
             yield f"{key}:{inner}", number
     else:
@@ -190,7 +190,7 @@ def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
         )
 
 
-def _is_collection(value: Any) -> bool:
+def is_collection(value: Any) -> bool:
     """Not text, nor an array without dimensions, which has nothing to iterate over."""
     none = isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return isinstance(value, Collection) and not none

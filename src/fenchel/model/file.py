@@ -13,6 +13,7 @@ parameter that a file lacks, because it is new, has its default.
     classes, feature_names                where there are any, see labels.py
     penalty.weights, cost, loss.cost      where a penalty or a loss has them
     pairs.counts, pairs.labels            of a SequenceLabeler, see chains.py
+    temperature                           the same's, of the loss that it was fitted with
 
 A loss of all scores has one run and a line of coef for each class, even where `coef_` has but the
 difference of two; one of a taxonomy has a line for each node.
@@ -172,6 +173,7 @@ def _fitted_arrays(estimator: Any) -> Arrays:
         arrays["threshold"] = np.array([estimator.threshold_], dtype=np.float64)
     if hasattr(estimator, "pairs_"):
         arrays |= chains.stored(estimator.pairs_)
+        arrays["temperature"] = np.array([estimator.temperature_], dtype=np.float64)
     if hasattr(estimator, "thresholds_"):
         arrays["thresholds"] = np.array(estimator.thresholds_, dtype=np.float64)
     return arrays
@@ -310,6 +312,7 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
         if estimator.hashed is not None and (named or estimator.hashed != header.n_features):
             raise InvalidData("its features are hashed, but have names, or other columns")
         estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes), named=named)
+        estimator.temperature_ = _temperature(estimator, arrays)
         n, width = 1, len(estimator.pairs_.label)  # a number for each pair
     if header.estimator == "HierarchicalClassifier":
         assert classes is not None
@@ -345,6 +348,18 @@ def _finite(arrays: Arrays, name: str, length: int) -> Array:
     if not np.isfinite(numbers).all():
         raise InvalidData(f"its {name} is nan or inf")
     return numbers
+
+
+def _temperature(estimator: Any, arrays: Arrays) -> float:
+    """That of the parameters in a file which does not have it, because it is new."""
+    from fenchel.estimators.labeler import temperature_of
+
+    if "temperature" not in arrays:
+        return temperature_of(estimator._loss())
+    temperature = float(_finite(arrays, "temperature", 1)[0])
+    if temperature < 0:
+        raise InvalidData("its temperature is < 0")
+    return temperature
 
 
 def _rising(arrays: Arrays, length: int) -> Array:
