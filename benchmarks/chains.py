@@ -23,7 +23,6 @@ import fenchel
 from fenchel import losses
 from fenchel.engines import Serial, Threads
 from fenchel.estimators.chunks import agreement
-from fenchel.losses import chain_formulas
 
 SECONDS = 120.0
 STRENGTHS = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -50,43 +49,46 @@ def shown(strength: float, loss: str, found: fenchel.Result, seconds: float) -> 
     )
 
 
-def letters(part: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The words of a part of the OCR set: pixels, letters, and the word of each."""
+def letters(part: str) -> tuple[list[Any], list[np.ndarray]]:
+    """The words of a part of the OCR set: pixels and letters of each."""
     from sklearn.datasets import load_svmlight_file
 
     path = Path(os.environ["FENCHEL_DATA"]) / "ocr_letters" / f"{part}.svm.xz"
     with lzma.open(path) as file:
         X, y, words = load_svmlight_file(file, n_features=128, query_id=True)
-    return X, y.astype(int), words
+    inner = np.flatnonzero(np.diff(words)) + 1
+    return np.split(X.toarray(), inner), np.split(y.astype(int), inner)
 
 
-def accuracy(problem: fenchel.Problem, w: np.ndarray) -> float:
-    """The share of letters of the test part that are read."""
-    X, y, words = letters("test")
-    pairs = problem.risk.pairs
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(words)) + 1, [len(y)]])
-    found = chain_formulas.best((X @ pairs.states(w)).toarray(), pairs.transitions(w), starts)[1]
-    return float(np.mean(problem.risk.classes[found] == y))
+def labeler(
+    loss: str, solver: str, alpha: float, limit: Limit, **settings: Any
+) -> fenchel.SequenceLabeler:
+    return fenchel.SequenceLabeler(
+        loss=loss,
+        solver=solver,
+        temperature=0.1,
+        alpha=alpha,
+        tol=1e-2,
+        n_jobs=1,
+        callback=limit,
+        **settings,
+    )
 
 
 def ocr() -> None:
     print("ocr_letters, 626 words; to a gap of 1e-2; letters of the test part that are read")
-    X, y, words = letters("train")
-    cases = {
-        "crf": (losses.CRF(pairs="all"), ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
-        "m3n": (losses.M3N(pairs="all"), ("bmrm", "ls-bmrm")),
-        "soft_m3n": (losses.SoftM3N(temperature=0.1, pairs="all"), ("lbfgs", "agm-1")),
-    }
-    for strength in STRENGTHS:
-        for name, (loss, able) in cases.items():
-            problem = fenchel.problem(
-                X, y, loss=loss, groups=words, strength=strength, engine=Serial()
-            )
-            for solver in able:
-                limit = Limit()
-                found = fenchel.minimize(problem, solver, gap=1e-2, callback=limit)
-                line = shown(strength, name, found, limit.seconds)
-                print(f"{line}  accuracy {100 * accuracy(problem, found.w):.1f}", flush=True)
+    (X, y), (X_test, gold) = letters("train"), letters("test")
+    cases = (
+        *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
+        *(("m3n", solver) for solver in ("bmrm", "ls-bmrm")),
+        *(("soft_m3n", solver) for solver in ("lbfgs", "agm-1")),
+    )
+    for alpha in STRENGTHS:
+        for loss, solver in cases:
+            limit = Limit()
+            model = labeler(loss, solver, alpha, limit, pairs="all").fit(X, y)
+            line = shown(alpha, loss, model.result_, limit.seconds)
+            print(f"{line}  accuracy {100 * model.score(X_test, gold):.1f}", flush=True)
 
 
 def growth() -> None:
@@ -144,17 +146,7 @@ def atis() -> None:
     for alpha in STRENGTHS:
         for loss, solver in cases:
             limit = Limit()
-            model = fenchel.SequenceLabeler(
-                loss=loss,
-                solver=solver,
-                temperature=0.1,
-                template="words",
-                alpha=alpha,
-                tol=1e-2,
-                n_jobs=1,
-                callback=limit,
-            )
-            model.fit(X, y)
+            model = labeler(loss, solver, alpha, limit, template="words").fit(X, y)
             line = shown(alpha, loss, model.result_, limit.seconds)
             found = agreement(gold, model.predict(X_test))
             print(

@@ -125,6 +125,31 @@ def test_the_best_labellings_are_the_best_of_all(chain, k_best):
     assert scores_of(Z, T, best[np.newaxis])[0] == pytest.approx(s[0], rel=1e-9, abs=1e-8)
 
 
+@st.composite
+def chains_with_ties(draw):
+    """Small whole numbers, of which many sums are equal, and transitions that are forbidden."""
+    n, k, rng = draw(st.integers(1, 5)), draw(st.integers(2, 9)), draw(st.randoms())
+    Z, T = ([rng.randint(-1, 1) for _ in range(m)] for m in (n * k, k * k))
+    extra = [-np.inf if rng.random() < 0.3 else 0.0 for _ in range(k * k)]
+    return np.reshape(Z, (n, k)), np.array([*Z, *T], float), np.reshape(extra, (k, k))
+
+
+@settings(max_examples=200)
+@given(chains_with_ties(), st.booleans())
+def test_the_best_labelling_is_the_first_of_several(chain, forbidding):
+    Z, w, extra = chain
+    n, k = Z.shape
+    (one, labels), (several, ranked) = (
+        (np.empty((1, m)), np.zeros((m, n), dtype=np.int64)) for m in (1, 3)
+    )
+    kernel = one_hot_shard(Z, k).chains
+    for scores, found in ((one, labels), (several, ranked)):
+        kernel.best(w, extra if forbidding else None, scores, found)
+    assert one[0, 0] == several[0, 0]
+    if np.isfinite(one[0, 0]):  # else all labellings are forbidden
+        assert labels[0].tolist() == ranked[0].tolist()
+
+
 @EVERY
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 30.0]))

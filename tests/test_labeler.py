@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import fenchel
+from fenchel.data import sequences
 from fenchel.data.conll import read_conll
 from fenchel.estimators.chunks import agreement, chunks_of
 from fenchel.estimators.sequences import named_tokens
@@ -165,7 +167,11 @@ def test_weights_count_sequences_as_often():
     twice = fenchel.SequenceLabeler(alpha=0.01, tol=1e-8).fit([*DICTS, DICTS[1]], [*TAGS, TAGS[1]])
     assert weighted.objective_ == pytest.approx(twice.objective_)
     assert weighted.state_features_ == pytest.approx(twice.state_features_, abs=1e-4)
-    for wrong, words in (([1.0], "2"), ([1.0, -1.0], ">= 0"), ([0.0, 0.0], "every row")):
+    for wrong, words in (
+        ([1.0], "2 sequences"),
+        ([1.0, -1.0], ">= 0"),
+        ([0.0, 0.0], "every sequence"),
+    ):
         with pytest.raises(fenchel.InvalidData, match=words):
             weighted.fit(DICTS, TAGS, sample_weight=wrong)
 
@@ -214,6 +220,16 @@ def test_bad_sequences_are_refused_with_their_number(X, y, words):
 def test_labels_may_come_from_a_generator(labels):
     model = fenchel.SequenceLabeler().fit(DICTS, (iter(each) for each in labels))
     assert model.classes_.tolist() == sorted({label for each in labels for label in each})
+
+
+@pytest.mark.parametrize(
+    "token", [{"w": "a"}, {"a"}, 5, None, b"a", ("a", 5), np.array("a")], ids=str
+)
+def test_tokens_that_are_no_columns_of_text_are_refused_with_their_number(token):
+    with pytest.raises(fenchel.InvalidData, match="token 1 of sequence 1 must be text, or columns"):
+        fenchel.SequenceLabeler(template="U:%x[0,0]").fit(
+            [["a"], ["a", token]], [["A"], ["A", "B"]]
+        )
 
 
 def test_ragged_columns_are_refused_with_their_number():
@@ -275,6 +291,37 @@ def test_probabilities_are_those_of_the_loss():
     assert found[0, 0] == pytest.approx(weights[first].sum() / weights.sum())
     with pytest.raises(fenchel.Incompatible, match="no probabilities"):
         fitted(loss="m3n").predict_marginals([x])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"loss": "crf"}, {"loss": "soft_m3n", "temperature": 0.3}], ids=lambda s: s["loss"]
+)
+def test_probabilities_stay_those_of_the_fit(settings, tmp_path):
+    model = fitted(**settings)
+    expected = model.predict_marginals(DICTS)
+    for others in ({"loss": "m3n"}, {"loss": "soft_m3n", "temperature": 5.0}):
+        model.set_params(**others)
+        fenchel.save(model, tmp_path / "m")
+        for each in (model, fenchel.load(tmp_path / "m")):
+            for found, right in zip(each.predict_marginals(DICTS), expected, strict=True):
+                assert np.array_equal(found, right)
+    with pytest.raises(fenchel.Incompatible, match="no probabilities"):
+        fitted(loss="m3n").set_params(loss="crf").predict_marginals(DICTS)
+
+
+@pytest.mark.parametrize("loss", ["crf", "m3n"])
+def test_probabilities_need_a_fit(loss):
+    with pytest.raises(NotFittedError):
+        fenchel.SequenceLabeler(loss=loss).predict_marginals(DICTS)
+
+
+@pytest.mark.parametrize("temperature", [-1.0, np.nan])
+def test_temperatures_that_cannot_be_are_refused(temperature, tmp_path):
+    model = fitted()
+    model.temperature_ = temperature
+    fenchel.save(model, tmp_path / "m")
+    with pytest.raises(fenchel.InvalidData, match="its temperature is"):
+        fenchel.load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("loss", ["crf", "m3n", "soft_m3n"])
@@ -416,8 +463,25 @@ def test_tags_that_the_model_does_not_know_count_as_wrong(run, conll, tmp_path):
     assert run("train", conll, "-o", "m", "--loss", "crf", "--template", "default").code == 0
     (tmp_path / "new.conll").write_text(TEXT.replace("VBD B-VP", "VBD B-XX"))
     done = run("evaluate", "m", tmp_path / "new.conll")
-    assert done.code == 0 and "'B-XX' in sequence 2" in done.err
+    assert done.code == 0 and "1 tag of DATA is not known" in done.err
+    assert "'B-XX' in sequence 2, new.conll:7. Such tokens count" in done.err
     assert f"token accuracy     {8 / 9:.6g}" in done.out
+
+
+def test_several_tags_that_the_model_does_not_know_are_counted(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf").code == 0
+    lines = ["-DOCSTART- -X- O", "", TEXT.replace("B-VP", "B-XX").replace("I-NP", "I-XX")]
+    (tmp_path / "new.conll").write_text("\n".join(lines))
+    said = run("evaluate", "m", tmp_path / "new.conll").err
+    assert "2 tags of DATA are not known to the model: 'B-XX' in sequence 1, new.conll:4, " in said
+
+
+def test_columns_that_the_template_misses_are_said_with_the_file(run, conll, tmp_path):
+    assert run("train", conll, "-o", "m", "--loss", "crf").code == 0
+    (tmp_path / "new.conll").write_text("He\nreckons\n")
+    done = run("predict", "m", tmp_path / "new.conll")
+    assert done.code == 3
+    assert "new.conll: lines have 1 columns; the template reads 2" in done.err
 
 
 def test_the_command_line_forbids_transitions(run, conll):
@@ -490,11 +554,35 @@ def test_a_template_that_is_no_text_is_refused_by_its_name(run, conll, tmp_path)
         (("--loss", "hinge", "--template", "default"), "tokens"),
         (("--loss", "crf", "--intercept"), "no intercept"),
         (("--loss", "crf", "--temperature", 2.0), "soft_m3n"),
+        (("--loss", "soft_m3n", "--rescaling", "slack"), "it is for m3n"),
+        (("--loss", "m3n", "--rescaling", "both"), "available are margin, slack"),
+        (("--loss", "m3n", "--cost", 2.0), "liblinear's C, not what a wrong label costs"),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(run, conll, flags, words):
     outcome = run("train", conll, "-o", "m", *flags)
     assert outcome.code == 2 and words in outcome.err
+
+
+# More weights than there are places for
+
+
+@pytest.mark.parametrize("pairs", ["observed", "all"])
+def test_more_pairs_than_have_places_are_refused(pairs, monkeypatch, tmp_path):
+    n = len(fitted(pairs=pairs).pairs_.label)
+    fenchel.save(fitted(pairs=pairs), tmp_path / "m")
+    monkeypatch.setattr(sequences, "MOST_PAIRS", n)
+    assert fitted(pairs=pairs).status_ == "converged"
+    monkeypatch.setattr(sequences, "MOST_PAIRS", n - 1)
+    with pytest.raises(fenchel.InvalidData, match=f"take up to {n - 1} weights.* got {n}"):
+        fitted(pairs=pairs)
+    with pytest.raises(fenchel.InvalidData, match=f"take up to {n - 1} weights"):
+        fenchel.load(tmp_path / "m")
+
+
+def test_pairs_are_counted_before_they_are_made():
+    with pytest.raises(fenchel.InvalidData, match="got 40,000,400,000,000"):
+        sequences.all_pairs(2_000_000_000, 20_000)
 
 
 # Hostile files

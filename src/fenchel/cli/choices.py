@@ -51,6 +51,7 @@ Loss = Literal[
     "soft_m3n",
 ]
 Pairs = Literal["observed", "all"]
+Rescaling = Literal["margin", "slack"]
 Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
@@ -92,6 +93,7 @@ LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
     "beta": ("fbeta",),
     "k": ("precision_at_k", "recall_at_k", "ndcg"),
     "half_life": ("eru",),
+    "rescaling": ("m3n",),
     "temperature": ("soft_m3n",),
     "pairs": ("crf", "m3n", "soft_m3n"),
 }

@@ -50,7 +50,7 @@ def evaluate(
     log loss. Numbers: mean absolute error, root mean squared error, R2; the pinball loss of a
     quantile, the Poisson deviance of counts. Novelty: the share of rows that are novel. Levels:
     accuracy, the mean error in levels. Rankings: NDCG@10 and the mean reciprocal rank. Tags: the
-    accuracy of tokens and sequences, and the F1 of chunks as conlleval has it.
+    accuracy of tokens and sequences, and for CoNLL the F1 of chunks as conlleval has it.
     """
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     with terminal.warnings():
@@ -58,7 +58,7 @@ def evaluate(
         _check_measurable(fitted)
         tagging.check_forbidden(forbid, fitted)
         if models.is_labeler(fitted):
-            n_rows, found = tagging.measured(fitted, data, forbid, terminal)
+            n_rows, found = tagging.measured(fitted, data, forbid, index_base, terminal)
             _show(
                 Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
             )

@@ -66,6 +66,10 @@ K = Annotated[
     int | None, _of_loss(help="precision_at_k, recall_at_k, ndcg: the first k. (default 10)")
 ]
 HalfLife = Annotated[float | None, _of_loss(help="eru: the place that is worth half. (default 5)")]
+Rescaling = Annotated[
+    str | None,
+    _of_loss(metavar="<name>", help="m3n: costs in the margin, or of slack. (default margin)"),
+]
 Temperature = Annotated[
     float | None, _of_loss(help="soft_m3n: how soft its margin is. (default 1)")
 ]

@@ -67,7 +67,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         proof: Path | None,
     ) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
-        settings = tagging.settled(owners.settled(settings))
+        settings = tagging.settled(owners.settled(settings), data)
         source = owners.source(data, settings)
         if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
@@ -140,7 +140,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     if owners.named(settings):
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
-        return tagging.read(Path(job.data), terminal, settings.template)
+        return tagging.read(Path(job.data), terminal, settings)
     return inputs.read(
         Path(job.data),
         terminal,

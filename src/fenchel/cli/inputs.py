@@ -109,15 +109,15 @@ def _as_wide(X: Any, n_features: int, path: Path) -> Any:
     return X
 
 
-def check_queries(qid: Any, path: Path | str) -> None:
-    """Raises InvalidData if a file that is to be ranked has no queries."""
+def check_queries(qid: Any, path: Path | str, what: str = "query") -> None:
+    """Raises InvalidData if a file that is to be ranked has no queries, or no sequences."""
     if qid is not None:
         return
     if is_table(str(path)):
         raise InvalidData(f"{name(Path(path))}:1: no column is called qid, for the query of a row")
     raise InvalidData(
-        f"{name(Path(path))}:1: the line has no query, nor has any other; write it as qid:7 right "
-        "after the label, lines of a query one after the other"
+        f"{name(Path(path))}:1: the line has no {what}, nor has any other; write it as qid:7 right "
+        f"after the label, lines of a {what} one after the other"
     )
 
 
@@ -152,6 +152,13 @@ def is_table(path: str) -> bool:
     return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
 
 
+def is_svmlight(path: Path) -> bool:
+    """Whether the name of a file says that it is svmlight, where it might be CoNLL."""
+    from fenchel.data.compression import suffixes
+
+    return suffixes(path)[0] in (".svm", ".svmlight", ".libsvm")
+
+
 def shape(X: Any) -> tuple[int, int, int | None]:
     """Rows, features and nonzeros, where these are known."""
     import numpy as np
@@ -161,6 +168,8 @@ def shape(X: Any) -> tuple[int, int, int | None]:
 
     if isinstance(X, Tokens):
         return X.n_sequences, len(X.columns), X.n_tokens
+    if isinstance(X, list):  # of the rows of each sequence
+        return len(X), X[0].shape[1], sum(x.nnz for x in X)
     if isinstance(X, Owners):
         return (*X.shape, None)
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))

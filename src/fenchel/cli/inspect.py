@@ -72,12 +72,21 @@ def _coefficients(fitted: Any, top: int) -> Coefficients:
         names = range(first, first + fitted.n_features_in_)
     classes = getattr(fitted, "classes_", None)
     if models.is_labeler(fitted):
-        pairs = [*fitted.state_features_, *fitted.transition_features_]
-        names, classes = [f"{feature} -> {tag}" for feature, tag in pairs], None
+        names, classes = list(_pairs(fitted)), None
     if hasattr(fitted, "thresholds_"):  # one score for all levels
         classes = None
     labels = None if classes is None else [label(value) for value in classes.tolist()]
     return coefficients(fitted.coef_, fitted.intercept_, names, labels, top)
+
+
+def _pairs(fitted: Any) -> Iterator[str]:
+    """What the weights of a labeler are for: a feature, or a tag, and a tag."""
+    first = getattr(fitted, "index_base_", 0)
+    for feature, tag in fitted.state_features_:
+        name = feature if isinstance(feature, str) else f"column {feature + first}"
+        yield f"{name} -> {label(tag)}"
+    for before, tag in fitted.transition_features_:
+        yield f"{label(before)} -> {label(tag)}"
 
 
 def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:

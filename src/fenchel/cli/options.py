@@ -12,7 +12,8 @@ OUTPUT, DATA = "Output", "Reading the data"
 _data = typer.Argument(
     metavar="DATA",
     help="svmlight, .csv, .tsv, .parquet, .npz or .store; text may be .gz, .bz2 or .xz; "
-    "- reads svmlight from stdin.",
+    "- reads svmlight from stdin. For tags of tokens: CoNLL, with the tag in the last column, or "
+    "svmlight named .svm, .svmlight or .libsvm, with a qid for each sequence.",
     show_default=False,
 )
 DataPath = Annotated[Path, _data]

@@ -78,7 +78,7 @@ def predict(
         tagging.check_forbidden(forbid, fitted)
         if models.is_labeler(fitted):
             _refuse(scores or probabilities)
-            _write_lines(tagging.predicted(fitted, data, forbid, terminal), output)
+            _write_lines(tagging.predicted(fitted, data, forbid, index_base, terminal), output)
             return Code.OK
         method = _method(fitted, scores, probabilities)
         X, _, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)

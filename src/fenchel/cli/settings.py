@@ -22,6 +22,7 @@ from fenchel.cli.choices import (
     Loss,
     Pairs,
     Regularizer,
+    Rescaling,
     Solver,
     nearest,
 )
@@ -53,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beta: Positive | None = None
     k: Whole | None = None
     half_life: Annotated[float, Meta(gt=1, le=LARGEST)] | None = None
+    rescaling: Rescaling | None = None
     temperature: Positive | None = None
     pairs: Pairs | None = None
     template: str | None = None
@@ -123,6 +125,11 @@ def _consistent(settings: Settings) -> Settings:
             raise UsageError(f"--{flag} is for the tokens of --loss {', '.join(SEQUENCES)}")
     if settings.intercept is not None and settings.loss in SEQUENCES:
         raise UsageError(f"--loss {settings.loss} has no intercept: transitions do its work")
+    if settings.cost is not None and settings.loss in SEQUENCES:
+        raise UsageError(
+            f"--cost is liblinear's C, not what a wrong label costs: with --loss {settings.loss} "
+            "give --strength; in Python, SequenceLabeler(cost=...) has the costs of labels"
+        )
     if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
         raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
     if settings.balanced and settings.loss not in CLASSIFICATION:
@@ -198,5 +205,7 @@ def _complaint(name: str, value: Any, error: str) -> str:
 
 
 def _names(kind: Any) -> tuple[str, ...]:
-    arguments = getattr(kind, "__args__", ())
-    return tuple(name for name in arguments if isinstance(name, str))
+    """The names that a type allows, if they are all it allows but None."""
+    if isinstance(kind, str):
+        return (kind,)
+    return tuple(name for part in getattr(kind, "__args__", ()) for name in _names(part))

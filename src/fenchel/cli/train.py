@@ -31,6 +31,7 @@ from fenchel.cli.fit_options import (
     Pairs,
     Quantile,
     Regularizer,
+    Rescaling,
     Rho,
     Solver,
     Temperature,
@@ -78,6 +79,7 @@ def train(
     beta: Beta = None,
     k: K = None,
     half_life: HalfLife = None,
+    rescaling: Rescaling = None,
     temperature: Temperature = None,
     pairs: Pairs = None,
     template: Template = None,
@@ -109,7 +111,7 @@ def train(
 
     The loss decides what is fitted: classes, a regression, a quantile, counts, novelty; a measure
     of two classes (roc, f1, ...), ordered levels, the ranking of the documents of queries, or tags
-    of tokens (crf, m3n, soft_m3n), one a line with its columns, a blank line after each sequence.
+    of tokens (crf, m3n, soft_m3n): CoNLL files, or svmlight with a qid for each sequence.
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}

@@ -104,7 +104,7 @@ def _posed(
         found = owners.read(settings, terminal, loss=models.loss_name(fitted))[0]
         return fitted._posed(found.X, None, None)
     if models.is_labeler(fitted):
-        tagged = tagging.read(data, terminal, fitted.template)[0]
+        tagged = tagging.read_for(fitted, data, terminal, index_base)
         return fitted._posed(tagged.X, tagged.y, None)
     X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
     if models.loss_name(fitted) in RANKING:

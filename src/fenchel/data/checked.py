@@ -35,11 +35,14 @@ def checked_matrix(X: Any, *, distinct: bool = True) -> SparseRows | DenseRows:
     return _without_duplicates(rows) if distinct else rows
 
 
-def checked_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Sample weights as float64, finite, >= 0 and not all 0; None stays None."""
+def checked_weights(sample_weight: Any, n_rows: int, *, of: str = "row") -> Array | None:
+    """Sample weights as float64, finite, >= 0 and not all 0; None stays None.
+
+    `of` is what messages call that which is weighed.
+    """
     if sample_weight is None:
         return None
-    s = _column("sample_weight", sample_weight, n_rows)
+    s = _column("sample_weight", sample_weight, n_rows, of)
     if (s < 0).any():
         i = int(np.argmax(s < 0))
         raise InvalidData(
@@ -47,7 +50,9 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array | None:
             f"is sample_weight[{i}] = {s[i]:g}"
         )
     if not s.any():
-        raise InvalidData("sample_weight is 0 for every row: weights of zero leave nothing to fit")
+        raise InvalidData(
+            f"sample_weight is 0 for every {of}: weights of zero leave nothing to fit"
+        )
     if s.max() < 1 / LARGEST:
         raise InvalidData(f"sample_weight is at most {s.max():g}: rescale it")
     return s
@@ -224,7 +229,8 @@ def _in_range(values: Any, place: Any) -> None:
         row, column = place(i, j)
         raise InvalidData(
             f"X holds {nonfinite} values that are nan or inf; the first is {values[i, j]} at row "
-            f"{row}, column {column}. Impute or drop them before fitting"
+            f"{row}, column {column}. Impute or drop them before fitting",
+            row=row,
         )
     if largest > LARGEST:
         raise InvalidData(
@@ -243,8 +249,8 @@ def _two_classes(y: Any, n_rows: int) -> Array:
     return np.where(codes == 1, 1.0, -1.0)
 
 
-def _column(name: str, values: Any, n_rows: int) -> Array:
-    column = one_dimensional(name, values, n_rows)
+def _column(name: str, values: Any, n_rows: int, of: str = "row") -> Array:
+    column = one_dimensional(name, values, n_rows, of)
     numbers = np.require(floating(name, column), dtype=np.float64, requirements=["C", "A"])
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -259,7 +265,7 @@ def _column(name: str, values: Any, n_rows: int) -> Array:
     return numbers
 
 
-def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
+def one_dimensional(name: str, given: Any, n_rows: int, of: str = "row") -> npt.NDArray[Any]:
     """Values, one for each row, as an array of one dimension."""
     values = as_array(name, given)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -267,7 +273,7 @@ def one_dimensional(name: str, given: Any, n_rows: int) -> npt.NDArray[Any]:
     if values.ndim != 1:
         raise InvalidData(f"{name} must have one dimension; got shape {values.shape}")
     if len(values) != n_rows:
-        raise InvalidData(f"X has {n_rows} rows but {name} has {len(values)} entries")
+        raise InvalidData(f"X has {n_rows} {of}s but {name} has {len(values)} entries")
     return values
 
 

@@ -20,6 +20,7 @@ from fenchel.errors import InvalidData
 Indices = npt.NDArray[np.int64]
 
 MOST_LABELS = 1 << 15
+MOST_PAIRS = (1 << 31) - 1  # whose places have 32 bits
 _WORTH_A_ROW = 4  # a quarter of all labels: adding four numbers at once costs as one
 
 
@@ -33,6 +34,9 @@ class Pairs:
     start: Indices
     label: npt.NDArray[np.uint16]
     n_labels: int
+
+    def __post_init__(self) -> None:
+        _check_number(len(self.label))
 
     @property
     def n_features(self) -> int:
@@ -138,8 +142,17 @@ class Sequences(Shard):
 def all_pairs(n_features: int, n_labels: int) -> Pairs:
     """Every feature with every label."""
     n = n_features + n_labels
+    _check_number(n * n_labels)  # before they are made
     label = np.tile(np.arange(n_labels, dtype=np.uint16), n)
     return Pairs(np.arange(n + 1, dtype=np.int64) * n_labels, label, n_labels)
+
+
+def _check_number(n_pairs: int) -> None:
+    if n_pairs > MOST_PAIRS:
+        raise InvalidData(
+            f"chains take up to {MOST_PAIRS:,} weights, for pairs of features and labels; got "
+            f"{n_pairs:,}. Leave out rare features, or take pairs='observed'"
+        )
 
 
 def observed_pairs(rows: SparseRows, y: Indices, starts: Indices, n_labels: int) -> Pairs:

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.chain_risk import ChainRisk
 from fenchel.data.checked import checked_weights
 from fenchel.data.classes import Targets, checked_codes
+from fenchel.data.rows import SparseRows
 from fenchel.data.sequences import Pairs, Sequences
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
-from fenchel.estimators.sequences import flat_labels, named_tokens, split
-from fenchel.features.tokens import Hashed, Named, Vocabulary
+from fenchel.estimators.sequences import flat_labels, split, tokens_of
+from fenchel.features.tokens import Hashed, Named, Numbered, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.chains import RESCALINGS
 from fenchel.naming import construct, one_of, whole
@@ -47,7 +48,8 @@ class SequenceLabeler(LinearEstimator):
     template : str, default=None
         With a template tokens are columns of text: "default", "words", or lines in the language of
         CRF++ (see fenchel.features.templates). Without, they are dicts of features as for
-        sklearn-crfsuite, or lists of names.
+        sklearn-crfsuite, or lists of names; or a sequence is an array of numbers, NumPy's or
+        SciPy's, with a row for each token and a column for each feature.
     min_count : int, default=1
         Features that occur less often in the training data are left out.
     hashed : int, default=None
@@ -96,7 +98,12 @@ class SequenceLabeler(LinearEstimator):
     pairs_ : fenchel.data.sequences.Pairs
         The pairs of features and labels, those of labels with the next last.
     feature_names_in_ : ndarray of str
-        The features, the most frequent first; `n_features_in_` of them. Not if they are hashed.
+        The features, the most frequent first; `n_features_in_` of them. Not if they are hashed, or
+        columns of numbers.
+    hashed_ : int or None
+        The columns that names were hashed to.
+    temperature_ : float
+        Of the loss that was minimised: 1 of "crf", and 0 of "m3n", which has no probabilities.
     intercept_ : float
         0: labels have no offsets of their own.
     objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
@@ -181,32 +188,44 @@ class SequenceLabeler(LinearEstimator):
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
         settings = self._settings(fit_intercept=False)
-        tokens = named_tokens(X, self.template)
+        tokens = tokens_of(X, self.template)
         labels = flat_labels(y, tokens.starts)
         codes, classes = checked_codes(labels, tokens.n_tokens)
-        index = self._index(tokens)
-        rows = index.rows(tokens)
+        rows, names = self._columns(tokens)
         lengths = np.diff(tokens.starts)
-        s = checked_weights(sample_weight, len(lengths))
+        s = checked_weights(sample_weight, len(lengths), of="sequence")
         each = None if s is None else np.repeat(s, lengths)
         sequence = np.repeat(np.arange(len(lengths)), lengths)
         (problem,) = settings.problems(rows, [Targets(codes, classes)], each, sequence)
         risk = problem.risk
         assert isinstance(risk, ChainRisk)
-        self.n_features_in_ = rows.n_columns
+        self.n_features_in_, self.hashed_ = rows.n_columns, self.hashed
         self.__dict__.pop("feature_names_in_", None)
-        if isinstance(index, Vocabulary):
-            self.feature_names_in_ = np.array(index.names, dtype=object)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
         def adopt(results: list[Result]) -> None:
             self.coef_, self.intercept_ = results[0].w, 0.0
             self.classes_, self.pairs_ = classes, risk.pairs
+            self.temperature_ = temperature_of(risk.loss)
 
         return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
 
-    def _index(self, tokens: Named) -> Vocabulary | Hashed:
-        """Where the features of training data are to be."""
+    def _columns(self, tokens: Named | Numbered) -> tuple[SparseRows, list[str] | None]:
+        """Training data in columns, and the names of these if they have any."""
         min_count = whole("min_count", self.min_count, least=1)
+        if isinstance(tokens, Numbered):
+            if min_count > 1 or self.hashed is not None:
+                raise Incompatible(
+                    "min_count and hashed are for features with names: with arrays of numbers, "
+                    "leave them out"
+                )
+            return tokens.rows, None
+        index = self._index(tokens, min_count)
+        return index.rows(tokens), index.names if isinstance(index, Vocabulary) else None
+
+    def _index(self, tokens: Named, min_count: int) -> Vocabulary | Hashed:
+        """Where the features of training data are to be."""
         if self.hashed is not None:
             if min_count > 1:
                 raise Incompatible("min_count is for a vocabulary: with hashed, leave it at 1")
@@ -218,17 +237,33 @@ class SequenceLabeler(LinearEstimator):
             raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
         return vocabulary
 
-    def _sequences(self, X: Any) -> tuple[Sequences, Named]:
+    def _sequences(self, X: Any) -> tuple[Sequences, Named | Numbered]:
         """X in the columns of the model."""
         check_is_fitted(self)
-        tokens = named_tokens(X, self.template)
-        names = getattr(self, "feature_names_in_", None)
-        used = np.diff(self.pairs_.start[: self.n_features_in_ + 1]) > 0
-        index = Hashed(len(used), used) if names is None else Vocabulary(names.tolist())
-        rows = index.rows(tokens)
+        tokens = tokens_of(X, self.template)
+        rows = self._known(tokens)
         place = self.pairs_.places(rows.column)
         empty = np.zeros(rows.n_rows, dtype=np.int64)
         return Sequences(rows, empty, None, tokens.starts, self.pairs_, place), tokens
+
+    def _known(self, tokens: Named | Numbered) -> SparseRows:
+        """Tokens in the columns of the model, without those that have no weights."""
+        names = getattr(self, "feature_names_in_", None)
+        used = np.diff(self.pairs_.start[: self.n_features_in_ + 1]) > 0
+        if isinstance(tokens, Named) and names is not None:
+            return Vocabulary(names.tolist()).rows(tokens)
+        if isinstance(tokens, Named) and self.hashed_ is not None:
+            return Hashed(len(used), used).rows(tokens)
+        if isinstance(tokens, Named):
+            raise InvalidData(f"the model takes arrays of {len(used)} numbers for each token")
+        if names is not None or self.hashed_ is not None:
+            raise InvalidData("X holds arrays of numbers, but the model takes features with names")
+        if tokens.rows.n_columns != len(used):
+            raise InvalidData(
+                f"sequence 0 has {tokens.rows.n_columns} columns, but the model was fitted to "
+                f"{len(used)}"
+            )
+        return tokens.using(used)
 
     def predict(self, X: Any, *, forbidden: Iterable[tuple[Any, Any]] | None = None) -> Labels:
         """The best labels of each sequence, without the transitions (label, next) forbidden."""
@@ -285,16 +320,15 @@ class SequenceLabeler(LinearEstimator):
         A labelling has a probability in proportion to exp(score), or exp(score / temperature) of
         "soft_m3n". The scores of "m3n" are no log-probabilities.
         """
-        loss = self._loss()
-        if isinstance(loss, M3N):
+        check_is_fitted(self)
+        if self.temperature_ == 0:
             raise Incompatible(
                 "loss='m3n' knows which labellings are best but no probabilities: use 'crf' or "
                 "'soft_m3n'"
             )
         sequences, tokens = self._sequences(X)
-        temperature = loss.temperature if isinstance(loss, SoftM3N) else 1.0
         out = np.empty((tokens.n_tokens, len(self.classes_)))
-        sequences.chains.marginals(self.coef_ / temperature, out)
+        sequences.chains.marginals(self.coef_ / self.temperature_, out)
         return np.split(out, tokens.starts[1:-1])
 
     def score(self, X: Any, y: Any) -> float:
@@ -306,7 +340,7 @@ class SequenceLabeler(LinearEstimator):
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:
-        """The weights of pairs of a feature, or its column where it is hashed, and a label."""
+        """The weights of pairs of a feature, or its column where it has no name, and a label."""
         pairs, n = self._pairs(), self._pairs().n_states
         labels = self.classes_[pairs.label[:n]].tolist()
         features = pairs.feature[:n]
@@ -325,3 +359,10 @@ class SequenceLabeler(LinearEstimator):
     def _pairs(self) -> Pairs:
         check_is_fitted(self)
         return self.pairs_
+
+
+def temperature_of(loss: ChainLoss) -> float:
+    """What scores are to be divided by to be log-probabilities; 0 where they never are."""
+    if isinstance(loss, M3N):
+        return 0.0
+    return loss.temperature if isinstance(loss, SoftM3N) else 1.0

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from fenchel.errors import InvalidData
+from fenchel.data.checked import checked_matrix
+from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.sequences import compressed
+from fenchel.errors import Incompatible, InvalidData
 from fenchel.features.templates import Tokens, parsed
-from fenchel.features.tokens import Named, from_columns, from_dicts
+from fenchel.features.tokens import Named, Numbered, from_columns, from_dicts, is_collection
 
 Codes = npt.NDArray[np.int64]
+
+
+def tokens_of(X: Any, template: str | None) -> Named | Numbered:
+    """Tokens as rows of numbers, or by their features."""
+    if isinstance(X, Tokens):
+        return named_tokens(X, template)
+    sequences = _checked(X)
+    if not _are_numbers(sequences):
+        return named_tokens(sequences, template)
+    if template is not None:
+        raise Incompatible("template is for columns of text: with arrays of numbers, leave it out")
+    return _numbered(sequences)
 
 
 def named_tokens(X: Any, template: str | None) -> Named:
@@ -75,18 +91,71 @@ def split(values: Any, starts: Codes) -> list[list[Any]]:
     return [part.tolist() for part in np.split(np.asarray(values), starts[1:-1])]
 
 
-def _checked(X: Any) -> Sequence[Sequence[Any]]:
-    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+def _checked(X: Any) -> list[Any]:
+    if isinstance(X, str | bytes) or sparse.issparse(X) or not isinstance(X, Iterable):
         raise InvalidData(f"X must be a list of sequences; got {X!r:.80}")
     sequences = list(X)
     if not sequences:
         raise InvalidData("X has no sequences; at least one is needed")
     for i, sequence in enumerate(sequences):
-        if isinstance(sequence, str | bytes) or not isinstance(sequence, Sequence | np.ndarray):
+        listed = isinstance(sequence, Sequence | np.ndarray) and not isinstance(
+            sequence, str | bytes
+        )
+        if not (listed or sparse.issparse(sequence)):
             raise InvalidData(f"sequence {i} must be a list of tokens; got {sequence!r:.80}")
-        if len(sequence) == 0:
+        if _length(sequence) == 0:
             raise InvalidData(f"sequence {i} is empty; drop it, or give it a token")
     return sequences
+
+
+def _length(sequence: Any) -> int:
+    """Arrays of no dimension count as one token, and are refused for what they hold."""
+    shape = getattr(sequence, "shape", None)
+    return len(sequence) if shape is None else (*shape, 1)[0]
+
+
+def _are_numbers(sequences: list[Any]) -> bool:
+    """Whether all are arrays of numbers, or none is."""
+    numbers = [_is_array_of_numbers(sequence) for sequence in sequences]
+    if len(set(numbers)) > 1:
+        i = numbers.index(not numbers[0])
+        kinds = ("an array of numbers", "a list of tokens")
+        this, first = kinds if numbers[i] else kinds[::-1]
+        raise InvalidData(f"sequence {i} is {this}, the first one is {first}: give all alike")
+    return numbers[0]
+
+
+def _is_array_of_numbers(sequence: Any) -> bool:
+    dense = isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biufc"
+    return dense or sparse.issparse(sequence)
+
+
+def _numbered(sequences: list[Any]) -> Numbered:
+    """Arrays with a row for each token, one below the other."""
+    parts = [_checked_rows(sequence, i) for i, sequence in enumerate(sequences)]
+    for i, part in enumerate(parts):
+        if part.n_columns != parts[0].n_columns:
+            raise InvalidData(
+                f"sequence {i} has {part.n_columns} columns, the first one has {parts[0].n_columns}"
+            )
+    starts = np.cumsum([0, *(part.n_rows for part in parts)]).astype(np.int64)
+    return Numbered(compressed(_stacked(parts)), starts)
+
+
+def _checked_rows(sequence: Any, i: int) -> SparseRows | DenseRows:
+    try:
+        return checked_matrix(sequence, distinct=False)
+    except InvalidData as error:
+        token = "" if error.row is None else f"token {error.row} of "
+        raise InvalidData(f"{token}sequence {i}: {error}") from error
+
+
+def _stacked(parts: list[SparseRows | DenseRows]) -> SparseRows | DenseRows:
+    dense = [part.values for part in parts if isinstance(part, DenseRows)]
+    if len(dense) == len(parts):
+        return DenseRows(np.concatenate(dense))
+    X = sparse.vstack([sparse.csr_array(part.matrix()) for part in parts], format="csr")
+    return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, X.shape[1])
 
 
 def _columns(sequences: Sequence[Sequence[Any]]) -> Tokens:
@@ -94,8 +163,8 @@ def _columns(sequences: Sequence[Sequence[Any]]) -> Tokens:
     tokens: list[tuple[str, ...]] = []
     for i, sequence in enumerate(sequences):
         for t, token in enumerate(sequence):
-            columns = (token,) if isinstance(token, str) else tuple(token)
-            if not all(isinstance(part, str) for part in columns):
+            columns = (token,) if isinstance(token, str) else _in_order(token)
+            if columns is None or not all(isinstance(part, str) for part in columns):
                 raise InvalidData(
                     f"token {t} of sequence {i} must be text, or columns of text, for a template; "
                     f"got {token!r:.80}"
@@ -109,3 +178,9 @@ def _columns(sequences: Sequence[Sequence[Any]]) -> Tokens:
     lengths = [len(sequence) for sequence in sequences]
     starts = np.cumsum([0, *lengths]).astype(np.int64)
     return Tokens(list(zip(*tokens, strict=True)), starts)
+
+
+def _in_order(token: Any) -> tuple[Any, ...] | None:
+    """The columns of a token; None if it has none, or none in an order."""
+    unordered = isinstance(token, Mapping | Set)
+    return None if unordered or not is_collection(token) else tuple(token)

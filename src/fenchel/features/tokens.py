@@ -1,7 +1,7 @@
 """Features of tokens by name, and the vocabulary, or the hash, that gives names a column.
 
 Tokens are dicts of features, as for sklearn-crfsuite, lists of names, or columns of text to which
-templates are applied.
+templates are applied; or else rows of numbers, whose columns have no names.
 """
 
 from __future__ import annotations
@@ -39,6 +39,23 @@ class Named(NamedTuple):
     def n_tokens(self) -> int:
         """How many tokens there are."""
         return len(self.row_start) - 1
+
+
+class Numbered(NamedTuple):
+    """Tokens as rows of numbers, whose columns are the features."""
+
+    rows: SparseRows
+    starts: Codes  # of sequences
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return self.rows.n_rows
+
+    def using(self, used: npt.NDArray[np.bool_]) -> SparseRows:
+        """The rows without columns that are not used: these have no weights."""
+        columns = np.where(used, np.arange(len(used)), -1).astype(np.int32)
+        return _rows(self.rows, columns, len(used))
 
 
 @dataclass(frozen=True)
@@ -85,8 +102,8 @@ class Hashed:
         return _rows(tokens, columns, self.n_columns)
 
 
-def _rows(tokens: Named, columns: npt.NDArray[np.int32], n_columns: int) -> SparseRows:
-    """The tokens with their names in these columns, without those in column -1."""
+def _rows(tokens: Named | SparseRows, columns: npt.NDArray[np.int32], n_columns: int) -> SparseRows:
+    """The tokens with their features in these columns, without those in column -1."""
     column = columns[tokens.column] if len(columns) else np.empty(0, dtype=np.int32)
     known = column >= 0
     kept = np.concatenate([[0], np.cumsum(known)])
@@ -146,7 +163,7 @@ def _features(token: Any, where: str) -> Iterator[tuple[str, float]]:
             if not isinstance(key, str):
                 raise InvalidData(f"{where}: names of features are text; got {key!r}")
             yield from _feature(key, value, where)
-    elif _is_collection(token):
+    elif is_collection(token):
         for name in token:
             if not isinstance(name, str):
                 raise InvalidData(f"{where}: a list of features holds text; got {name!r}")
@@ -163,7 +180,7 @@ def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
         yield f"{key}:{value}", 1.0
     elif isinstance(value, numbers.Real | np.bool_):
         yield key, _number(key, value, where)
-    elif _is_collection(value):
+    elif is_collection(value):
         for inner, number in _features(value, where):
             yield f"{key}:{inner}", number
     else:
@@ -173,7 +190,7 @@ def _feature(key: str, value: Any, where: str) -> Iterator[tuple[str, float]]:
         )
 
 
-def _is_collection(value: Any) -> bool:
+def is_collection(value: Any) -> bool:
     """Not text, nor an array without dimensions, which has nothing to iterate over."""
     none = isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return isinstance(value, Collection) and not none

@@ -98,7 +98,8 @@ struct PathRoom {
     std::vector<double> T, Z, delta, E, a, dense;
 
     template <class Value>
-    PathRoom(const Chains<Value>& chains, const double* w, std::size_t layers)
+    PathRoom(const Chains<Value>& chains, const double* w, std::size_t layers,
+             const double* extra = nullptr)
         : n_labels(chains.pairs.n_labels),
           width(padded(n_labels)),
           T(width * width, kMinusInf),
@@ -108,6 +109,8 @@ struct PathRoom {
           a(width),
           dense(dense_rows(chains.pairs, w, width)) {
         transitions(chains.pairs, w, width, T.data());
+        for (std::size_t i = 0; i < n_labels && extra != nullptr; ++i)
+            for (std::size_t j = 0; j < n_labels; ++j) T[i * width + j] += extra[i * n_labels + j];
     }
 };
 
@@ -191,46 +194,46 @@ FENCHEL_AVX2 double hinge_avx2(const Chains<Value>& chains, const Gold& gold,
     return hinge_body<4>(chains, gold, sequence, n_chosen, slack, w, labels, g);
 }
 
+template <int Lanes, class Value>
+FENCHEL_INLINE void best_body(const Chains<Value>& chains, const double* w, PathRoom& room,
+                              double* scores, std::int64_t* labels) {
+    for (std::size_t s = 0; s < chains.n_sequences; ++s) {
+        const auto first = static_cast<std::size_t>(chains.start[s]);
+        const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
+        score_sequence(chains, first, n, {nullptr}, {w, room.dense.data()}, room.width,
+                       room.Z.data());
+        scores[s] = best_labels<Lanes>(room.Z.data(), room.T.data(), room.n_labels, room.width, n,
+                                       room.delta.data(), labels + first);
+    }
+}
+
+template <class Value>
+FENCHEL_AVX2 void best_avx2(const Chains<Value>& chains, const double* w, PathRoom& room,
+                            double* scores, std::int64_t* labels) {
+    best_body<4>(chains, w, room, scores, labels);
+}
+
 /// One of the k best ways to reach a label: its score, and the way before it.
 struct Way {
     double score;
     std::uint32_t label, rank;
 };
 
-}  // namespace detail
-
-/// sum_i weight_i max over y' of cost(y', y_i) + s(y') - s(y_i), or with `slack` of the number of
-/// wrong labels times 1 + s(y') - s(y_i); the best y' of each sequence, and g += the gradient.
 template <class Value>
-double hinge(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
-             std::size_t n_chosen, bool slack, const double* w, std::int64_t* labels, double* g) {
-    if (has_avx2())
-        return detail::hinge_avx2(chains, gold, sequence, n_chosen, slack, w, labels, g);
-    return detail::hinge_body<2>(chains, gold, sequence, n_chosen, slack, w, labels, g);
-}
-
-/// The k best labellings of each sequence, best first, and their scores; `extra` is added to the
-/// transitions, -inf for those that are forbidden. Where there are less than k, scores of -inf.
-template <class Value>
-void best(const Chains<Value>& chains, const double* w, const double* extra, std::size_t k,
-          double* scores, std::int64_t* labels) {
-    using detail::Way;
-    detail::PathRoom room(chains, w, 0);
+void k_best(const Chains<Value>& chains, const double* w, PathRoom& room, std::size_t k,
+            double* scores, std::int64_t* labels) {
     const std::size_t L = room.n_labels, width = room.width;
     const auto n_tokens = static_cast<std::size_t>(chains.start[chains.n_sequences]);
-    for (std::size_t i = 0; i < L && extra != nullptr; ++i)
-        for (std::size_t j = 0; j < L; ++j) room.T[i * width + j] += extra[i * L + j];
-    const Way none{detail::kMinusInf, 0, 0};
+    const Way none{kMinusInf, 0, 0};
     const auto better = [](const Way& a, const Way& b) {
         if (a.score != b.score) return a.score > b.score;
         return a.label != b.label ? a.label < b.label : a.rank < b.rank;
     };
-    std::vector<Way> ways(detail::longest(chains) * L * k), candidates(L * k);
+    std::vector<Way> ways(longest(chains) * L * k), candidates(L * k);
     for (std::size_t s = 0; s < chains.n_sequences; ++s) {
         const auto first = static_cast<std::size_t>(chains.start[s]);
         const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
-        detail::score_sequence(chains, first, n, {nullptr}, {w, room.dense.data()}, width,
-                               room.Z.data());
+        score_sequence(chains, first, n, {nullptr}, {w, room.dense.data()}, width, room.Z.data());
         for (std::size_t j = 0; j < L; ++j) {
             std::fill_n(ways.begin() + static_cast<std::ptrdiff_t>(j * k), k, none);
             ways[j * k] = {room.Z[j], 0, 0};
@@ -270,6 +273,33 @@ void best(const Chains<Value>& chains, const double* w, const double* extra, std
             }
         }
     }
+}
+
+}  // namespace detail
+
+/// sum_i weight_i max over y' of cost(y', y_i) + s(y') - s(y_i), or with `slack` of the number of
+/// wrong labels times 1 + s(y') - s(y_i); the best y' of each sequence, and g += the gradient.
+template <class Value>
+double hinge(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
+             std::size_t n_chosen, bool slack, const double* w, std::int64_t* labels, double* g) {
+    if (has_avx2())
+        return detail::hinge_avx2(chains, gold, sequence, n_chosen, slack, w, labels, g);
+    return detail::hinge_body<2>(chains, gold, sequence, n_chosen, slack, w, labels, g);
+}
+
+/// The k best labellings of each sequence, best first, and their scores; `extra` is added to the
+/// transitions, -inf for those that are forbidden. Where there are less than k, scores of -inf.
+/// The best of several is the one that k = 1 finds, by Viterbi, to the last bit.
+template <class Value>
+void best(const Chains<Value>& chains, const double* w, const double* extra, std::size_t k,
+          double* scores, std::int64_t* labels) {
+    detail::PathRoom room(chains, w, k == 1 ? 1 : 0, extra);
+    if (k > 1)
+        detail::k_best(chains, w, room, k, scores, labels);
+    else if (has_avx2())
+        detail::best_avx2(chains, w, room, scores, labels);
+    else
+        detail::best_body<2>(chains, w, room, scores, labels);
 }
 
 }  // namespace fenchel

@@ -22,13 +22,13 @@ def stored(pairs: Pairs) -> Arrays:
     }
 
 
-def restored(arrays: Arrays, n_features: int, n_labels: int, *, hashed: bool = False) -> Pairs:
+def restored(arrays: Arrays, n_features: int, n_labels: int, *, named: bool = True) -> Pairs:
     """The pairs, taken out of the arrays, in rising order.
 
-    Features have at least one each, unless they are hashed.
+    Features that are named have at least one each.
     """
     counts = _numbers(arrays, "pairs.counts", n_features + n_labels)
-    if n_labels > MOST_LABELS or (not hashed and (counts[:n_features] == 0).any()):
+    if n_labels > MOST_LABELS or (named and (counts[:n_features] == 0).any()):
         raise InvalidData("its features have no labels, or too many")
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     label = _numbers(arrays, "pairs.labels", int(start[-1]))

@@ -13,6 +13,7 @@ parameter that a file lacks, because it is new, has its default.
     classes, feature_names                where there are any, see labels.py
     penalty.weights, cost, loss.cost      where a penalty or a loss has them
     pairs.counts, pairs.labels            of a SequenceLabeler, see chains.py
+    temperature                           the same's, of the loss that it was fitted with
 
 A loss of all scores has one run and a line of coef for each class, even where `coef_` has but the
 difference of two; one of a taxonomy has a line for each node.
@@ -172,6 +173,7 @@ def _fitted_arrays(estimator: Any) -> Arrays:
         arrays["threshold"] = np.array([estimator.threshold_], dtype=np.float64)
     if hasattr(estimator, "pairs_"):
         arrays |= chains.stored(estimator.pairs_)
+        arrays["temperature"] = np.array([estimator.temperature_], dtype=np.float64)
     if hasattr(estimator, "thresholds_"):
         arrays["thresholds"] = np.array(estimator.thresholds_, dtype=np.float64)
     return arrays
@@ -215,8 +217,11 @@ def _store_names(estimator: Any, given: Sequence[str] | None, arrays: Arrays) ->
     names = getattr(estimator, "feature_names_in_", None) if given is None else given
     if names is None:
         return False
-    if getattr(estimator, "hashed", None) is not None:
-        raise InvalidData("features that are hashed have no names: leave out feature_names")
+    if hasattr(estimator, "pairs_") and not hasattr(estimator, "feature_names_in_"):
+        raise InvalidData(
+            "features that are hashed, or columns of numbers, have no names: leave out "
+            "feature_names"
+        )
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise InvalidData(f"feature_names must be a sequence of text; got {names!r:.200}")
     if len(names) != estimator.n_features_in_:
@@ -303,10 +308,11 @@ def _restore_fit(estimator: Any, header: Stored, arrays: Arrays) -> None:
     width = header.n_features
     if header.estimator == "SequenceLabeler":
         assert classes is not None
-        hashed = estimator.hashed is not None
-        if hashed == header.named_features or (hashed and estimator.hashed != header.n_features):
-            raise InvalidData("its features must have names, or be hashed to as many columns")
-        estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes), hashed=hashed)
+        named, estimator.hashed_ = header.named_features, estimator.hashed
+        if estimator.hashed is not None and (named or estimator.hashed != header.n_features):
+            raise InvalidData("its features are hashed, but have names, or other columns")
+        estimator.pairs_ = chains.restored(arrays, header.n_features, len(classes), named=named)
+        estimator.temperature_ = _temperature(estimator, arrays)
         n, width = 1, len(estimator.pairs_.label)  # a number for each pair
     if header.estimator == "HierarchicalClassifier":
         assert classes is not None
@@ -342,6 +348,18 @@ def _finite(arrays: Arrays, name: str, length: int) -> Array:
     if not np.isfinite(numbers).all():
         raise InvalidData(f"its {name} is nan or inf")
     return numbers
+
+
+def _temperature(estimator: Any, arrays: Arrays) -> float:
+    """That of the parameters in a file which does not have it, because it is new."""
+    from fenchel.estimators.labeler import temperature_of
+
+    if "temperature" not in arrays:
+        return temperature_of(estimator._loss())
+    temperature = float(_finite(arrays, "temperature", 1)[0])
+    if temperature < 0:
+        raise InvalidData("its temperature is < 0")
+    return temperature
 
 
 def _rising(arrays: Arrays, length: int) -> Array:
