@@ -227,6 +227,11 @@ def test_ragged_lists_are_refused(ragged):
     refused("y", X=[[1.0], [2.0]], y=ragged)
 
 
+def test_the_first_row_of_another_length_is_named():
+    refused("row 0 is 2 long, row 2 is 1 long", X=[[1, 2], [3, 4], [5], []], y=[0, 1, 0, 1])
+    refused("row 0 is 2 long, row 1 is no list", X=[[1, 2], 3], y=[0, 1])
+
+
 # 12: broken structure. SciPy builds such matrices without complaint.
 
 

@@ -388,3 +388,16 @@ def test_what_makes_no_sense_is_refused(options, words):
     options.setdefault("groups", [0, 0, 0, 1, 1, 1])
     with pytest.raises(fenchel.FenchelError, match=words):
         fenchel.problem(np.eye(6), [0, 1, 0, 1, 0, 1], **options)
+
+
+def test_a_sequence_too_long_for_slack_is_refused_with_the_memory_it_needs(monkeypatch):
+    def posed(**options):
+        y = np.arange(1000) % 2
+        return fenchel.problem(np.ones((1000, 1)), y, loss="m3n", groups=np.zeros(1000), **options)
+
+    monkeypatch.setattr("fenchel.memory.available", lambda: 15 * 10**6)
+    posed(rescaling="margin")
+    with pytest.raises(MemoryError, match=r"1000 tokens needs about 0.016 GB .*='margin'"):
+        posed(rescaling="slack")
+    monkeypatch.setattr("fenchel.memory.available", lambda: 17 * 10**6)
+    posed(rescaling="slack")

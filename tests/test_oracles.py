@@ -1,12 +1,16 @@
 """Oracles that users write, checked against losses that are built in."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from catalogue import BASELINES
+from scipy import sparse
 from scipy.special import logsumexp
 
 import fenchel
+from fenchel.solvers import SOLVERS, BMRMWithoutQP
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4))
@@ -24,15 +28,22 @@ class CrammerSinger(fenchel.Oracle):
         return a.ravel(), float(worst != y)
 
 
-class LogLinear(CrammerSinger):
+class LogLinear(fenchel.Oracle):
+    n_parameters = 12
+
     def expectation(self, w, x, y):
         z = w.reshape(3, 4) @ x
         p = np.exp(z - logsumexp(z))
         return logsumexp(z) - z[y], np.outer(p - np.eye(3)[y], x).ravel()
 
 
+class Both(LogLinear, CrammerSinger):
+    """Of which the expectation is minimised."""
+
+
 @pytest.mark.parametrize(
-    ("oracle", "loss"), [(CrammerSinger(), "multiclass_hinge"), (LogLinear(), "softmax")]
+    ("oracle", "loss"),
+    [(CrammerSinger(), "multiclass_hinge"), (LogLinear(), "softmax"), (Both(), "softmax")],
 )
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
 @pytest.mark.parametrize("engine", ["serial", "threads"])
@@ -55,15 +66,30 @@ def test_samples_are_right_in_the_mean():
     assert risk.sampled(w, 0.0, some) == pytest.approx(np.mean([each[i] for i in some], axis=0))
 
 
-def test_every_solver_that_can_will_do():
-    for oracle, able in (
-        (CrammerSinger(), ("bmrm", "ls-bmrm", "bmrm-noqp")),
-        (LogLinear(), ("lbfgs", "agm-inf", "fista")),
-    ):
-        problem = fenchel.problem(X, Y, loss=oracle, strength=0.1)
-        for solver in (*able, "pegasos"):
-            result = fenchel.minimize(problem, solver, gap=0.3)
-            assert result.converged, solver
+def able(problem):
+    """The solvers that can minimise it."""
+    solvers = [kind() for kind in SOLVERS.values()]
+    return [solver for solver in solvers if solver.obstacle(problem) is None]
+
+
+@pytest.mark.parametrize(
+    ("oracle", "regularizer", "some"),
+    [
+        (CrammerSinger(), "l2", {"bmrm", "ls-bmrm", "bmrm-noqp", "pegasos"}),
+        (CrammerSinger(), "l1", {"bmrm", "ls-bmrm"}),
+        (LogLinear(), "l2", {"bmrm", "lbfgs", "sublbfgs", "agm-inf", "agm-1", "fista", "pegasos"}),
+        (LogLinear(), "l1", {"bmrm", "ls-bmrm", "owlqn", "owlqn-star", "kt-split"}),
+    ],
+)
+def test_every_solver_that_can_will_do(oracle, regularizer, some):
+    problem = fenchel.problem(X, Y, loss=oracle, regularizer=regularizer, strength=0.1)
+    solvers, best = able(problem), fenchel.minimize(problem, "bmrm", gap=1e-8).raise_for_status()
+    assert some <= {solver.name for solver in solvers}
+    for solver in solvers:
+        slow = isinstance(solver, (BMRMWithoutQP, *BASELINES))
+        result = fenchel.minimize(problem, solver, gap=1e-3 if slow else 1e-6)
+        assert result.converged, solver
+        assert result.lower_bound <= best.objective and best.lower_bound <= result.objective
 
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path):
@@ -129,17 +155,126 @@ def _misled(problem):
     )
 
 
-class Lost(LogLinear):
+class Naive(LogLinear):
+    """Overflows where a score is beyond 709: the loss is inf, its slopes are nan."""
+
     def expectation(self, w, x, y):
-        value, slope = super().expectation(w, x, y)
-        return (value if np.abs(w).max() < 0.1 else np.nan), slope
+        z = w.reshape(3, 4) @ x
+        e = np.exp(z)
+        return np.log(e.sum()) - z[y], np.outer(e / e.sum() - np.eye(3)[y], x).ravel()
+
+
+FAR = fenchel.problem(1000 * X, Y, loss=Naive(), strength=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sublbfgs", "hybrid"])
+def test_a_loss_may_overflow_far_out_on_a_line_search(solver):
+    with np.errstate(all="ignore"):
+        assert FAR.risk.at(np.append(X[0], np.zeros(8))).value == np.inf
+    assert fenchel.minimize(FAR, solver, gap=1e-2).converged
 
 
 @pytest.mark.parametrize("solver", ["agm-inf", "agm-1", "fista", "proximal-gradient"])
-def test_a_loss_that_is_no_number_ends_the_run_at_once(solver):
-    result = fenchel.minimize(fenchel.problem(X, Y, loss=Lost(), strength=1e-3), solver)
+def test_a_loss_that_is_infinite_ends_the_run_at_once(solver):
+    result = fenchel.minimize(FAR, solver)
     assert result.status is fenchel.Status.NONFINITE and np.isfinite(result.w).all()
     assert result.passes <= 60
+
+
+class Spoilt(CrammerSinger):
+    """Gives something else for example 33, except at w = 0."""
+
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def argmax(self, w, x, y):
+        right = super().argmax(w, x, y)
+        return self.spoil(*right) if w.any() and np.array_equal(x, X[33]) else right
+
+
+class SpoiltLogLinear(LogLinear):
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def expectation(self, w, x, y):
+        right = super().expectation(w, x, y)
+        return self.spoil(*right) if w.any() and np.array_equal(x, X[33]) else right
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda a, b: None, r"None of type NoneType; it must give \(12 slopes, cost\)"),
+        (lambda a, b: (a, b, 1), r"\(array.* of type tuple; it must give"),
+        (lambda a, b: a, r"a ndarray of shape \(12,\) and type float64; it must give"),
+        (lambda a, b: (b, a), "as slopes"),
+        (lambda a, b: (a[:4], b), r"shape \(4,\).* as slopes.* real numbers of shape \(12,\)"),
+        (lambda a, b: (sparse.csr_array(a[None]), b), "a csr_array .* as slopes"),
+        (lambda a, b: (a + 0j, b), "type complex128 as slopes"),
+        (lambda a, b: (["a"] * 12, b), "as slopes"),
+        (lambda a, b: ([[1.0], *a[1:]], b), "of type list as slopes"),
+        (lambda a, b: (a, a), r"shape \(12,\).* as cost; .* the cost a real number"),
+        (lambda a, b: (a, "1"), "'1' of type str as cost"),
+        (lambda a, b: (a, 1 + 2j), r"\(1\+2j\) of type complex as cost"),
+        (lambda a, b: (a, np.nan), "a cost of nan and 0 slopes that are nan or inf"),
+        (lambda a, b: (a, np.inf), "a cost of inf and 0 slopes"),
+        (lambda a, b: (np.append(a[1:], np.nan), b), "and 1 slopes that are nan or inf"),
+        (lambda a, b: (a + np.inf, b), "and 12 slopes that are nan or inf"),
+        (lambda a, b: (-a, b - 100), "a loss of -.* less than 0"),
+    ],
+)
+def test_what_an_argmax_must_not_give(spoil, words):
+    risk = fenchel.problem(X, Y, loss=Spoilt(spoil)).risk
+    with pytest.raises(fenchel.InvalidData, match=rf"Spoilt.argmax of example 33 gave .*{words}"):
+        risk.at(np.ones(12))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda loss, a: None, r"None .* it must give \(loss, 12 slopes\)"),
+        (lambda loss, a: (a, loss), "as slopes"),
+        (lambda loss, a: ([loss], a), r"of type list as loss"),
+        (lambda loss, a: (np.nan, a), "a loss of nan and 0 slopes"),
+        (lambda loss, a: (-np.inf, a), "a loss of -inf and 0 slopes"),
+        (lambda loss, a: (loss, a * np.nan), "and 12 slopes that are nan or inf"),
+    ],
+)
+def test_what_an_expectation_must_not_give(spoil, words):
+    risk = fenchel.problem(X, Y, loss=SpoiltLogLinear(spoil)).risk
+    call = "SpoiltLogLinear.expectation of example 33"
+    with pytest.raises(fenchel.InvalidData, match=f"{call} gave .*{words}"):
+        risk.at(np.ones(12))
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.array, Fraction])
+def test_any_real_numbers_will_do(kind):
+    expected = fenchel.problem(X, Y, loss=CrammerSinger()).risk.at(np.ones(12))
+    risk = fenchel.problem(X, Y, loss=Spoilt(lambda a, b: (a.tolist(), kind(b)))).risk
+    assert risk.at(np.ones(12)).value == expected.value
+
+
+@pytest.mark.parametrize("oracle", [Spoilt, SpoiltLogLinear])
+@pytest.mark.parametrize("regularizer", ["l2", "l1"])
+def test_nan_is_refused_at_once_whatever_the_solver(oracle, regularizer):
+    loss = oracle(lambda first, second: (first * np.nan, second * np.nan))
+    problem = fenchel.problem(X, Y, loss=loss, regularizer=regularizer, strength=0.01)
+    for solver in able(problem):
+        before = problem.risk.passes
+        with pytest.raises(fenchel.InvalidData, match=r"example 33 gave .* nan"):
+            fenchel.minimize(problem, solver)
+        assert problem.risk.passes - before <= 30, solver
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads"])
+def test_what_an_oracle_raises_names_the_example(engine):
+    def fail(a, b):
+        raise KeyError("no such word")
+
+    problem = fenchel.problem(X, Y, loss=Spoilt(fail), strength=0.01, engine=engine)
+    with pytest.raises(KeyError, match="no such word") as caught:
+        fenchel.minimize(problem)
+    assert caught.value.__notes__ == ["raised by Spoilt.argmax of example 33"]
 
 
 class Silent(fenchel.Oracle):

@@ -143,6 +143,8 @@ def test_messages_name_what_is_wrong():
         model.score(X, Y[:5], groups=LISTS)
     with pytest.raises(fenchel.InvalidData, match="Reranker compares the rows of a list"):
         model.score(X, Y)
+    with pytest.raises(fenchel.InvalidData, match="row 0 is 4 long, row 3 is 2 long"):
+        model.fit([*X[:3].tolist(), [1.0, 2.0]], Y[:4], groups=LISTS[:4])
 
 
 def test_the_command_line_reranks(run):

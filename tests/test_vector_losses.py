@@ -351,6 +351,7 @@ def test_the_multilabel_hinge_is_the_maximum_over_all_pairs(rows, right, tau):
         ([[0, -1], [1, 0]], r"cost\[0, 1\] is -1"),
         ([[0, np.inf], [1, 0]], r"cost\[0, 1\] is inf"),
         ([[0, 1], [1, 2]], r"cost\[1, 1\] is 2"),
+        ([[0, 1], [1]], "cost must be a number or a square matrix"),
         ([["a", "b"], ["c", "d"]], "square matrix"),
     ],
 )

@@ -15,6 +15,7 @@ from fenchel import tasks
 from fenchel.data.sequences import Sequences
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
+from fenchel.memory import require
 from fenchel.protocols import Array
 from fenchel.structured_risk import Evaluation, StructuredRisk
 
@@ -34,6 +35,12 @@ class ChainRisk(StructuredRisk):
         n_numbers = sum(shard.rows.n_numbers for shard in shards)
         super().__init__(engine, len(self.pairs.label), sizes, n_numbers)
         self.weight = sum(shard.weight for shard in shards)
+        if self._slack:
+            engine.total(engine.map(_room))  # refuses what would not fit, where it is needed
+
+    @property
+    def _slack(self) -> bool:
+        return isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
 
     def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
         """By forward-backward or Viterbi."""
@@ -42,8 +49,7 @@ class ChainRisk(StructuredRisk):
     @functools.cached_property
     def length(self) -> float:
         """Twice the sum of its tokens' lengths and of its transitions; a slack multiplies it."""
-        slack = isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
-        return float(self.engine.total(self.engine.map(_length, slack))) / self.weight
+        return float(self.engine.total(self.engine.map(_length, self._slack))) / self.weight
 
     def curvature(self) -> Array:
         """Mean squares, as if all labels were as likely as those of the data."""
@@ -72,6 +78,15 @@ def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) ->
     cost, temperature = (None, 1.0) if isinstance(loss, CRF) else (loss.costs(L), loss.temperature)
     value = shard.chains.log_loss(shard.y, shard.s, cost, temperature, rows, w, gradient)
     return Evaluation(value, gradient)
+
+
+def _room(shard: Sequences) -> int:
+    """Bytes for the best scores by token, number of wrong labels and label (chain_paths.hpp)."""
+    longest = int(np.diff(shard.starts).max())
+    n_bytes = 8 * longest * (longest + 1) * shard.pairs.n_labels
+    what = f"rescaling='slack' with a sequence of {longest} tokens"
+    require(n_bytes, what, "part such sequences, or use rescaling='margin'")
+    return n_bytes
 
 
 def _length(shard: Sequences, slack: bool) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import math
 import pickle
 from abc import ABC
 from collections.abc import Sequence
@@ -63,8 +64,9 @@ class Oracle(ABC):
 
 @dataclass(frozen=True)
 class Examples(Shard):
-    """Pairs (x, y) of whatever the oracle takes; there are no rows."""
+    """Pairs (x, y) of whatever the oracle takes, from example `first` on; there are no rows."""
 
+    first: int
     pairs: tuple[tuple[Any, Any], ...]
 
 
@@ -116,25 +118,24 @@ def oracle_risk(oracle: Oracle, X: Any, y: Any, engine: Engine) -> OracleRisk:
         raise InvalidData(f"X has {len(inputs)} examples and y {len(outputs)}; at least one each")
     pairs = list(zip(inputs, outputs, strict=True))
     edges = np.unique(np.linspace(0, len(pairs), _SHARDS + 1).astype(int)).tolist()
-    shards = [_shard(pairs[i:j]) for i, j in itertools.pairwise(edges)]
+    shards = [_shard(i, pairs[i:j]) for i, j in itertools.pairwise(edges)]
     risk = OracleRisk(oracle, engine.place(shards))
     _evaluate(shards[0], oracle, np.zeros(risk.n_parameters), np.array([0]))  # complains early
     return risk
 
 
-def _shard(pairs: Sequence[tuple[Any, Any]]) -> Examples:
-    return Examples(DenseRows(np.empty((len(pairs), 0))), np.empty(0), None, tuple(pairs))
+def _shard(first: int, pairs: Sequence[tuple[Any, Any]]) -> Examples:
+    return Examples(DenseRows(np.empty((len(pairs), 0))), np.empty(0), None, first, tuple(pairs))
 
 
 def _evaluate(
     shard: Examples, oracle: Oracle, w: Array, rows: npt.NDArray[np.intp] | None
 ) -> Evaluation:
-    chosen = shard.pairs if rows is None else [shard.pairs[i] for i in rows]
     value, gradient = 0.0, np.zeros(len(w))
     w = w.copy()
     w.setflags(write=False)  # what an oracle wrote to it would reach all others
-    for x, y in chosen:
-        part, slope = _asked(oracle, w, x, y)
+    for k in range(len(shard.pairs)) if rows is None else rows:
+        part, slope = _asked(shard, k, oracle, w)
         value += part
         gradient += slope
     return Evaluation(value, gradient)
@@ -142,25 +143,79 @@ def _evaluate(
 
 def _lengths(shard: Examples, oracle: Oracle, w: Array) -> float:
     """The sum of the lengths of all slopes."""
-    return sum(float(np.linalg.norm(_asked(oracle, w, x, y)[1])) for x, y in shard.pairs)
+    slopes = (_asked(shard, k, oracle, w)[1] for k in range(len(shard.pairs)))
+    return sum(float(np.linalg.norm(slope)) for slope in slopes)
 
 
-def _asked(oracle: Oracle, w: Array, x: Any, y: Any) -> tuple[float, Array]:
+def _asked(shard: Examples, k: int, oracle: Oracle, w: Array) -> tuple[float, Array]:
     """The loss of one example and its slope, as the oracle says."""
-    if oracle.differentiable:
-        part, given = oracle.expectation(w, x, y)
-    else:
-        given, part = oracle.argmax(w, x, y)
-    slope = np.asarray(given, dtype=np.float64)
-    if slope.shape != w.shape:
+    method = "expectation" if oracle.differentiable else "argmax"
+    call = f"{type(oracle).__name__}.{method} of example {shard.first + k}"
+    try:
+        answer = getattr(oracle, method)(w, *shard.pairs[k])
+    except Exception as error:
+        error.add_note(f"raised by {call}")
+        raise
+    part, slope = _numbers(call, answer, oracle, len(w))
+    overflowed = oracle.differentiable and part == math.inf  # far out on a line search, it may
+    finite = overflowed or (math.isfinite(part) and np.isfinite(slope).all())
+    if not finite and np.isfinite(w).all():
+        n_bad = int((~np.isfinite(slope)).sum())
         raise InvalidData(
-            f"{type(oracle).__name__} gave {slope.shape} slopes for an example; w has {w.shape}"
+            f"{call} gave a {_part(oracle)} of {part} and {n_bad} slopes that are nan or inf, "
+            f"at a w that is finite; they must be finite too"
         )
     product = 0.0 if oracle.differentiable else float(slope @ w)
-    value, size = product + float(part), abs(product) + abs(float(part))
+    value, size = product + part, abs(product) + abs(part)
     if oracle.nonnegative and value < -_ROUND_OFF * size:
         raise InvalidData(
-            f"{type(oracle).__name__} gave a loss of {value:.3g} for an example, less than 0: its "
-            "argmax is not the largest, or it needs nonnegative = False"
+            f"{call} gave a loss of {value:.3g}, less than 0: its argmax is not the largest, or it "
+            "needs nonnegative = False"
         )
     return value, slope
+
+
+def _numbers(call: str, answer: Any, oracle: Oracle, n: int) -> tuple[float, Array]:
+    """The loss or cost and the slopes of an answer, in this order."""
+    name = _part(oracle)
+    wanted = f"({name}, {n} slopes)" if oracle.differentiable else f"({n} slopes, {name})"
+    try:
+        first, second = answer
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"{call} gave {_shown(answer)}; it must give {wanted}") from error
+    part, slopes = (first, second) if oracle.differentiable else (second, first)
+    number, slope = _real(part, ()), _real(slopes, (n,))
+    if slope is None:
+        raise InvalidData(
+            f"{call} gave {_shown(slopes)} as slopes; it must give {wanted}, the slopes an array "
+            f"of real numbers of shape ({n},), as w is"
+        )
+    if number is None:
+        raise InvalidData(
+            f"{call} gave {_shown(part)} as {name}; it must give {wanted}, the {name} a real number"
+        )
+    return float(number), slope
+
+
+def _part(oracle: Oracle) -> str:
+    """What an oracle gives beside slopes."""
+    return "loss" if oracle.differentiable else "cost"
+
+
+def _real(given: Any, shape: tuple[int, ...]) -> Array | None:
+    """Real numbers of that shape; None if they are something else."""
+    try:
+        values = np.asarray(given)
+        if values.shape != shape or values.dtype.kind not in "biufO":
+            return None
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shown(given: Any) -> str:
+    """What was given, in a few words."""
+    kind, shape = type(given).__name__, getattr(given, "shape", None)
+    if shape is not None:
+        return f"a {kind} of shape {shape} and type {getattr(given, 'dtype', None)}"
+    return f"{given!r:.60} of type {kind}"

@@ -6,6 +6,7 @@ Nothing of the caller's is modified, and arrays that can be used as they are are
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -285,7 +286,20 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidData(f"{name} is not a rectangular array of numbers: {error}") from error
+        uneven = _uneven(values) or error
+        raise InvalidData(f"{name} is not a rectangular array of numbers: {uneven}") from error
+
+
+def _uneven(rows: Any) -> str | None:
+    """The first row of a list that is not as long as row 0; None if there is no such row."""
+    if not isinstance(rows, list | tuple):
+        return None
+    lengths = [len(row) if isinstance(row, Sized) else None for row in rows]
+    i = next((i for i, n in enumerate(lengths) if n != lengths[0]), None)
+    if i is None:
+        return None
+    first, other = ("no list" if n is None else f"{n} long" for n in (lengths[0], lengths[i]))
+    return f"row 0 is {first}, row {i} is {other}"
 
 
 def floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

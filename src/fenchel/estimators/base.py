@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 
 from fenchel.arrays import checked_strength
 from fenchel.data.blocks import Blocks
-from fenchel.data.checked import checked_matrix, unmasked
+from fenchel.data.checked import as_array, checked_matrix, unmasked
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
@@ -114,7 +114,7 @@ class LinearEstimator(BaseEstimator, ABC):
             return X
         X = validate_data(
             self,
-            unmasked("X", X),
+            as_array("X", X) if isinstance(X, list | tuple) else unmasked("X", X),
             reset=reset,
             skip_check_array=is_frame(X),
             accept_sparse=True,

@@ -104,14 +104,14 @@ class CostLoss(VectorLoss):
 
 def checked_cost(cost: Any) -> float | Array:
     """A cost of mistakes: a number, or a matrix with Delta(z, y) in row z and column y."""
-    if np.ndim(cost) == 0:
+    try:
+        matrix = np.array(cost, dtype=np.float64) if np.ndim(cost) else None
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"cost must be a number or a square matrix of them: {error}") from error
+    if matrix is None:
         if not real("cost", cost) >= 0:
             raise InvalidData(f"cost must be >= 0; got {cost!r}")
         return real("cost", cost)
-    try:
-        matrix = np.array(cost, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidData(f"cost must be a number or a square matrix of them: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidData(f"cost must be a square matrix; got shape {matrix.shape}")
     bad = ~(np.isfinite(matrix) & (matrix >= 0))
