@@ -382,6 +382,7 @@ def test_all_pairs_can_only_do_better():
         ({"loss": "crf", "pairs": "some"}, "observed"),
         ({"loss": "crf", "intercept": True}, "CRF has no intercept; give all tokens a feature"),
         ({"loss": "crf", "groups": [0, 1, 0, 1, 2, 2]}, "comes back"),
+        ({"loss": "crf", "groups": None}, "give groups=, with the sequence of each row"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, words):

@@ -87,10 +87,10 @@ def problem(
     hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
     for each of its nodes; multivariate_squared takes an array y with a column for each target.
 
-    Rows of crf, m3n and soft_m3n are the tokens of sequences, `groups` says of which. Their w has
-    a number for each of `risk.pairs`. Sample weights are those of sequences, and of the lists of
-    rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle` takes lists X and
-    y of any examples.
+    Rows of crf, m3n and soft_m3n are the tokens of sequences, and need `groups`, the sequence of
+    each. Their w has a number for each of `risk.pairs`. Sample weights are those of sequences, and
+    of the lists of rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle`
+    takes lists X and y of any examples.
 
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
@@ -236,16 +236,21 @@ def _chains(
     engine: Engine,
     groups: npt.NDArray[np.int64] | None,
 ) -> Problem:
-    """Rows are tokens, and groups their sequences; all rows are one sequence without groups.
+    """Rows are tokens, and groups their sequences.
 
     Weights are those of sequences, and so the same for all tokens of one.
     """
+    if groups is None:
+        raise Incompatible(
+            f"{type(loss).__name__} labels the tokens of each sequence: give groups=, with the "
+            "sequence of each row (the same for all rows if there is one sequence only)"
+        )
     K = len(targets.classes)
     if K > MOST_LABELS:
         raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
     if isinstance(loss, CostedChainLoss):
         loss.costs(K)  # refuses a matrix of the wrong size
-    inner = np.empty(0) if groups is None else np.flatnonzero(np.diff(groups)) + 1
+    inner = np.flatnonzero(np.diff(groups)) + 1
     starts = np.concatenate([[0], inner, [rows.n_rows]]).astype(np.int64)
     tokens = compressed(rows)
     pairs = (

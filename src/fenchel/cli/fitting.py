@@ -168,7 +168,7 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
         engine="serial",
-        groups=[0, 0] if loss in RANKING else None,
+        groups=[0, 0] if loss in (*RANKING, *SEQUENCES) else None,
         **options,
     )
     chosen(settings.solver, problem)
