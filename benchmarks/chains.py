@@ -139,7 +139,7 @@ def atis() -> None:
     print("atis, 4,978 sentences, template words; to a gap of 1e-2; tokens and F1 of slots, test")
     (X, y), (X_test, gold) = tagged("atis", "train"), tagged("atis", "test")
     cases = (
-        *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm")),
+        *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
         *(("m3n", solver) for solver in ("bmrm", "ls-bmrm")),
         *(("soft_m3n", solver) for solver in ("lbfgs", "agm-1")),
     )

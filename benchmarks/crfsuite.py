@@ -40,7 +40,7 @@ TUTORIAL = "\n".join(
     + [f"pos[{k}..]=%x[{k},1]|%x[{k + 1},1]|%x[{k + 2},1]" for k in range(-2, 1)]
 )
 TARGETS = (1e-3, 1e-6)
-ITERATIONS = {"l2": 220, "l1": 150}
+ITERATIONS = {"l2": 220, "l1": 600}
 SOME = 2000  # sentences of the plot
 
 

@@ -1,6 +1,6 @@
 """CPU seconds of `sdca` and of `auto` to within a distance of the minimum, beside liblinear's dual
 coordinate descent in scikit-learn, or beside SciPy's L-BFGS on losses that liblinear has not; and
-how `sdca` grows with the data.
+what an intercept costs `sdca`, and how it grows with the data.
 
 fenchel's time is that of a fit that certifies the gap. The peer's is that of the loosest tolerance
 of a ladder whose solution lies within the distance of the certified lower bound: it is not told
@@ -115,6 +115,24 @@ def compare(peer: str, name: str, X: Any, y: Any, strength: float) -> None:
         print(f"| {peer} | {name} | {strength:g} | {gap:g} | {' | '.join(cells)} |", flush=True)
 
 
+def offsets() -> None:
+    """Passes of `sdca` to a gap of 1e-4 without an intercept and with one."""
+    print("| data | strength | hinge | squared_hinge | logistic |\n|---|---|---|---|---|")
+    for name, X, y in sets():
+        for strength in (1e-2, *STRENGTHS):
+            cells = []
+            for loss in ("hinge", "squared_hinge", "logistic"):
+                problems = (
+                    fenchel.problem(
+                        X, y, loss=loss, strength=strength, intercept=b, engine="serial"
+                    )
+                    for b in (False, True)
+                )
+                runs = [fenchel.minimize(p, "sdca", max_seconds=SECONDS) for p in problems]
+                cells.append(" / ".join(str(r.passes) if r.converged else "-" for r in runs))
+            print(f"| {name} | {strength:g} | {' | '.join(cells)} |", flush=True)
+
+
 def growth() -> None:
     """Seconds and memory of `sdca` on random text of ever more rows, and the fitted exponent."""
     rng, sizes, seconds, bytes_ = np.random.default_rng(0), [], [], []
@@ -162,4 +180,5 @@ if __name__ == "__main__":
         table(sets(), sys.argv[1:] or ("hinge", "squared_hinge", "squared_hinge, dual", "logistic"))
         if not sys.argv[1:]:
             table(regressions(), ("absolute_error", "quantile", "epsilon_insensitive"))
+            offsets()
             growth()
