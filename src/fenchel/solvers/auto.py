@@ -60,7 +60,7 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
-    (SubLBFGS, "at strength 0 no bundle works, and nothing can be certified"),
+    (SubLBFGS, "no bundle works without a regulariser"),
 )
 
 
@@ -81,7 +81,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
-            return kind(), reason
+            unproved = "; at strength 0 nothing can be certified" * (problem.strength == 0)
+            return kind(), reason + unproved
         obstacles.append(f"for {kind.name}, {obstacle}")
     raise Incompatible(f"no solver can minimise this problem: {'; '.join(obstacles)}")
 
