@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 import fenchel
 from fenchel import _kernels, losses
 from fenchel.losses import Conjugable, twins
+from fenchel.regularizers import ElasticNet
 from fenchel.solvers import SDCA
 
 STEPPED = [loss for loss in LOSSES if isinstance(loss, Conjugable) and twins.twin(loss)]
@@ -129,6 +130,15 @@ def test_an_offset_is_found_in_few_passes(name):
     assert result.converged
     assert result.passes <= most
     fenchel.verify(result, problem)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_few_active_rows_do_not_swing_ever_further(seed):
+    """As those of seeds 3 and 5 would, if the offset took whole steps."""
+    net = ElasticNet(0.9, weights=[0.5, 1.0, 2.0, 3.0])
+    loss = losses.EpsilonInsensitive(0.1)
+    problem = problem_for(loss, net, n=25, intercept=True, weighted=True, strength=0.1)
+    assert fenchel.minimize(problem, SDCA(seed=seed), gap=1e-8).converged
 
 
 def test_the_seed_sets_the_order():

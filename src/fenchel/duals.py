@@ -130,9 +130,14 @@ class Duals:
         self.v = -self.engine.total(self.engine.map(_combined, self.rows))
 
     def balance(self) -> None:
-        """The multiplier's step: b moves as far as the slopes are out of balance."""
+        """The multiplier's step: b moves as far as the slopes are out of balance.
+
+        Shorter than that by as much as the rows' steps are longer: with whole steps, a few active
+        rows may swing ever further.
+        """
         if self.risk.has_intercept:
-            self.b -= self.offset_rate * self.engine.total(self.engine.map(_total, self.rows))
+            imbalance = self.engine.total(self.engine.map(_total, self.rows))
+            self.b -= self.offset_rate / _OVER * imbalance
 
     def point(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: a pass."""
