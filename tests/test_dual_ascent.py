@@ -134,7 +134,7 @@ def test_an_offset_is_found_in_few_passes(name):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_few_active_rows_do_not_swing_ever_further(seed):
-    """As those of seeds 3 and 5 would, if the offset took whole steps."""
+    """As most of these would, if the offset took whole steps."""
     net = ElasticNet(0.9, weights=[0.5, 1.0, 2.0, 3.0])
     loss = losses.EpsilonInsensitive(0.1)
     problem = problem_for(loss, net, n=25, intercept=True, weighted=True, strength=0.1)
