@@ -12,7 +12,7 @@ import lzma
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ from fenchel.estimators.chunks import agreement
 
 SECONDS = 120.0
 STRENGTHS = (1e-2, 1e-3, 1e-4, 1e-5)
+CASES = (
+    *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
+    *(("m3n", solver) for solver in ("bmrm", "ls-bmrm")),
+    *(("soft_m3n", solver) for solver in ("lbfgs", "agm-1")),
+)
 
 
 class Limit:
@@ -60,35 +65,29 @@ def letters(part: str) -> tuple[list[Any], list[np.ndarray]]:
     return np.split(X.toarray(), inner), np.split(y.astype(int), inner)
 
 
-def labeler(
-    loss: str, solver: str, alpha: float, limit: Limit, **settings: Any
-) -> fenchel.SequenceLabeler:
-    return fenchel.SequenceLabeler(
-        loss=loss,
-        solver=solver,
-        temperature=0.1,
-        alpha=alpha,
-        tol=1e-2,
-        n_jobs=1,
-        callback=limit,
-        **settings,
-    )
+def fits(X: Any, y: Any, **settings: Any) -> Iterator[tuple[str, fenchel.SequenceLabeler]]:
+    """Models of all strengths, losses and solvers, each with a line that says how it was fitted."""
+    for alpha in STRENGTHS:
+        for loss, solver in CASES:
+            limit = Limit()
+            model = fenchel.SequenceLabeler(
+                loss=loss,
+                solver=solver,
+                temperature=0.1,
+                alpha=alpha,
+                tol=1e-2,
+                n_jobs=1,
+                callback=limit,
+                **settings,
+            ).fit(X, y)
+            yield shown(alpha, loss, model.result_, limit.seconds), model
 
 
 def ocr() -> None:
     print("ocr_letters, 626 words; to a gap of 1e-2; letters of the test part that are read")
     (X, y), (X_test, gold) = letters("train"), letters("test")
-    cases = (
-        *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
-        *(("m3n", solver) for solver in ("bmrm", "ls-bmrm")),
-        *(("soft_m3n", solver) for solver in ("lbfgs", "agm-1")),
-    )
-    for alpha in STRENGTHS:
-        for loss, solver in cases:
-            limit = Limit()
-            model = labeler(loss, solver, alpha, limit, pairs="all").fit(X, y)
-            line = shown(alpha, loss, model.result_, limit.seconds)
-            print(f"{line}  accuracy {100 * model.score(X_test, gold):.1f}", flush=True)
+    for line, model in fits(X, y, pairs="all"):
+        print(f"{line}  accuracy {100 * model.score(X_test, gold):.1f}", flush=True)
 
 
 def growth() -> None:
@@ -138,20 +137,9 @@ def threads() -> None:
 def atis() -> None:
     print("atis, 4,978 sentences, template words; to a gap of 1e-2; tokens and F1 of slots, test")
     (X, y), (X_test, gold) = tagged("atis", "train"), tagged("atis", "test")
-    cases = (
-        *(("crf", solver) for solver in ("lbfgs", "agm-1", "bmrm", "ls-bmrm")),
-        *(("m3n", solver) for solver in ("bmrm", "ls-bmrm")),
-        *(("soft_m3n", solver) for solver in ("lbfgs", "agm-1")),
-    )
-    for alpha in STRENGTHS:
-        for loss, solver in cases:
-            limit = Limit()
-            model = labeler(loss, solver, alpha, limit, template="words").fit(X, y)
-            line = shown(alpha, loss, model.result_, limit.seconds)
-            found = agreement(gold, model.predict(X_test))
-            print(
-                f"{line}  accuracy {100 * found.accuracy:.2f}  F1 {100 * found.f1:.2f}", flush=True
-            )
+    for line, model in fits(X, y, template="words"):
+        found = agreement(gold, model.predict(X_test))
+        print(f"{line}  accuracy {100 * found.accuracy:.2f}  F1 {100 * found.f1:.2f}", flush=True)
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -378,7 +378,9 @@ def test_auto_leaves_columns_that_are_not_scaled_to_others_than_coordinate_ascen
     problem = fenchel.problem(
         X, X[:, 0] > 0, loss=loss, regularizer=regularizer, strength=1e-4, intercept=True
     )
-    assert auto(problem)[0].name != "sdca"
+    solver, reason = auto(problem)
+    assert solver.name != "sdca" and "not scaled" in reason
+    assert ("better than" in reason) == (regularizer == "l2")  # else one is left
 
 
 def test_auto_knows_text_from_tables():
