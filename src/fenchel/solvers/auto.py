@@ -123,7 +123,7 @@ def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
     reasons = []
     if shape[-1] > max(case["shape"][-1] for _, _, case in likest) + _BEYOND:
         able = [each for each in able if each is not SDCA]
-        reasons.append("its columns, which are not scaled, would slow down sdca")
+        reasons.append("sdca would be slow with columns so large for the strength")
     fastest = min(able, key=slowness)
     if others := " and ".join(each.name for each in able if each is not fastest):
         name = likest[0][1]
