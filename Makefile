@@ -7,10 +7,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc')
-KERNEL_TESTS := tests/test_kernels.py tests/test_simplex_qp.py tests/test_losses.py tests/test_bad_input.py \
-    tests/test_svmlight.py tests/test_vector_losses.py tests/test_envelope.py \
-    tests/test_multivariate.py tests/test_dual_ascent.py tests/test_ground_problems.py \
-    tests/test_chains.py
+KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py tests/losses/test_losses.py tests/whole/test_bad_input.py \
+    tests/data/test_svmlight.py tests/losses/test_vector_losses.py tests/losses/test_envelope.py \
+    tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
+    tests/losses/test_chains.py
 
 .PHONY: setup demo test check benchmark lint types sanitize fuzz fuzz-model format clean
 

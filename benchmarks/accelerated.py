@@ -1,4 +1,7 @@
-"""Accelerated gradient methods beside bundle and quasi-Newton methods (004 printed no experiments).
+"""Accelerated gradient methods beside bundle and quasi-Newton methods.
+
+[Zhang11] printed no experiments.
+
 
 Three tables on one thread: passes and CPU seconds to certified gaps over strengths; the same
 certified minimum as other solvers on many problems; and the estimate of L beside the true one.

@@ -6,7 +6,7 @@ the rounds: seconds by the clock, and of the processor in brackets, to a relativ
 the least objective that any of them found, with the iterations; the peak of memory; and the F1 of
 chunks on the test part. Arguments: `l2` (c2 = 1), `l1` (c1 = 1), both without; then the rounds, 3
 without. `plot` compares once with c1 = 1 on 2,000 sentences, and draws docs/sparsity.svg: weights
-that are not 0 against iterations, as figures 5 and 6 of 002 have them, ours for two more c1.
+that are not 0 against iterations, as figures 5 and 6 of [Andrew07] have them, ours for two more c1.
 """
 
 from __future__ import annotations

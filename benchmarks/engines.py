@@ -28,11 +28,12 @@ import numpy as np
 from scipy import sparse
 
 import fenchel
-from fenchel import losses, tasks
+from fenchel import losses
 from fenchel.data.shards import Shard
 from fenchel.engines import MPI, Dask, Engine, Serial, Threads
+from fenchel.engines.owners import Owners
+from fenchel.risks import shardwork
 from fenchel.serve.owner import Limits, owned
-from fenchel.serve.owners import Owners
 from fenchel.serve.server import Address, server
 
 COLUMNS, PER_ROW, TURNS = 1_000_000, 75, 25
@@ -51,7 +52,7 @@ def data(n_rows: int) -> tuple[sparse.csr_array, Array]:
 def evaluated(shard: Shard, loss: losses.Loss, w: Array) -> tuple[float, Array, float]:
     """The value, the gradient, and the CPU seconds they took."""
     started = time.thread_time()
-    value, gradient, _ = tasks.evaluate(shard, loss, w)
+    value, gradient, _ = shardwork.evaluate(shard, loss, w)
     return value, gradient, time.thread_time() - started
 
 
@@ -89,7 +90,7 @@ class Case:
         busy = time.process_time()
         self.echo.append(timed(lambda: engine.total(engine.map(echoed, w)))[0])
         self.driver.append(time.process_time() - busy)
-        self.empty.append(timed(lambda: engine.total(engine.map(tasks.weight)))[0])
+        self.empty.append(timed(lambda: engine.total(engine.map(shardwork.weight)))[0])
 
     def report(self) -> None:
         cells = [spread(each) for each in self.times]

@@ -1,4 +1,4 @@
-"""Bundle and quasi-Newton methods on nonsmooth risks, as in 000 figures 16, 20 and 22.
+"""Bundle and quasi-Newton methods on nonsmooth risks, as in [Yu10] figures 16, 20 and 22.
 
 For each data set and strength: iterations, passes and seconds until the gap is certified, and the
 passes after which the objective was within the same distance of the best one seen by any solver.

@@ -3,7 +3,7 @@
 Ratios of medians of interleaved repeats in one run, one thread. The baseline computes X @ W and
 X.T @ A with ready-made slopes A; fenchel's evaluation computes scores, loss, slopes and gradient.
 The last columns are what other parts of an iteration cost, in units of fenchel's evaluation: one
-sweep for the slope at a step, and a whole exact line search (000 algorithms 4 and 5).
+sweep for the slope at a step, and a whole exact line search ([Yu10] algorithms 4 and 5).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """L1 logistic regression: OWL-QN, OWL-QN* and the K&T split beside BMRM and liblinear.
 
 For each set: iterations, passes and seconds to a certified relative gap of 1e-3 and of 1e-6, the
-nonzeros, and how far the objective of liblinear's solution lies above ours. Then figure 17 of 000:
-the same with random subgradients. Arguments: names of sets and `random`; all of them without.
+nonzeros, and how far the objective of liblinear's solution lies above ours. Then figure 17 of
+[Yu10]: the same with random subgradients. Arguments: names of sets and `random`; all of them
+without.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def at_random(kind: type[OWLQN]) -> OWLQN:
 
 
 def random_subgradients() -> None:
-    """Figure 17 of 000: OWL-QNr breaks down, OWL-QNr* does not."""
+    """Figure 17 of [Yu10]: OWL-QNr breaks down, OWL-QNr* does not."""
     print("random subgradients, (J - min J) / min J after 50, 100 and 200 iterations")
     for name, strength in (("a9a", 1e-3), ("w8a", 1e-3), ("covtype-scaled", 1e-3)):
         X, y = SETS[name][0]()

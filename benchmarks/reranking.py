@@ -1,11 +1,11 @@
-"""Re-ranking with a million features: OWL-QN beside the K&T split and L-BFGS (002 table 2).
+"""Re-ranking with a million features: OWL-QN beside the K&T split and L-BFGS ([Andrew07] table 2).
 
-A generated task in the shape of 002's: lists of candidates with sparse counts, features drawn by a
-power law, a few hundred of them with a hidden weight. Evaluations of the objective, two passes over
-the data each, and seconds of the processor on one thread, until the objective is within 1e-2, 1e-3
-and 1e-4 of the least found for its regulariser; the weights that are not 0 in the end, and the peak
-of memory of the run, which has a process of its own. The K&T split is ours, and as SciPy's L-BFGS-B
-on w = u - v solves it, from the same kernels. A run gets SECONDS of the processor.
+A generated task in the shape of [Andrew07]'s: lists of candidates with sparse counts, features
+drawn by a power law, a few hundred of them with a hidden weight. Evaluations of the objective, two
+passes over the data each, and seconds of the processor on one thread, until the objective is within
+1e-2, 1e-3 and 1e-4 of the least found for its regulariser; the weights that are not 0 in the end,
+and the peak of memory of the run, which has a process of its own. The K&T split is ours, and as
+SciPy's L-BFGS-B on w = u - v solves it, from the same kernels. A run gets SECONDS of the processor.
 
 Arguments: lists, candidates, features a candidate, features, 36000 10 30 1200000 without; then the
 solvers, all without.

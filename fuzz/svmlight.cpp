@@ -1,5 +1,5 @@
 // libFuzzer target: the svmlight parser on any bytes, cut anywhere. One thread: libFuzzer's own
-// tables do not bear two (tests/test_svmlight.py has the threads).
+// tables do not bear two (tests/data/test_svmlight.py has the threads).
 //
 // The first three bytes choose the rules, the pieces and the chunks; the rest is the text. However
 // it is cut, the outcome is the same; what is accepted is a sound matrix, and survives being

@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.engines.host import Host, Reply, Request
 from fenchel.engines.remote import Gone, Placed, Remote
-from fenchel.tasks import Shard
+from fenchel.risks.shardwork import Shard
 
 
 class Fragile(Remote):

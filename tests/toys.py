@@ -1,10 +1,10 @@
-"""Two-dimensional functions that 000 works out by hand, as risks (2.1.1 and E.1 to E.3)."""
+"""Two-dimensional functions that [Yu10] works out by hand, as risks (2.1.1 and E.1 to E.3)."""
 
 import numpy as np
 
-from fenchel.bends import Slope
-from fenchel.protocols import Problem
+from fenchel.piecewise import Slope
 from fenchel.regularizers import L2
+from fenchel.risks.base import Problem
 from fenchel.witness import Witness
 
 TIE = 1e-9
@@ -100,7 +100,7 @@ class Largest(Toy):
 
 
 class Wolfe(Toy):
-    """000 eq. 112: steepest descent converges to (0, 0), while the function has no minimum."""
+    """[Yu10] eq. 112: steepest descent converges to (0, 0), while the function has no minimum."""
 
     piecewise = False
 
@@ -116,7 +116,7 @@ class Wolfe(Toy):
         return np.array([9.0, 16.0 * sign])
 
 
-# 000 eq. 8, 113 and 114.
+# [Yu10] eq. 8, 113 and 114.
 VALLEY = Largest([[10, 1], [10, -1], [-10, 1], [-10, -1]])
 BOUNDED = Largest([[0, 0], [2, 3], [-2, 3], [5, 2], [-5, 2]], [-100, 0, 0, 0, 0])
 UNBOUNDED = Largest([[2, 1], [-2, 1], [0, 3]])

@@ -1,4 +1,3 @@
-from .arrays import problem as problem
 from .data.svmlight import read_svmlight as read_svmlight
 from .driver import minimize as minimize
 from .errors import FenchelError as FenchelError
@@ -27,15 +26,16 @@ from .features import Spectrum as Spectrum
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx
-from .oracles import Oracle as Oracle
 from .paths import path as path
-from .protocols import Problem as Problem
+from .posing import problem as problem
 from .report.plots import plot as plot
 from .result import Certificate as Certificate
 from .result import Path as Path
 from .result import Record as Record
 from .result import Result as Result
 from .result import Status as Status
+from .risks.base import Problem as Problem
+from .risks.oracle import Oracle as Oracle
 from .solvers import solver as solver
 from .verification import verify as verify
 from .witness import Witness as Witness

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from fenchel._system.files import destination
 from fenchel.errors import InvalidData
-from fenchel.files import destination
 from fenchel.model import container
-from fenchel.protocols import Array, Point, Problem
 from fenchel.result import Record
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers import Solver, State
 from fenchel.witness import Witness, packed, unpacked
 

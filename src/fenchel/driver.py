@@ -13,12 +13,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fenchel import blas
+from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData
-from fenchel.naming import positive, whole
-from fenchel.protocols import ROUND_OFF, Array, Problem, Risk
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.risks.base import ROUND_OFF, Array, Problem, Risk
+from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.witness import Witness
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.arrays import checked_strength
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.naming import whole
-from fenchel.protocols import Array, Problem
+from fenchel.posing import checked_strength
 from fenchel.regularizers import L2
 from fenchel.result import Path, Record, Result, Status
+from fenchel.risks.base import Array, Problem
+from fenchel.settings import whole
 from fenchel.solvers import Solver
 from fenchel.witness import Witness
 

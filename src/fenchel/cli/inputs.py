@@ -163,8 +163,8 @@ def shape(X: Any) -> tuple[int, int, int | None]:
     """Rows, features and nonzeros, where these are known."""
     import numpy as np
 
+    from fenchel.engines.owners import Owners
     from fenchel.features.templates import Tokens
-    from fenchel.serve.owners import Owners
 
     if isinstance(X, Tokens):
         return X.n_sequences, len(X.columns), X.n_tokens

@@ -10,7 +10,7 @@ from fenchel.errors import InvalidData
 
 def check_writable(path: Path) -> None:
     """Raises UsageError if a file could not be written there."""
-    from fenchel.files import destination
+    from fenchel._system.files import destination
 
     if str(path) == "-":
         raise UsageError("give the name of a file to write; - stands for stdin only")

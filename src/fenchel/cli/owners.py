@@ -16,7 +16,7 @@ from fenchel.cli.terminal import Terminal, short
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-    from fenchel.serve.owners import Owners
+    from fenchel.engines.owners import Owners
 
 _PREFIX = "owners:"
 _FILES = ("certificate", "key", "authority")
@@ -82,8 +82,8 @@ def source(data: Path | None, settings: Settings) -> str:
 
 def read(settings: Settings, terminal: Terminal, *, loss: str) -> tuple[Dataset, float]:
     """The owners, asked for their shapes, and the seconds that took; they must serve the loss."""
-    from fenchel.serve.owners import Owners
-    from fenchel.serve.urls import read_urls
+    from fenchel.engines.owners import Owners
+    from fenchel.engines.urls import read_urls
 
     urls = read_urls(short((settings.engine or "").removeprefix(_PREFIX)))
     owners = Owners(urls, **{name: getattr(settings, name) for name in _FILES})

@@ -120,7 +120,7 @@ def _write_lines(lines: Iterable[str], output: Path | None) -> None:
     if output is None:
         _write_to(sys.stdout.buffer, lines)
         return
-    from fenchel.files import replacing
+    from fenchel._system.files import replacing
 
     with replacing(output) as file:
         _write_to(file, lines)

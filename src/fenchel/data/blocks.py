@@ -17,9 +17,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel import _kernels
+from fenchel._system.memory import require
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 from fenchel.errors import InvalidData
-from fenchel.memory import require
 
 
 class KeptRows(ABC):

@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, BinaryIO, cast
 
+from fenchel._system.files import replacing
 from fenchel.errors import InvalidData
-from fenchel.files import replacing
 
 _TOOLS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 

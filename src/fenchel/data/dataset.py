@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel._system.memory import require
 from fenchel.data.blocks import Blocks
 from fenchel.errors import InvalidData
-from fenchel.memory import require
 
 
 @dataclass(frozen=True, eq=False)

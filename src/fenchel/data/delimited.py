@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from fenchel._system.memory import require
 from fenchel.data import frames, tables
 from fenchel.data.compression import reading, suffixes, writing
 from fenchel.data.dataset import Dataset
 from fenchel.errors import InvalidData
-from fenchel.memory import require
 
 _HEAD = 1 << 22  # bytes within which the first two rows must end
 _METERED = 1 << 26

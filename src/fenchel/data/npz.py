@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel._system.files import replacing
+from fenchel._system.memory import require
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
 from fenchel.data.rows import DenseRows
 from fenchel.errors import FenchelError, InvalidData
-from fenchel.files import replacing
-from fenchel.memory import require
 
 _FORMATS = {"csr": sparse.csr_array, "csc": sparse.csc_array}
 _Arrays = dict[str, npt.NDArray[Any]]

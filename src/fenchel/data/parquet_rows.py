@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel._system.memory import require
 from fenchel.data import frames, tables
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
@@ -21,7 +22,6 @@ from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
 from fenchel.data.rows import DenseRows
 from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.errors import InvalidData
-from fenchel.memory import require
 
 Path = str | os.PathLike[str]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
+from scipy import sparse
 
 from fenchel.data.blocks import Blocks
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
@@ -26,6 +28,17 @@ class Shard:
     rows: Rows
     y: npt.NDArray[Any]
     s: Array | None
+
+
+def fingerprint(shard: Shard) -> bytes:
+    """A digest of rows, labels and weights."""
+    digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()
+    rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for array in (*rows, shard.y, shard.s):
+        if array is not None:
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
 
 
 def cut(

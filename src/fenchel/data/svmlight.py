@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel import _kernels, memory
+from fenchel import _kernels
 from fenchel._kernels import SvmlightFault as Fault
+from fenchel._system import memory
 from fenchel.data.compression import reading, suffixes
 from fenchel.engines import Threads
 from fenchel.errors import InvalidData
-from fenchel.naming import whole
+from fenchel.settings import whole
 
 Path = str | os.PathLike[str]
 Array = npt.NDArray[np.float64]

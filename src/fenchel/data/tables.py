@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel._system.files import replacing
+from fenchel._system.memory import require
 from fenchel.data import frames
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
 from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.errors import FenchelError, InvalidData
-from fenchel.files import replacing
-from fenchel.memory import require
 
 TARGETS = ("y", "target", "label")
 GROUPS = "qid"

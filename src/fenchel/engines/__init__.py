@@ -12,7 +12,7 @@ from fenchel.engines.mpi import MPI
 from fenchel.engines.serial import Serial
 from fenchel.engines.threads import Threads
 from fenchel.errors import Incompatible
-from fenchel.naming import construct
+from fenchel.settings import construct
 
 __all__ = [
     "ENGINES",

@@ -23,7 +23,7 @@ from fenchel.engines.host import Host, Reply, Request
 from fenchel.engines.remote import Gone, Placed, Remote
 from fenchel.engines.threads import default_threads
 from fenchel.errors import FenchelError, Incompatible, InvalidData
-from fenchel.naming import whole
+from fenchel.settings import whole
 
 if TYPE_CHECKING:
     from distributed import Client, Future

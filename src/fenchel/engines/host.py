@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel import blas
-from fenchel.data.shards import Shard
+from fenchel._system import blas
+from fenchel.data.shards import Shard, fingerprint
 from fenchel.engines.base import PerShard
 from fenchel.engines.sums import Span, subtotals
 from fenchel.engines.threads import Threads
@@ -107,8 +107,6 @@ class Host:
 
     def fingerprints(self) -> list[bytes]:
         """A digest of each shard."""
-        from fenchel.tasks import fingerprint
-
         return list(self.engine.map(fingerprint))
 
     def run(self, request: Request) -> Reply:

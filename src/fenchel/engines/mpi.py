@@ -23,7 +23,7 @@ from fenchel.engines.base import Away, Engine, PerShard, shares
 from fenchel.engines.sums import Span, combined, merged, subtotals
 from fenchel.engines.threads import Threads
 from fenchel.errors import InvalidData
-from fenchel.naming import whole
+from fenchel.settings import whole
 
 T = TypeVar("T")
 Sums = Sequence[Mapping[Span, Any]]  # of several values, over the subtrees that are known

@@ -31,7 +31,7 @@ from fenchel.engines.base import Away, Engine, PerShard, shares
 from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
 from fenchel.engines.sums import combined
 from fenchel.errors import FenchelWarning, HostLost, InvalidData
-from fenchel.naming import positive
+from fenchel.settings import positive
 
 R = TypeVar("R", bound="Remote")
 log = logging.getLogger("fenchel.engines")

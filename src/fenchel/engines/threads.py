@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.engines.base import Engine, PerShard
-from fenchel.naming import whole
+from fenchel.settings import whole
 
 _ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
 

@@ -21,12 +21,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from fenchel.arrays import checked_strength
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import as_array, checked_matrix, unmasked
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
+from fenchel.engines.owners import Owners
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.settings import (
@@ -39,11 +39,11 @@ from fenchel.estimators.settings import (
     solver_of,
 )
 from fenchel.losses import Loss, NuLoss
-from fenchel.naming import positive, whole
-from fenchel.protocols import Array
+from fenchel.posing import checked_strength
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
-from fenchel.serve.owners import Owners
+from fenchel.risks.base import Array
+from fenchel.settings import positive, whole
 from fenchel.solvers import Solver
 
 

@@ -16,13 +16,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from fenchel.boosting import Edges
 from fenchel.data.checked import checked_classes
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.estimators.classifier import check_discrete
-from fenchel.naming import positive, whole
-from fenchel.protocols import Array
+from fenchel.estimators.corrective import Edges
 from fenchel.regularizers import Entropy
+from fenchel.risks.base import Array
+from fenchel.settings import positive, whole
 
 _INNER = 0.1  # the gap of a round's problem, relative to that of the whole
 
@@ -39,7 +39,7 @@ class Round(NamedTuple):
 
 
 class ERLPBoost(ClassifierMixin, BaseEstimator):
-    """Entropy-regularised LPBoost (Warmuth, Glocer and Vishwanathan, ALT 2008; 004 example 5).
+    """Entropy-regularised LPBoost (Warmuth et al., ALT 2008; [Zhang11] example 5).
 
     A weak learner is fitted to weighted rows, round by round. After each, the weights of the rows
     are made anew so that the best hypothesis yet has the smallest edge, sum_i d_i y_i h(x_i), with

@@ -17,17 +17,17 @@ from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
+from fenchel.engines.owners import Owners
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Logistic, Loss, NuHinge, ScalarLoss, Softmax, VectorLoss
 from fenchel.losses.vector import Cost
-from fenchel.naming import real
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
-from fenchel.serve.owners import Owners
+from fenchel.risks.base import Array
+from fenchel.settings import real
 from fenchel.solvers import Solver
 
 Codes = npt.NDArray[np.intp]

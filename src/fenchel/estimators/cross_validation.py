@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import Classifier
@@ -19,7 +20,6 @@ from fenchel.losses.vector import Cost
 from fenchel.paths import Strengths, decreasing
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
-from fenchel.serve.owners import Owners
 from fenchel.solvers import Solver
 
 _SETTINGS = ("alphas", "cv", "scoring")  # that only cross-validation has

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.arrays import across, posed
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.blocks import Blocks
 from fenchel.data.classes import Targets
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
 from fenchel.engines import Engine
+from fenchel.engines.owners import Owners
 from fenchel.losses import Loss
-from fenchel.protocols import Array, Problem
+from fenchel.posing import across, posed
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result, Status
-from fenchel.serve.owners import Owners
+from fenchel.risks.base import Array, Problem
 from fenchel.solvers import Solver
 
 Start = Array | Result | None

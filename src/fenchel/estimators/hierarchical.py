@@ -22,9 +22,9 @@ from fenchel.estimators.settings import loss_of
 from fenchel.losses import HierarchicalSoftmax, Labels, Taxonomy
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.vector import Cost
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 

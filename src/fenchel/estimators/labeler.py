@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.chain_risk import ChainRisk
 from fenchel.data.checked import checked_weights
 from fenchel.data.classes import Targets, checked_codes
 from fenchel.data.rows import SparseRows
@@ -23,10 +22,11 @@ from fenchel.estimators.sequences import flat_labels, split, tokens_of
 from fenchel.features.tokens import Hashed, Named, Numbered, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.chains import RESCALINGS
-from fenchel.naming import construct, one_of, whole
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
+from fenchel.risks.chains import ChainRisk
+from fenchel.settings import construct, one_of, whole
 from fenchel.solvers import Solver
 
 CHAINS: dict[str, type[ChainLoss]] = {"crf": CRF, "m3n": M3N, "soft_m3n": SoftM3N}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 
 Groups = npt.NDArray[np.int64]
 

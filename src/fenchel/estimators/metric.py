@@ -27,9 +27,9 @@ from fenchel.estimators.thresholds import (
 )
 from fenchel.losses import PRBEP, ROC, FBeta, MultivariateLoss, PrecisionAtK, RecallAtK
 from fenchel.losses.labeling import TopK
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 METRICS: dict[str, type[MultivariateLoss]] = {

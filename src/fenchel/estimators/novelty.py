@@ -12,13 +12,13 @@ from sklearn.base import OutlierMixin
 
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
+from fenchel.engines.owners import Owners
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.losses import Loss, Novelty, NuNovelty
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
-from fenchel.serve.owners import Owners
+from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 

@@ -19,9 +19,9 @@ from fenchel.estimators.classifier import check_weighed
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.thresholds import ordinal_thresholds
 from fenchel.losses import Ordinal
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 

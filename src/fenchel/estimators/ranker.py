@@ -17,10 +17,10 @@ from fenchel.estimators.fitting import Groups, Posed
 from fenchel.estimators.measures import ndcg
 from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.losses import ERU, MRR, NDCG, Labels, MultivariateLoss, RankHinge
-from fenchel.naming import whole
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
+from fenchel.settings import whole
 from fenchel.solvers import Solver
 
 RANKING: dict[str, type[MultivariateLoss]] = {

@@ -13,14 +13,14 @@ from sklearn.utils import Tags
 
 from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
+from fenchel.engines.owners import Owners
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
-from fenchel.serve.owners import Owners
+from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 

@@ -16,10 +16,10 @@ from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.ranker import Ranker
 from fenchel.losses import Labels, MultivariateLoss, RerankLikelihood, RerankMargin
 from fenchel.losses.multivariate import Sample
-from fenchel.naming import construct
-from fenchel.protocols import Array
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
+from fenchel.risks.base import Array
+from fenchel.settings import construct
 from fenchel.solvers import Solver
 
 RERANKING: dict[str, type[MultivariateLoss]] = {
@@ -29,7 +29,7 @@ RERANKING: dict[str, type[MultivariateLoss]] = {
 
 
 class Reranker(Ranker):
-    """The right candidates out of lists of them, such as the N best of a parser (002).
+    """The right candidates out of lists of them, such as the N best of a parser ([Andrew07]).
 
     Minimises alpha * penalty(w) + mean over lists of loss(scores), the mean weighted by
     sample_weight. X has a row for each candidate,

@@ -19,9 +19,9 @@ from fenchel.engines import Engine, Serial, Threads, named
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.losses.reranking import Reranking
-from fenchel.naming import construct
-from fenchel.protocols import Array
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
+from fenchel.risks.base import Array
+from fenchel.settings import construct
 from fenchel.solvers import SOLVERS, Solver
 
 _ESTIMATORS = {

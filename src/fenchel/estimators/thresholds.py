@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 
 _NOISE = 2.0**-38  # of the largest score
 

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 
 Rows = npt.NDArray[np.intp]
 

@@ -1,7 +1,8 @@
 """Incomplete Cholesky features: a kernel matrix by few columns, with a bound on what is left out.
 
-K = Phi Phi' + E. The algorithm (003 section 5.1 takes it from Fine and Scheinberg 2001) keeps the
-diagonal of E, which is positive semidefinite, and makes a feature of one pivot p after the other:
+K = Phi Phi' + E. The algorithm ([Teo07] section 5.1 takes it from Fine and Scheinberg 2001) keeps
+the diagonal of E, which is positive semidefinite, and makes a feature of one pivot p after the
+other:
 
     phi = E(:, p) / sqrt(E(p, p)),    diag E -= phi^2
 
@@ -26,10 +27,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fenchel import blas
+from fenchel._system import blas
 from fenchel.errors import InvalidData
 from fenchel.features.kernels import Array, Kernel, Points, kernel_of
-from fenchel.naming import real, whole
+from fenchel.settings import real, whole
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _INDEFINITE = 1e-8  # a residual this far below 0, of the largest diagonal entry, is no round-off

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.naming import positive, real, whole
+from fenchel.settings import positive, real, whole
 
 Array = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InvalidData
-from fenchel.naming import whole
+from fenchel.settings import whole
 
 
 class Spectrum(TransformerMixin, BaseEstimator):

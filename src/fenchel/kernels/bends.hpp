@@ -1,4 +1,4 @@
-// Exact line search (000 algorithm 3, for every piecewise quadratic loss): where the slope of
+// Exact line search ([Yu10] algorithm 3, for every piecewise quadratic loss): where the slope of
 // eta -> sum_i s_i l(z_i + eta q_i, y_i) bends, and where it crosses zero.
 #pragma once
 
@@ -111,7 +111,7 @@ std::vector<Kink> kinks_along(const Loss& loss, const Rows& rows, const double* 
 /// The first eta >= low at which a slope that starts at `from` is >= 0; inf if there is none.
 ///
 /// Kinks are halved by selection until few are left, which are walked in order: linear time, where
-/// 000 sorts.
+/// [Yu10] sorts.
 inline double crossing(Slope from, double low, std::vector<Kink>& kinks) {
     if (from.slope >= 0) return low;
     auto first = kinks.begin(), last = kinks.end();

@@ -1,4 +1,4 @@
-// The entropy's prox on the capped simplex {0 <= x <= cap, sum x = 1} (004 example 5):
+// The entropy's prox on the capped simplex {0 <= x <= cap, sum x = 1} ([Zhang11] example 5):
 //
 //     argmin over x of  <g, x> + weight sum_i x_i log(x_i / x0_i)  =  min(cap, exp(e_i + shift)),
 //     e_i = log x0_i - g_i / weight,

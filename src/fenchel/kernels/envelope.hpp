@@ -1,4 +1,4 @@
-// The maximum of lines on an interval (000 algorithm 4), for exact line searches.
+// The maximum of lines on an interval ([Yu10] algorithm 4), for exact line searches.
 //
 // Which line is the highest is asked at the two ends only; the slopes found there are what the
 // kinks in between add up to, so that round-off can never lose a kink or count it twice.

@@ -13,7 +13,7 @@
 
 namespace fenchel {
 
-/// max over z of Delta(z, y) + score_z - score_y (000 eq. 42)
+/// max over z of Delta(z, y) + score_z - score_y ([Yu10] eq. 42)
 struct MulticlassHinge {
     using Label = std::int64_t;
     static constexpr bool kSets = false;
@@ -230,7 +230,7 @@ struct Softmax {
 };
 
 /// The hinge of rescaled margins with its maximum softened, and centred so that it lies below
-/// (004 section 5.1): mu log (1/K) sum_k exp((Delta(k, y) + score_k - score_y) / mu).
+/// ([Zhang11] section 5.1): mu log (1/K) sum_k exp((Delta(k, y) + score_k - score_y) / mu).
 struct SmoothedMulticlassHinge {
     using Label = std::int64_t;
     static constexpr bool kSets = false;

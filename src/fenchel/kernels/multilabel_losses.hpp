@@ -13,7 +13,7 @@
 
 namespace fenchel {
 
-/// max(0, tau + max outside the set - min inside it) (000 eq. 54); 0 if either has no label
+/// max(0, tau + max outside the set - min inside it) ([Yu10] eq. 54); 0 if either has no label
 struct MultilabelHinge {
     using Label = std::uint8_t;
     static constexpr bool kSets = true;

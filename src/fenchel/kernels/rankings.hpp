@@ -1,4 +1,4 @@
-// Measures of a ranking of the documents of each query, by the worst ranking (003 section 3.1).
+// Measures of a ranking of the documents of each query, by the worst ranking ([Teo07] section 3.1).
 //
 // For every threshold of relevance, with n of the m documents of a query above it,
 //

@@ -1,4 +1,4 @@
-// F_beta's loss with the maximum over all 2^n labellings y' made soft (004 section 5.4):
+// F_beta's loss with the maximum over all 2^n labellings y' made soft ([Zhang11] section 5.4):
 //
 //     L(f) = mu log of the mean over y' of  exp((Delta(y', y) + (1/n) <f, y' - y>) / mu).
 //
@@ -70,7 +70,7 @@ struct Wide {
     }
 };
 
-/// The elementary symmetric polynomials e_0 .. e_m of the weights w_1 .. w_m, row by row (004
+/// The elementary symmetric polynomials e_0 .. e_m of the weights w_1 .. w_m, row by row ([Zhang11]
 /// algorithm 5), and the sums that use them backwards (algorithm 6).
 class Polynomials {
   public:

@@ -37,7 +37,7 @@ from fenchel.losses.residual import (
 )
 from fenchel.losses.taxonomy import Taxonomy
 from fenchel.losses.vector import ConjugableVector, VectorLoss
-from fenchel.naming import construct, instance
+from fenchel.settings import construct, instance
 
 __all__ = [
     "CRF",

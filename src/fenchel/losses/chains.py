@@ -1,4 +1,7 @@
-"""Losses of linear chains: a label for each token of a sequence (003 section 3.3, 004 example 4).
+"""Losses of linear chains: a label for each token of a sequence.
+
+See [Teo07] section 3.3 and [Zhang11] example 4.
+
 
 Here s(y) is the score of a labelling, a sum over its tokens and transitions, and Delta(y', y) the
 cost of y' where y is right, a sum over tokens:
@@ -7,8 +10,8 @@ cost of y' where y is right, a sum over tokens:
     m3n       max_y' Delta(y', y) + s(y') - s(y)
     soft_m3n  tau log sum_y' exp((Delta(y', y) + s(y') - s(y)) / tau)
 
-All are >= 0, as y is one of the y'. 004 eq. 45 calls the last one, with tau = 1, a CRF: the usual
-one has no costs. It lies above m3n, by at most tau log |Y|.
+All are >= 0, as y is one of the y'. [Zhang11] eq. 45 calls the last one, with tau = 1, a CRF: the
+usual one has no costs. It lies above m3n, by at most tau log |Y|.
 
 The formulas here are plain NumPy, over tokens as chain_formulas.py has them. y holds a code for
 each token, `transitions` is T and `starts` has the first token of each sequence and their number.
@@ -27,7 +30,7 @@ from fenchel.losses import chain_formulas
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.losses.chain_formulas import Indices
 from fenchel.losses.vector import checked_cost
-from fenchel.naming import one_of, positive
+from fenchel.settings import one_of, positive
 
 PAIRS = ("observed", "all")
 RESCALINGS = ("margin", "slack")

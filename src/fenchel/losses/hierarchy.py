@@ -1,4 +1,4 @@
-"""Losses of one right leaf of a taxonomy (003 section 3.2, 'Ontologies').
+"""Losses of one right leaf of a taxonomy ([Teo07] section 3.2, 'Ontologies').
 
 Letters: z a score for each node, and F = P z those of the leaves, each the sum over its path (P has
 a row for each leaf, with ones at the nodes of its path). A loss f(F, y) of the leaves' scores, y

@@ -1,10 +1,10 @@
-"""Measures of a labelling, by the worst labelling (Joachims, ICML 2005; 004 eq. 43).
+"""Measures of a labelling, by the worst labelling (Joachims, ICML 2005; [Zhang11] eq. 43).
 
     L(z) = max over y' in {-1, 1}^n of  Delta(y', y) + (1/n) <z, y'> - (1/n) <z, right>
 
 Letters: a, b and c count the true, lost and false positives of y'; Delta depends on them alone, so
-the worst y' loses the lowest positives and finds the highest negatives. 004 prints the score where
-Delta is meant.
+the worst y' loses the lowest positives and finds the highest negatives. [Zhang11] prints the score
+where Delta is meant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fenchel.losses.multivariate import (
     both_classes,
     descending,
 )
-from fenchel.naming import positive, whole
+from fenchel.settings import positive, whole
 
 Counts = npt.NDArray[np.int_]
 
@@ -83,7 +83,7 @@ class FBeta(MultivariateLoss):
 class SmoothedFBeta(MultivariateLoss):
     """L(z) = mu log mean over y' of exp((Delta + (1/n) <z, y' - y>) / mu), Delta that of FBeta.
 
-    004 section 5.4, in O(n^2) time: a row that y' takes for wrong adds the factor
+    [Zhang11] section 5.4, in O(n^2) time: a row that y' takes for wrong adds the factor
     exp(-2 y_i z_i / (n mu)), and the sums over b and c wrong rows are symmetric polynomials.
     """
 
@@ -100,7 +100,7 @@ class SmoothedFBeta(MultivariateLoss):
         both_classes(sample)
 
     def tangent(self, z: Array, sample: Sample) -> Tangent:
-        """The chance of each row to be wrong, by 004 algorithms 5 and 6 in logarithms."""
+        """The chance of each row to be wrong, by [Zhang11] algorithms 5 and 6 in logarithms."""
         positives, negatives = both_classes(sample)
         y, n, n_positive = np.where(sample.y > 0, 1.0, -1.0), len(z), len(positives)
         w = -2.0 * y * z / (n * self.mu)

@@ -1,4 +1,4 @@
-"""Losses of two classes: functions of the margin (003 table 1, 001 and 004).
+"""Losses of two classes: functions of the margin ([Teo07] table 1, [Smola07] and [Zhang11]).
 
 Letters: z the score, y = +-1 the label, u = y z the margin, alpha the dual variable of one row and
 beta = y alpha, which is <= 0 because the losses do not increase in u. Each class has a twin in
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.naming import positive
+from fenchel.settings import positive
 
 
 class _Margin(Conjugable):

@@ -1,4 +1,4 @@
-"""Losses of one right class among K (000 section 6.1, 003 table 2).
+"""Losses of one right class among K ([Yu10] section 6.1, [Teo07] table 2).
 
 Letters: z the K scores of a row, y its class as a code 0 .. K-1, alpha its K dual variables and
 p = alpha + e_y, which softmax and the hinge of rescaled margins keep in the simplex. Each has a
@@ -15,7 +15,7 @@ from scipy.special import xlogy
 
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
-from fenchel.naming import one_of
+from fenchel.settings import one_of
 
 Codes = npt.NDArray[np.int64]
 
@@ -48,10 +48,10 @@ class _Multiclass(ConjugableVector):
 class MulticlassHinge(CostLoss, _Multiclass):
     """The hinge of the worst class, its cost Delta in the margin or as a factor.
 
-    rescaling="margin": l(z, y) = max over k of Delta(k, y) + z_k - z_y (000 eq. 42);
+    rescaling="margin": l(z, y) = max over k of Delta(k, y) + z_k - z_y ([Yu10] eq. 42);
     rescaling="slack":  l(z, y) = max over k of Delta(k, y) (1 + z_k - z_y),
     which asks for the same margin of 1 from all classes, and charges by cost those that miss it
-    (Tsochantaridis et al., JMLR 2005, eq. 9; 003 table 2 prints Delta in the place of the 1).
+    (Tsochantaridis et al., JMLR 2005, eq. 9; [Teo07] table 2 prints Delta in the place of the 1).
     """
 
     def __init__(self, cost: Cost = None, rescaling: str = "margin"):

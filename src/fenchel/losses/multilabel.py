@@ -1,4 +1,4 @@
-"""Losses of a set of right labels among K (000 section 6.4).
+"""Losses of a set of right labels among K ([Yu10] section 6.4).
 
 Letters: z the K scores of a row and y the indicator of its set, alpha its K dual variables. A set
 with no label, or with all of them, has no pair of a right and a wrong one: its loss is 0. The class

@@ -1,4 +1,4 @@
-"""The squared error of K real targets at once (003 table 2)."""
+"""The squared error of K real targets at once ([Teo07] table 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Losses with a margin of their own choice: the nu-trick (001 section 2; Schoelkopf et al. 2000).
+"""Losses with a margin of their own choice: the nu-trick.
+
+See [Smola07] section 2, and Schoelkopf et al. 2000.
+
 
     R = min over rho of mean of max(0, rho - u_i) - nu rho,    u_i the margin of row i
 
@@ -28,7 +31,7 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels, Loss
-from fenchel.naming import real
+from fenchel.settings import real
 
 Mask = npt.NDArray[np.bool_]
 

@@ -1,4 +1,4 @@
-"""The hinge over pairs of rows of different levels (003 section 3.1).
+"""The hinge over pairs of rows of different levels ([Teo07] section 3.1).
 
     L(z) = mean over pairs with y_i < y_j of  cost(y_i, y_j) max(0, 1 + z_i - z_j),
 

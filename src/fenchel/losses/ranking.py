@@ -1,6 +1,6 @@
-"""Measures of the ranking of each query's documents, by the worst ranking (003 section 3.1).
+"""Measures of the ranking of each query's documents, by the worst ranking ([Teo07] section 3.1).
 
-003 has  max over pi of  Delta(pi) + sum_p c_p (z_pi(p) - z_p)  for documents in order of relevance,
+[Teo07] has  max over pi of  Delta(pi) + sum_p c_p (z_pi(p) - z_p)  for documents by relevance,
 with a falling sequence c of one's choice and an assignment solver (and prints the second term with
 the opposite sign). Where c falls between places of documents of the same relevance it asks for an
 order among them that does not exist: on mq2008, where most documents are irrelevant, w = 0 is
@@ -30,7 +30,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
 from fenchel.losses.ordinal import PairwiseHinge, levels
-from fenchel.naming import positive, whole
+from fenchel.settings import positive, whole
 
 Indices = npt.NDArray[np.int_]
 

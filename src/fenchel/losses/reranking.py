@@ -1,9 +1,9 @@
-"""Losses of candidate sets: of each list of candidates the right ones should come first (002).
+"""Losses of candidate sets: of each list the right ones should come first ([Andrew07]).
 
 A row is a candidate, `groups` says of which list, and y how good it is: the best of a list, which
 must have y > 0, are its gold candidates, whose mean score is g. With s the scores of a list,
 
-    rerank_likelihood   log sum_k exp(s_k) - g          (002 section 4, for one gold candidate)
+    rerank_likelihood   log sum_k exp(s_k) - g          ([Andrew07] section 4, of one gold)
     rerank_margin       max_k (best y - y_k) + s_k - g
 
 Both are >= 0 and convex; the log of a sum over gold candidates in place of g would not be. The mean

@@ -1,4 +1,4 @@
-"""Losses of real targets, counts and novelty (003 table 1, 001 and 004).
+"""Losses of real targets, counts and novelty ([Teo07] table 1, [Smola07] and [Zhang11]).
 
 Letters: z the score, y the target, r = z - y the residual, alpha the dual variable of one row.
 Each class has a twin in kernels/losses.hpp.
@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.naming import between, positive, real
+from fenchel.settings import between, positive, real
 
 
 class _Residual(Conjugable):
@@ -78,7 +78,7 @@ class Quantile(_Residual):
         self.quantile = between("quantile", quantile, 0, 1)
 
     def value(self, z: Array, y: Array) -> Array:
-        """The pinball loss (003 table 1 prints tau on over-prediction; users mean the level)."""
+        """The pinball loss; [Teo07] table 1 prints tau on over-prediction, users mean the level."""
         return np.maximum(self.quantile * (y - z), (1 - self.quantile) * (z - y))
 
     def slope(self, z: Array, y: Array) -> Array:
@@ -233,7 +233,7 @@ class Novelty(_Residual):
         return np.maximum(0.0, self.rho - z)
 
     def slope(self, z: Array, y: Array) -> Array:
-        """-1 where z < rho (003 prints z >= 0 for the flat side; it is z >= rho)."""
+        """-1 where z < rho ([Teo07] prints z >= 0 for the flat side; it is z >= rho)."""
         return np.where(z < self.rho, -1.0, 0.0)
 
     def pieces(self, y: Array) -> Pieces:

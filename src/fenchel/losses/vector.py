@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Loss
-from fenchel.naming import real
+from fenchel.settings import real
 
 Cost = float | npt.ArrayLike | Callable[[Any, Any], float] | None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.model.container import Arrays, take
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 
 
 def stored(coef: Array) -> Arrays:

@@ -33,8 +33,8 @@ import numpy.typing as npt
 from msgspec import Meta, Raw
 
 import fenchel
+from fenchel._system.files import replacing
 from fenchel.errors import InvalidData
-from fenchel.files import replacing
 
 FORMAT = 1
 LARGEST_HEADER = 1 << 23  # bytes; ours take thousands, and some 600 more for each class

@@ -34,8 +34,8 @@ from fenchel.errors import FenchelError, Incompatible, InvalidData
 from fenchel.losses import VectorLoss
 from fenchel.model import chains, coefficients, container, labels, parameters, runs
 from fenchel.model.container import Arrays, Path, take
-from fenchel.protocols import Array
 from fenchel.result import Record, Result
+from fenchel.risks.base import Array
 from fenchel.solvers import SOLVERS, Solver
 
 _KIND = "model"

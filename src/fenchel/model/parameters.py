@@ -19,8 +19,8 @@ from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import LOSSES, Loss, Taxonomy
 from fenchel.losses.taxonomy import taxonomy_of
 from fenchel.model.container import Arrays, take
-from fenchel.naming import construct, real
 from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.settings import construct, real
 from fenchel.solvers import SOLVERS, Solver
 
 _REGISTRIES: dict[str, tuple[type, Mapping[str, type]]] = {

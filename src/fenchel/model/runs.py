@@ -16,8 +16,8 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from fenchel.errors import InvalidData
-from fenchel.protocols import Array
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.risks.base import Array
 from fenchel.solvers import SOLVERS
 
 Count = Annotated[int, Meta(ge=0, le=1 << 48)]

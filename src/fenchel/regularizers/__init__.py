@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.naming import construct, instance
 from fenchel.regularizers.base import Coupled, Regularizer, StronglyConvex
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.elastic_net_ball import ElasticNetBall
@@ -12,6 +11,7 @@ from fenchel.regularizers.entropy import Entropy
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.p_norm import SquaredPNorm
 from fenchel.regularizers.quadratic import L2
+from fenchel.settings import construct, instance
 
 __all__ = [
     "L1",

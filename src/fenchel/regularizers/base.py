@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import _kernels
-from fenchel.bends import NO_KINKS, Slope
 from fenchel.errors import InvalidData
+from fenchel.piecewise import NO_KINKS, Slope
 
 Array = npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Regularizer(ABC):
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
 
-    # The prox-function d of accelerated methods (004 section 2), 1-strongly convex in some norm.
+    # The prox-function d of accelerated methods ([Zhang11] section 2), 1-strongly convex in a norm.
 
     @property
     def relative_convexity(self) -> float:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.bends import Slope
 from fenchel.errors import InvalidData
-from fenchel.naming import between, real
+from fenchel.piecewise import Slope
 from fenchel.regularizers.base import (
     Array,
     StronglyConvex,
@@ -20,6 +19,7 @@ from fenchel.regularizers.base import (
     soft_threshold,
     squared_slope,
 )
+from fenchel.settings import between, real
 
 
 class ElasticNet(StronglyConvex):

@@ -1,4 +1,4 @@
-"""The elastic net as a constraint (004 eq. 68)."""
+"""The elastic net as a constraint ([Zhang11] eq. 68)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.errors import InvalidData
-from fenchel.naming import positive
 from fenchel.regularizers.base import Array, Coupled
 from fenchel.regularizers.elastic_net import ElasticNet
+from fenchel.settings import positive
 
 _DOUBT = 1e-10  # round-off that is forgiven on the sphere, relative to the radius
 

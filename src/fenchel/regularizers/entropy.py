@@ -1,4 +1,4 @@
-"""The entropy of weights that sum up to 1 (004 example 5)."""
+"""The entropy of weights that sum up to 1 ([Zhang11] example 5)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy.special import wrightomega, xlogy
 
 from fenchel import _kernels
 from fenchel.errors import InvalidData
-from fenchel.naming import positive
 from fenchel.regularizers.base import Array, Coupled
+from fenchel.settings import positive
 
 _DOUBT = 1e-10  # round-off that is forgiven at the edges of the domain
 _ROUND_OFF = 4 * np.finfo(float).eps  # of a term

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.bends import Slope
+from fenchel.piecewise import Slope
 from fenchel.regularizers.base import (
     Array,
     Regularizer,
@@ -26,7 +26,7 @@ class L1(Regularizer):
         return self.c * np.sign(w)
 
     def support(self, w: Array, p: Array) -> Array:
-        """c sign(w), and c sign(p) where w = 0 (000 section 8.4)."""
+        """c sign(w), and c sign(p) where w = 0 ([Yu10] section 8.4)."""
         return self.c * np.where(w == 0, np.sign(p), np.sign(w))
 
     def slope(self, w: Array, p: Array, eta: float) -> Slope:

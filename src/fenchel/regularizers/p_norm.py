@@ -1,4 +1,4 @@
-"""The squared p-norm, between L1 and L2 (001 section 4)."""
+"""The squared p-norm, between L1 and L2 ([Smola07] section 4)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.errors import InvalidData
-from fenchel.naming import real
 from fenchel.regularizers.base import Array, Coupled
+from fenchel.settings import real
 
 _NEWTON_STEPS = 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.bends import Slope
+from fenchel.piecewise import Slope
 from fenchel.regularizers.base import Array, StronglyConvex, over, squared_slope
 
 

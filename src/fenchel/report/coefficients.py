@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidData
-from fenchel.naming import whole
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
+from fenchel.settings import whole
 
 
 class Coefficient(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from fenchel._system.files import destination, replacing
 from fenchel.errors import InvalidData
-from fenchel.files import destination, replacing
 from fenchel.report.curves import curves
 from fenchel.report.lines import Lines, lines
 from fenchel.result import Path, Result

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fenchel.serve.messages import Answer, Query, Refusal, description
+from fenchel.engines.messages import Answer, Query, Refusal, description
 from fenchel.serve.owner import Owner, Refused
 
 _ROOM = 4096  # bytes of a query beside w

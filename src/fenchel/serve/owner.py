@@ -1,4 +1,4 @@
-"""An owner's data and what guards them (003 section 4.1)."""
+"""An owner's data and what guards them ([Teo07] section 4.1)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 import fenchel
-from fenchel import blas
-from fenchel.arrays import for_outputs
+from fenchel._system import blas
 from fenchel.data.rows import WithOnes
+from fenchel.engines.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
 from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import Labels
-from fenchel.naming import positive, real, whole
-from fenchel.protocols import Array, Problem, Risk
-from fenchel.risk import LinearRisk
-from fenchel.serve.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
+from fenchel.posing import for_outputs
+from fenchel.risks.base import Array, Problem, Risk
+from fenchel.risks.linear import LinearRisk
+from fenchel.settings import positive, real, whole
 
 log = logging.getLogger("fenchel.serve")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.errors import Incompatible
-from fenchel.naming import construct
-from fenchel.protocols import Problem
+from fenchel.risks.base import Problem
+from fenchel.settings import construct
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto

@@ -1,4 +1,4 @@
-"""What the accelerated methods of 004 share: the three ways to apply them to J (section 5).
+"""What the accelerated methods of [Zhang11] share: the three ways to apply them to J (section 5).
 
     primal    R smoothed to a fixed level mu, which the gap asked for decides (5.1.1)
     dual      the dual, which is smooth as it is where Omega is strongly convex (5.3; 5.1.2 with mu)
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.aspects import Composite, Place
 from fenchel.errors import InvalidData
-from fenchel.naming import one_of, positive
-from fenchel.protocols import ROUND_OFF, Array, Problem
 from fenchel.regularizers import Regularizer
+from fenchel.risks.base import ROUND_OFF, Array, Problem
+from fenchel.risks.views.declared import Composite, Place
+from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
@@ -34,7 +34,7 @@ from fenchel.solvers._gradient_bound import few_gradients
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.witness import Witness
 
-GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; 004 leaves them open
+GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; [Zhang11] leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
 _HOPELESS = 1e30  # of L where it has no upper bound: J is no convex function
 _LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
@@ -66,7 +66,7 @@ class Accelerated(Solver):
     """An accelerated gradient method in one of its forms.
 
     `mu` is the level of smoothing; None chooses it from the gap in the primal, and 0 in the dual.
-    `widths="optimised"` smooths each row by its own share of mu (004 section 5.6).
+    `widths="optimised"` smooths each row by its own share of mu ([Zhang11] section 5.6).
     """
 
     needs = Needs(regularizers=(Regularizer,))
@@ -198,7 +198,7 @@ class _Stages:
         return Step(point, self.objective, self.bound, witness, state, self.stage)
 
     def _proved(self, mean: Place) -> tuple[float, Callable[[], Witness]]:
-        """What 004's mean proves, or the best mean."""
+        """What [Zhang11]'s mean proves, or the best mean."""
         J, hull = self.J, self.hull
         duals = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
         cuts = [J.cut(dual) for dual in duals]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import ElasticNetBall
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers._cutting_planes import Minimum
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State

@@ -1,6 +1,6 @@
-"""The cutting-plane model  max_i <a_i, w> + b_i <= R(w)  of the cuts seen so far (001 eq. 4).
+"""The cutting-plane model  max_i <a_i, w> + b_i <= R(w)  of the cuts seen so far ([Smola07] eq. 4).
 
-Its dual (001 theorem 2) is
+Its dual ([Smola07] theorem 2) is
 
     max over alpha in the simplex of  D(alpha) = <b, alpha> - lambda Omega*(-A'alpha / lambda),
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.protocols import Array, Point, Problem
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers.base import State
 from fenchel.witness import Witness, mixture, packed, unpacked
 

@@ -1,4 +1,4 @@
-"""Finding a quasi-Newton direction of descent at a kink (000 algorithm 2, appendix A).
+"""Finding a quasi-Newton direction of descent at a kink ([Yu10] algorithm 2, appendix A).
 
 The local model of J at w, with B an approximation of the inverse Hessian, is
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fenchel import _kernels
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 
 _INNER_GAP = 1e-14
 _NOTHING = 1e-24  # a square, relative to those it is left over from

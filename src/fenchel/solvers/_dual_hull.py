@@ -1,17 +1,19 @@
-"""The best mean of the dual points so far, which 004's own mean is no match for.
+"""The best mean of the dual points so far, which [Zhang11]'s own mean is no match for.
 
 A dual point u proves what its cut a = X'u, b = -R*(u) proves, and so does any mean of dual points.
-004 weighs them by its a_i (eq. 22, 35), for which theorems 10 and 18 bound the gap. The weights
+[Zhang11] weighs them by its a_i (eq. 22, 35), for which theorems 10 and 18 bound the gap. The
+weights
 
     argmax over t in the simplex of  sum_i t_i b_i - lambda Omega*(-sum_i t_i a_i / lambda)
 
-prove no less, as -R* is concave. That is the dual of the cutting-plane model of these cuts (001
-theorem 2), and no pass. Under L1, Omega* is finite in a box only, into which a dual point has to be
-scaled, and the first ones spoil 004's mean for long: on a9a at strength 1e-3, 1,240 passes leave
-7e-2 of the minimum unproved by 004's weights, and 6e-5 by the best. Under L2 it is a tenth.
+prove no less, as -R* is concave. That is the dual of the cutting-plane model of these cuts
+([Smola07] theorem 2), and no pass. Under L1, Omega* is finite in a box only, into which a dual
+point has to be scaled, and the first ones spoil [Zhang11]'s mean for long: on a9a at strength 1e-3,
+1,240 passes leave 7e-2 of the minimum unproved by [Zhang11]'s weights, and 6e-5 by the best. Under
+L2 it is a tenth.
 
 In bounded memory, the points are the means of stretches: where there are too many, the two
-neighbours of the least weight, by 004's weights, are made one.
+neighbours of the least weight, by [Zhang11]'s weights, are made one.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.aspects import Composite, Place
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L1, ElasticNetBall
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._cutting_planes import InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
@@ -66,7 +68,7 @@ class DualHull:
         return not self._stretches
 
     def add(self, dual: Place, share: float) -> None:
-        """A point, and its share of 004's weights so far."""
+        """A point, and its share of [Zhang11]'s weights so far."""
         stretches = self._stretches
         if share == 1 and stretches:
             share = _ANEW
@@ -79,7 +81,7 @@ class DualHull:
             stretches[i : i + 2] = [stretches[i].joined(stretches[i + 1])]
 
     def best(self, J: Composite) -> Place:
-        """The mean that proves most; where there is no model to tell, 004's."""
+        """The mean that proves most; where there is no model to tell, [Zhang11]'s."""
         weights = self._model_weights(J) if self._has_model else None
         if weights is None or not weights.any():
             weights = np.array([stretch.weight for stretch in self._stretches])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.protocols import Array, Point, Problem
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers._cutting_planes import Evidence
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.witness import Witness

@@ -1,8 +1,9 @@
-"""Estimate functions, the models of J that both accelerated methods of 004 build.
+"""Estimate functions, the models of J that both accelerated methods of [Zhang11] build.
 
     psi(x) = A Psi(x) + c d(x) + <s, x> + constant
 
-All past tangents of f and Bregman divergences of d add up to one such function (004 section 3.1).
+All past tangents of f and Bregman divergences of d add up to one such function ([Zhang11] section
+3.1).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fenchel.aspects import Composite, Place, Tangent
+from fenchel.risks.views.declared import Composite, Place, Tangent
 
 
 class Minimum(NamedTuple):

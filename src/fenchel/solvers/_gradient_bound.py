@@ -1,4 +1,4 @@
-"""Lower bounds from the subgradients a descent method has seen (000 section 9 calls this open).
+"""Lower bounds from the subgradients a descent method has seen ([Yu10] section 9 calls this open).
 
 Every subgradient a of the risk is a cut R(v) >= <a, v> + b, so the cutting-plane model of
 the cuts seen so far bounds J from below, whatever found the points. A bounded number of cuts is
@@ -11,8 +11,8 @@ import functools
 import math
 from collections.abc import Callable
 
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes
 from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fenchel.protocols import Array, Problem
+from fenchel.risks.base import Array, Problem
 from fenchel.solvers.base import State
 
 
@@ -63,7 +63,10 @@ class DenseBFGS:
         return Bg
 
     def add(self, s: Array, y: Array) -> None:
-        """B <- (I - s y'/s'y) B (I - y s'/s'y) + s s'/s'y (000 eq. 6); scaled before the first."""
+        """B <- (I - s y'/s'y) B (I - y s'/s'y) + s s'/s'y ([Yu10] eq. 6).
+
+        Scaled before the first pair.
+        """
         sy = float(s @ y)
         if not sy > 0:
             return

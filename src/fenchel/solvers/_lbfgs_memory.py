@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel.protocols import Array
+from fenchel.risks.base import Array
 from fenchel.solvers.base import State
 
 _CURVATURE = 1e-12  # pairs with s'y below this fraction of |s||y| carry no information

@@ -1,6 +1,6 @@
 """Line searches on eta -> J(w + eta p), whose trials cost no pass over the data.
 
-`exact` for a piecewise quadratic J (000 algorithm 3), `between_tangents` where the kinks are not
+`exact` for a piecewise quadratic J ([Yu10] algorithm 3), `between_tangents` where the kinks are not
 known, `wolfe` for any other.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel.bends import Slope, crossing
-from fenchel.protocols import Array, Point, Problem
+from fenchel.piecewise import Slope, crossing
+from fenchel.risks.base import Array, Point, Problem
 
 _DECREASE = 1e-4
 _CURVATURE = 0.9
@@ -158,7 +158,7 @@ def wolfe(
     """A step with sufficient decrease and |phi'(eta)| <= 0.9 |phi'(0)|; 0 if round-off leaves none.
 
     At a kink of phi the second condition may hold nowhere: after `trials` a step with sufficient
-    decrease will do, as close to the kink as they came (000 eq. 23 and 24).
+    decrease will do, as close to the kink as they came ([Yu10] eq. 23 and 24).
 
     `phi(eta)` gives value and slope; `value` and `slope` < 0 are those at 0, `eta` is tried first.
     Values of inf are survived: the step is shortened. inf is returned where phi falls for ever.

@@ -1,6 +1,6 @@
 """Cutting planes under L1: a linear programme in a live HiGHS model that grows by a row a cut.
 
-003 eq. 11, divided by lambda so that all numbers the LP solver compares with its tolerances are of
+[Teo07] eq. 11, divided by lambda so that all numbers the LP solver compares with tolerances are of
 order 1:   min over xi >= 0, w = u - v of  xi + sum_j c_j (u_j + v_j)   subject to
 xi >= (<a_i, w> + b_i) / lambda. The row duals are the weights alpha, sum alpha <= 1; what is
 missing to 1 is the weight of the zero cut.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.protocols import Array, Problem
+from fenchel.risks.base import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 from fenchel.solvers.base import State
 

@@ -1,6 +1,6 @@
 """Cutting planes under a strongly convex regulariser: a quadratic programme over the simplex.
 
-For L2 the dual is 001 eq. 7,  max <b, alpha> - 1/(2 lambda) alpha'A C^-1 A'alpha,  with C the
+For L2 the dual is [Smola07] eq. 7,  max <b, alpha> - 1/(2 lambda) alpha'A C^-1 A'alpha,  with C the
 coordinate weights: the Gram matrix grows by a row a cut and the active set stays warm. For any
 other Omega* (elastic net, entropy, p-norm) the same programme with Q = A H(u) A' / lambda, H the
 Hessian of Omega* at u = -A'alpha / lambda, is the Newton step of a damped Newton method on the
@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import _kernels
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, Coupled, StronglyConvex
+from fenchel.risks.base import Array, Problem
 from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
 from fenchel.solvers.base import State
 

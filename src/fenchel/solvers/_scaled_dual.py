@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from fenchel.protocols import Point, Problem
+from fenchel.risks.base import Point, Problem
 from fenchel.witness import Witness, mixture
 
 _WORTH = 0.6  # the gap that a bound must promise to be computed, relative to the best

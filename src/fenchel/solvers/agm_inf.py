@@ -1,7 +1,7 @@
-"""The accelerated gradient method with infinite memory, AGM-EF-inf (004 algorithms 1 and 2).
+"""The accelerated gradient method with infinite memory, AGM-EF-inf ([Zhang11] algorithms 1 and 2).
 
-Letters are 004's: psi_k estimates J by all tangents of f so far, z_k minimises psi_k, x_k is the
-mean of the z with weights a_i, and u_k, between x and z, is where the next tangent is taken. L,
+Letters are [Zhang11]'s: psi_k estimates J by all tangents of f so far, z_k minimises psi_k, x_k is
+the mean of the z with weights a_i, and u_k, between x and z, is where the next tangent is taken. L,
 the curvature of f, is tried out, and may fall as well as rise. Two passes for each L tried.
 """
 
@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.aspects import Composite, Place
+from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,

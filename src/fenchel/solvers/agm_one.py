@@ -1,9 +1,9 @@
-"""The accelerated gradient method with one memory, AGM-EF-1 (004 algorithms 3 and 4).
+"""The accelerated gradient method with one memory, AGM-EF-1 ([Zhang11] algorithms 3 and 4).
 
-Letters are 004's. Where AGM-EF-inf keeps all tangents in its estimate psi, this method keeps of it
-the minimum and a Bregman divergence around the minimiser only: q_k(x) = c_k Delta(x, z_k) + min
-psi_k. (004 starts from a q_0 that still holds Psi and a tangent; we compress q_0 as all others,
-which leaves its lemma 11 and 12 as they are.) Two passes for each L tried.
+Letters are [Zhang11]'s. Where AGM-EF-inf keeps all tangents in its estimate psi, this method keeps
+of it the minimum and a Bregman divergence around the minimiser only: q_k(x) = c_k Delta(x, z_k) +
+min psi_k. ([Zhang11] starts from a q_0 that still holds Psi and a tangent; we compress q_0 as all
+others, which leaves its lemma 11 and 12 as they are.) Two passes for each L tried.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.aspects import Composite, Place
+from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,

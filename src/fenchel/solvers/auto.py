@@ -16,8 +16,8 @@ from importlib import resources
 from typing import Any
 
 from fenchel.errors import Incompatible
-from fenchel.protocols import Problem
 from fenchel.regularizers import L2, ElasticNet
+from fenchel.risks.base import Problem
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.lbfgs import LBFGS

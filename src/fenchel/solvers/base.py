@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fenchel.protocols import Array, Point, Problem
-from fenchel.protocols import State as State  # what solvers and the driver call it
 from fenchel.regularizers import Regularizer
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.base import State as State  # what solvers and the driver call it
 from fenchel.witness import Witness
 
 

@@ -1,9 +1,9 @@
-"""The bundle method for regularised risk minimisation (001 and 003, algorithm 1).
+"""The bundle method for regularised risk minimisation ([Smola07] and [Teo07], algorithm 1).
 
     w_t = argmin over w of J_t(w) = lambda Omega(w) + max(0, max_i <a_i, w> + b_i)
 
 J_t is a lower bound of J everywhere, so J_t(w_t) <= min J. The zero in the maximum is valid for a
-non-negative risk only (001 requires it) and is left out for others.
+non-negative risk only ([Smola07] requires it) and is left out for others.
 
 The papers take the next cut at w_t itself (`step=1`). We take it between the best point v so far
 and w_t, at e = v + step (w_t - v), which steadies the sequence: a9a's hinge at strength 1e-4 needs
@@ -19,9 +19,9 @@ import functools
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
-from fenchel.naming import positive, whole
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L1, L2, Coupled, ElasticNet, ElasticNetBall
+from fenchel.risks.base import Array, Problem
+from fenchel.settings import positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes

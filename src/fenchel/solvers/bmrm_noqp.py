@@ -1,4 +1,4 @@
-"""The bundle method without a quadratic programme (001 section 5).
+"""The bundle method without a quadratic programme ([Smola07] section 5).
 
 One dual step towards the newest cut, in closed form: with u = A'alpha, r = <b, alpha> and
 w = -C^-1 u / lambda, the dual along ((1 - eta) alpha, eta) is the parabola
@@ -6,7 +6,7 @@ w = -C^-1 u / lambda, the dual along ((1 - eta) alpha, eta) is the parabola
     D(eta) = (1 - eta) r + eta b - ||(1 - eta) u + eta a||^2 / (2 lambda)     (norm of C^-1)
 
 whose slope at 0 is gamma = <a - u, w> + b - r and whose curvature is -||a - u||^2 / lambda. That is
-001 eq. 15, because u = -lambda C w. Past cuts are not stored.
+[Smola07] eq. 15, because u = -lambda C w. Past cuts are not stored.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.witness import Witness, mixture, packed, unpacked
 
@@ -29,7 +29,7 @@ class BMRMWithoutQP(Solver):
     needs = Needs(regularizers=(L2,), strongly_convex=True)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """001 section 5."""
+        """[Smola07] section 5."""
         risk, c, strength = problem.risk, problem.regularizer.c, problem.strength
         point = risk.at(w)
         # All weight on the zero cut, or else on the first.

@@ -1,4 +1,4 @@
-"""The excessive gap technique (004 section 5.2; Nesterov, SIAM J. Optimization 2005).
+"""The excessive gap technique ([Zhang11] section 5.2; Nesterov, SIAM J. Optimization 2005).
 
 A primal point x and a dual point u are kept with J_mu(x) <= D(u): as J <= J_mu + mu max d2, their
 gap is at most mu max d2, and mu falls like 1/k^2. One step, for a strongly convex Omega:
@@ -10,8 +10,8 @@ gap is at most mu max d2, and mu falls like 1/k^2. One step, for a strongly conv
 
 The inequality lasts if V's step rises as its model says and tau^2 / (1 - tau) <= mu / L, where
 L is the curvature of the dual. Nesterov takes a global L and tau_k = 2 / (k + 3); we try out L as
-004's other methods do, and take the largest tau. Where to start is prescribed: from u = 0, so that
-a given w is of no use. Three passes an iteration, one more for each L tried.
+[Zhang11]'s other methods do, and take the largest tau. Where to start is prescribed: from u = 0, so
+that a given w is of no use. Three passes an iteration, one more for each L tried.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.aspects import Composite, Place
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import Regularizer
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.proximal_gradient import proximal_step

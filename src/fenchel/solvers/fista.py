@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.aspects import Composite, Place
-from fenchel.protocols import Problem
 from fenchel.regularizers import Regularizer
+from fenchel.risks.base import Problem
+from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._accelerated import Accelerated, Iterate
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step

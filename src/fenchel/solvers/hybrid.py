@@ -1,4 +1,4 @@
-"""First quasi-Newton, then a bundle (000 sections 8.5.1 and 9).
+"""First quasi-Newton, then a bundle ([Yu10] sections 8.5.1 and 9).
 
 subLBFGS falls fast at first, when many kinks together look smooth, and slows down when single ones
 matter; a bundle starts slowly and ends well. So subLBFGS runs as long as it makes progress, and
@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fenchel.naming import positive, whole
-from fenchel.protocols import Array, Point, Problem
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.settings import positive, whole
 from fenchel.solvers._cutting_planes import CuttingPlanes
 from fenchel.solvers._gradient_bound import GradientBound
 from fenchel.solvers.base import Solver, State, Step

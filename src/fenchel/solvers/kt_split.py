@@ -1,4 +1,4 @@
-"""The split of Kazama and Tsujii, the baseline of 002: L1 as bounds.
+"""The split of Kazama and Tsujii, the baseline of [Andrew07]: L1 as bounds.
 
     w = w+ - w-,  w+ >= 0, w- >= 0,    Omega = sum_j c_j (w+_j + w-_j)
 
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import optimize
 
-from fenchel.naming import whole
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L1, ElasticNet
+from fenchel.risks.base import Array, Problem
+from fenchel.settings import whole
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step

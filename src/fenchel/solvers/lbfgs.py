@@ -1,11 +1,11 @@
-"""L-BFGS for smooth risks with a quadratic regulariser (003 section 4.2).
+"""L-BFGS for smooth risks with a quadratic regulariser ([Teo07] section 4.2).
 
 Two passes an iteration: X p for the ray, on which every trial step of the line search is free,
-and X'a for the new gradient. The lower bound is the better of lemma 5 of 003, the tangent's,
+and X'a for the new gradient. The lower bound is the better of lemma 5 of [Teo07], the tangent's,
 
     min J >= J(w) - ||grad J(w)||^2 / (2 lambda),
 
-and the cutting-plane model of the newest gradients, which 003 has for BMRM alone. Columns of
+and the cutting-plane model of the newest gradients, which [Teo07] has for BMRM alone. Columns of
 different scale are what L-BFGS suffers from most, so H starts from a rough diagonal D of the
 inverse Hessian; where there are more columns than rows, from its root. With both, a9a's logistic
 loss at strength 1e-6 takes 59 iterations instead of 406 to a gap of 1e-4, and cpusmall as it comes,
@@ -19,9 +19,9 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.naming import whole
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Problem
+from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, few_gradients
 from fenchel.solvers._inverse_hessian import diagonal
 from fenchel.solvers._lbfgs_memory import LBFGSMemory

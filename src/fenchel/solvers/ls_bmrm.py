@@ -1,4 +1,4 @@
-"""The bundle method with a line search (000 section 8.5; OCAS, Franc and Sonnenburg 2008).
+"""The bundle method with a line search ([Yu10] section 8.5; OCAS, Franc and Sonnenburg 2008).
 
     w_t  = argmin over w of the cutting-plane model, as in BMRM
     w^b  = argmin of J on the ray from the last w^b through w_t, exactly
@@ -14,9 +14,9 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.naming import between, whole
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.settings import between, whole
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._line_search import Along, exact, search
 from fenchel.solvers.base import Needs, Solver, State, Step

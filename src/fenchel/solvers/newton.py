@@ -8,8 +8,8 @@ The slope of a loss may bend, as the squared hinge's does: its Hessian is then t
 finitely many steps. A step takes three passes: the Hessian's rows, X p and X'a. Few steps are
 needed at any strength, where the Hessian's factor is cheap: of few columns, or few rows.
 
-The lower bound is the tangent's (003 lemma 5), min J >= J(w) - ||grad J(w)||^2 / (2 lambda), which
-falls as fast as the gradient does.
+The lower bound is the tangent's ([Teo07] lemma 5), min J >= J(w) - ||grad J(w)||^2 / (2 lambda),
+which falls as fast as the gradient does.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.newton_systems import MOST_UNKNOWNS
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.newton import MOST_UNKNOWNS
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
 

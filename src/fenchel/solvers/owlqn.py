@@ -1,4 +1,4 @@
-"""Orthant-wise quasi-Newton: OWL-QN (002 algorithm 1) and OWL-QN* (000 section 8.4).
+"""Orthant-wise quasi-Newton: OWL-QN ([Andrew07] algorithm 1) and OWL-QN* ([Yu10] section 8.4).
 
 Within an orthant the L1 norm is linear, so J's curvature there is that of its smooth part l. Each
 step follows a quasi-Newton direction p into the orthant xi that holds w and into which the steepest
@@ -6,18 +6,19 @@ descent v leads, and is projected back onto it by pi, which makes exact zeros:
 
     x = pi(w + alpha p; xi),    accepted if  J(x) <= J(w) + gamma J'(w; x - w).
 
-Letters are 002's. Two passes an iteration if the first alpha is accepted, one more for each other.
+Letters are [Andrew07]'s. Two passes an iteration if the first alpha is accepted, one more for each
+other.
 
-We depart from 002 in two ways. (1) H is that of the face: the pairs (s, y) are cut down to the
-coordinates that may move, w_j != 0 or v_j != 0. (2) p must have the signs of v where w_j = 0 only,
-not everywhere. p then still descends, as d'v > 0 and no dropped term is positive, whereas 002's
-p = pi(H v; v) drops about half of the Newton step near the minimum. L1 logistic on a9a at strength
-1e-4 comes within 1e-6 of its minimum after 105 iterations, by 002's p not after 400 (4e-4 above it;
-6e-5 from H = 1). H starts from the root of the diagonal that L-BFGS uses: from 1 this takes 137
-iterations, from all of it 146.
+We depart from [Andrew07] in two ways. (1) H is that of the face: the pairs (s, y) are cut down to
+the coordinates that may move, w_j != 0 or v_j != 0. (2) p must have the signs of v where w_j = 0
+only, not everywhere. p then still descends, as d'v > 0 and no dropped term is positive, whereas
+[Andrew07]'s p = pi(H v; v) drops about half of the Newton step near the minimum. L1 logistic on a9a
+at strength 1e-4 comes within 1e-6 of its minimum after 105 iterations, by [Andrew07]'s p not after
+400 (4e-4 above it; 6e-5 from H = 1). H starts from the root of the diagonal that L-BFGS uses: from
+1 this takes 137 iterations, from all of it 146.
 
-002's convergence proof has a hole (000 appendix D). The test above is on J itself, so J never
-rises beyond round-off; and where no alpha passes it, H is forgotten, which leaves a scaled
+[Andrew07]'s convergence proof has a hole ([Yu10] appendix D). The test above is on J itself, so J
+never rises beyond round-off; and where no alpha passes it, H is forgotten, which leaves a scaled
 steepest descent all of whose coordinates move downhill.
 """
 
@@ -28,9 +29,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.naming import whole
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L1, ElasticNet
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.settings import whole
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._direction import descent_direction
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
@@ -101,7 +102,7 @@ class OWLQN(Solver):
 
 
 class OWLQNStar(OWLQN):
-    """OWL-QN with the direction of 000 algorithm 2, for which any subgradient will do."""
+    """OWL-QN with the direction of [Yu10] algorithm 2, for which any subgradient will do."""
 
     name = "owlqn-star"
 

@@ -1,10 +1,10 @@
-"""Pegasos: subgradient steps of length 1 / (lambda t) (Shalev-Shwartz et al. 2007; 001 section 6).
+"""Pegasos: subgradient steps of length 1 / (lambda t) (Shalev-Shwartz et al. 2007).
 
     w_t+1 = (1 - eta_t lambda) w_t - eta_t a_t,    eta_t = 1 / (lambda t),
 
 with a_t in dR(w_t), or an estimate of it from some of the rows; then w is brought back into the
-ball lambda/2 ||w||^2 <= R(0), which holds the minimiser of a risk >= 0. 001 compares the bundle
-methods with it in the batch setting. Its subgradients bound J from below like any others.
+ball lambda/2 ||w||^2 <= R(0), which holds the minimiser of a risk >= 0. [Smola07] compares the
+bundle methods with it in the batch setting. Its subgradients bound J from below like any others.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.naming import whole
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
 from fenchel.solvers.base import Needs, Solver, State, Step
 

@@ -22,11 +22,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.aspects import AugmentedRay, AugmentedRisk
 from fenchel.errors import InvalidData
-from fenchel.naming import real
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.declared import AugmentedRay, AugmentedRisk
+from fenchel.settings import real
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers

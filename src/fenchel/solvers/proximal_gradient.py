@@ -1,4 +1,4 @@
-"""The proximal gradient method: AGM-EF-1's first step, over and over (004 algorithm 4, 2-7).
+"""The proximal gradient method: AGM-EF-1's first step, over and over ([Zhang11] algorithm 4, 2-7).
 
     x <- argmin of f(x_k) + <grad f(x_k), x - x_k> + L/2 |x - x_k|^2 + Psi(x)
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from fenchel.aspects import Composite, Place, Tangent
+from fenchel.risks.views.declared import Composite, Place, Tangent
 from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.aspects import Dual
-from fenchel.naming import whole
-from fenchel.protocols import Array, Problem
 from fenchel.regularizers import L2, ElasticNet, StronglyConvex
 from fenchel.result import relative_gap
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.declared import Dual
+from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _REVISITS = 30  # sweeps over the rows that moved, at most, after one over all that are active

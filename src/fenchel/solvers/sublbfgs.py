@@ -1,4 +1,4 @@
-"""Subgradient quasi-Newton methods for nonsmooth risks (000 algorithm 1).
+"""Subgradient quasi-Newton methods for nonsmooth risks ([Yu10] algorithm 1).
 
 At a kink a quasi-Newton direction need not descend; algorithm 2 (_direction.py) finds one that
 does, and the line search may then be exact (_line_search.py). Two passes an iteration: X p for the
@@ -12,9 +12,9 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from fenchel.naming import positive, whole
-from fenchel.protocols import Array, Point, Problem
 from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Point, Problem
+from fenchel.settings import positive, whole
 from fenchel.solvers._direction import descent_direction
 from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
 from fenchel.solvers._inverse_hessian import DenseBFGS, Identity, InverseHessian, diagonal
@@ -140,7 +140,7 @@ class SubLBFGS(SubgradientMethod):
 
 
 class SubGD(SubgradientMethod):
-    """Steepest subgradient descent, B = I: for comparison (000 section 2.2)."""
+    """Steepest subgradient descent, B = I: for comparison ([Yu10] section 2.2)."""
 
     name = "subgd"
 
@@ -150,7 +150,7 @@ class SubGD(SubgradientMethod):
 
 
 class GD(SubgradientMethod):
-    """Descent along some subgradient, with no care for kinks: for comparison (000 section 2.2).
+    """Descent along some subgradient, with no care for kinks: for comparison ([Yu10] section 2.2).
 
     It stops where that is no direction of descent.
     """

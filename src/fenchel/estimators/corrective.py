@@ -1,0 +1,123 @@
+"""Totally corrective boosting: the problem of each round of ERLPBoost ([Zhang11] example 5).
+
+Over weights d of the n rows, with u_q the edges y_i h_q(x_i) of the t hypotheses found so far,
+
+    min over d in the capped simplex of  P(d) = max_q <u_q, d> + Omega(d) / eta,
+
+Omega the entropy. Its dual is smooth, with w the weights of the hypotheses in the simplex:
+
+    max over w of  D(w) = min over d of <U'w, d> + Omega(d) / eta = -Omega*(-eta U'w) / eta,
+
+and D's gradient is U d(w), d(w) being the d that attains it. AGM-EF-inf maximises D in the geometry
+of the hypotheses' own entropy, in which -D has the constant L = eta max |u|^2 = eta, since Omega is
+strongly convex in the L1 norm. The mean of the d(u_i) ([Zhang11] eq. 22) is the primal point, so
+that the gap P(d) - D(w) is known in each iteration.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from fenchel import _kernels
+from fenchel.regularizers import Entropy
+from fenchel.risks.views.declared import Composite
+from fenchel.risks.views.places import Place, Tangent
+from fenchel.solvers import AGMInf
+
+Array = npt.NDArray[np.float64]
+
+_OPTIMISM = 0.1  # the first estimate of L, relative to eta: the paper's experience
+_NEW = 0.1  # the weight of a new hypothesis where a round starts
+_MOST = 20_000  # iterations of a round
+
+
+class Corrected(NamedTuple):
+    """What a round found: weights of the rows and of the hypotheses, with P(d) and D(w)."""
+
+    d: Array
+    w: Array
+    upper: float
+    lower: float
+
+
+class Edges:
+    """-D as AGM-EF sees it: Psi is the simplex of hypotheses, the prox-function their entropy."""
+
+    sigma, lambda_1, lambda_2 = 1.0, 0.0, 0.0
+
+    def __init__(self, U: Array, entropy: Entropy, eta: float):
+        self.U, self.entropy, self.eta = U, entropy, eta
+        self.L = eta
+
+    def upper(self, d: Array) -> float:
+        """P(d)."""
+        return self._upper(d, self.U @ d)
+
+    def _upper(self, d: Array, edges: Array) -> float:
+        return float(np.max(edges)) + self.entropy.value(d) / self.eta
+
+    def place(self, w: Array) -> Place:
+        """w with U'w."""
+        return Place(w, w @ self.U)
+
+    def value(self, at: Place) -> float:
+        """-D(w)."""
+        return self.entropy.conjugate(-self.eta * at.image) / self.eta
+
+    def tangent(self, at: Place) -> Tangent:
+        """-D(w), and its gradient -U d(w)."""
+        d = self.entropy.conjugate_argmax(-self.eta * at.image)
+        edges = self.U @ d
+        return Tangent(self.value(at), -edges, Place(d, edges))
+
+    def Psi(self, w: Array) -> float:
+        """0 on the simplex."""
+        return 0.0
+
+    def d(self, w: Array) -> float:
+        """sum_q w_q log w_q."""
+        return float(np.sum(xlogy(w, w)))
+
+    def d_gradient(self, w: Array) -> Array:
+        """1 + log w."""
+        return np.asarray(1.0 + np.log(w))
+
+    def ground(self, s: Array, c: float, A: float) -> Array:
+        """The soft minimum of s / c."""
+        w = np.empty_like(s)
+        _kernels.entropy_prox(s, c, None, 1.0, w)
+        return w
+
+    def corrected(self, w: Array, gap: float) -> Corrected:
+        """Maximises D from the weights w of the older hypotheses, until the gap is small enough."""
+        start = self.place(_with_new(w, len(self.U)))
+        at = self.tangent(start)
+        best = self._found(start, at.alpha)
+        # Of a Composite the method uses what is here; the rest is about risks of rows of X.
+        iterates = AGMInf().iterates(cast(Composite, self), start, _OPTIMISM * self.L)
+        for _, it in zip(range(_MOST), iterates, strict=False):
+            best = _better(best, self._found(cast(Place, it.x), cast(Place, it.alpha)))
+            if best.upper - best.lower <= gap:
+                break
+        return best
+
+    def _found(self, x: Place, alpha: Place) -> Corrected:
+        return Corrected(alpha.x, x.x, self._upper(alpha.x, alpha.image), -self.value(x))
+
+
+def _with_new(w: Array, n: int) -> Array:
+    """Weights of n hypotheses, the last of them new; none is 0, which the entropy never leaves."""
+    new = np.full(n - len(w), (_NEW if len(w) else 1.0) / (n - len(w)))
+    mixed = np.concatenate([(1 - _NEW) * w, new])
+    return np.asarray((1 - _NEW) * mixed + _NEW / n)
+
+
+def _better(one: Corrected, other: Corrected) -> Corrected:
+    """The better of both sides: d and w need not come from the same iteration."""
+    rows = one if one.upper <= other.upper else other
+    hypotheses = one if one.lower >= other.lower else other
+    return Corrected(rows.d, hypotheses.w, rows.upper, hypotheses.lower)

@@ -1,0 +1,1 @@
+"""Risks: the data term R(w) as solvers see it, and the views of it that single solvers need."""

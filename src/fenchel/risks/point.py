@@ -1,0 +1,259 @@
+"""The linear risk at one w, and on a ray from it, by the scores that the shards keep."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.engines import PerShard
+from fenchel.piecewise import Slope
+from fenchel.risks import shardwork
+from fenchel.risks.base import ROUND_OFF
+from fenchel.risks.intercept import Offset, profile
+from fenchel.risks.kinks import (
+    balanced,
+    kinked,
+    kinked_adjoint,
+    kinked_rows,
+    kinked_scores,
+    n_kinked,
+    rechosen,
+    steepest,
+    ties,
+)
+from fenchel.witness import Bracket, Tangency, Ties, Witness
+
+if TYPE_CHECKING:
+    from fenchel.risks.linear import LinearRisk
+
+Array = npt.NDArray[np.float64]
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_DRIFT = 1e-13  # of scores, relative to them, before they are computed anew
+_BLUR = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
+
+
+class LinearPoint:
+    """The risk at one w, with its scores kept by the shards."""
+
+    def __init__(
+        self, risk: LinearRisk, w: Array, z: PerShard, near: float = 0.0, drift: float = 0.0
+    ):
+        self.risk, self.w, self.z = risk, w, z
+        self.near = near  # a guess of the intercept
+        self._chosen: PerShard | None = None  # the slopes of the rows on a kink, if chosen anew
+        self.drift = drift  # the round-off in z that came with other points, per length of a row
+
+    @functools.cached_property
+    def offset(self) -> Offset:
+        """The best intercept at these scores; 0 with R(w) as its value without one."""
+        if self.risk.has_intercept:
+            return self._profiled()
+        value = self._sums(0.0)[0]
+        return Offset(Bracket(), 0.0, value, value)
+
+    def _profiled(self) -> Offset:
+        return profile(self._sums, self.near, self._resolution, self.risk.differentiable)
+
+    @property
+    def _resolution(self) -> float:
+        """The least distance of offsets that makes a difference."""
+        largest: float = max(self.risk.engine.map(shardwork.largest, self.z))
+        return _BLUR * (1.0 + largest)
+
+    def _sums(self, b: float) -> tuple[float, float]:
+        """(R, its slope in the offset) at the offset b."""
+        engine = self.risk.engine
+        sums = engine.totals(*engine.map(shardwork.sums, self.risk.loss, self.z, b).split(2))
+        return sums[0] / self.risk.weight, sums[1] / self.risk.weight
+
+    @property
+    def value(self) -> float:
+        """R(w)."""
+        return self.offset.value
+
+    @property
+    def intercept(self) -> float:
+        """The best offset."""
+        return self.offset.best
+
+    @functools.cached_property
+    def slopes(self) -> PerShard:
+        """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
+        return self.risk.engine.map(shardwork.slopes, self.risk.loss, self.z, self.offset.bracket)
+
+    @functools.cached_property
+    def subgradient(self) -> Array:
+        """X' a / S."""
+        self.risk.passes += 1
+        engine = self.risk.engine
+        total: Array = engine.total(engine.map(shardwork.adjoint, self.slopes))
+        return total.ravel() / self.risk.weight
+
+    def rate(self, q: PerShard) -> float:
+        """sum_i a_i q_i / S."""
+        engine = self.risk.engine
+        return float(engine.total(engine.map(shardwork.inner, self.slopes, q))) / self.risk.weight
+
+    @functools.cached_property
+    def constant(self) -> float:
+        """b with R(v) >= <a, v> + b for all v."""
+        return self.floor - float(self.subgradient @ self.w)
+
+    @property
+    def floor(self) -> float:
+        """The cut's own value at w: R(w) up to round-off."""
+        return self.offset.floor
+
+    def shrunk(self, scale: float) -> float:
+        """-sum_i s_i/S l*(scale l'_i), the dual at scale * alpha; else scale * constant, as R >= 0.
+
+        The first is the better: it falls short of `constant` by (1 - scale) |<a, w>|, the other by
+        (1 - scale) times all of it.
+        """
+        risk = self.risk
+        if scale == 1:
+            return self.constant
+        if risk.has_duals:
+            conjugates = risk.engine.map(shardwork.conjugates, risk.loss, self.slopes, scale)
+            return -float(risk.engine.total(conjugates)) / risk.weight
+        return scale * self.constant if risk.nonnegative else -np.inf
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """Rows times slopes; and R with the product it is reduced by, and the scores' drift."""
+        product = float(np.linalg.norm(self.subgradient) * np.linalg.norm(self.w))
+        slopes = self.risk.length * self._slope
+        return slopes, abs(self.value) + product + slopes * self.drift / ROUND_OFF
+
+    @property
+    def _slope(self) -> float:
+        """A bound of the mean slope.
+
+        A loss has a steepest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
+        exponentials) slopes about as large as its values.
+        """
+        value, loss = self.value, self.risk.loss
+        smooth = np.sqrt(2 * loss.smoothness * value) if loss.nonnegative else np.inf
+        slope = min(self.risk.steepest, float(smooth))
+        return slope if slope < np.inf else 1 + abs(value)
+
+    @property
+    def witness(self) -> Witness:
+        """The rows' dual variables or the place of tangency, whichever is smaller."""
+        if self.risk.has_duals and self.risk.n_duals < self.risk.n_parameters:
+            return Witness(alpha=self.alpha)
+        return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
+
+    def _ties(self) -> Ties | None:
+        engine, chosen = self.risk.engine, self._chosen
+        if self.risk.differentiable or (self.risk.has_intercept and chosen is None):
+            return None
+        if chosen is None:
+            rows, slopes = engine.map(ties, self.risk.loss, self.z).split(2)
+        else:
+            rows, slopes = engine.map(kinked_rows, self._kinked), chosen
+        first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
+        places = [start + part for start, part in zip(first, rows, strict=False)]
+        return Ties(np.concatenate(places), np.concatenate(list(slopes)))
+
+    @property
+    def alpha(self) -> Array:
+        """alpha_i = s_i/S l'(z_i + b, y_i)."""
+        return self.risk.engine.gather(self.slopes).ravel() / self.risk.weight
+
+    @functools.cached_property
+    def _kinked(self) -> PerShard:
+        """The rows whose score lies on a kink, up to round-off."""
+        engine, loss = self.risk.engine, self.risk.loss
+        return engine.map(kinked, loss, self.z, self.intercept, self.slopes)
+
+    def steepest(self, p: Array) -> LinearPoint:
+        """The point with the slopes of the rows on a kink chosen anew; itself where there are none.
+
+        With an intercept the slopes must still add up to what they do, so that b stays the best.
+        """
+        engine, n = self.risk.engine, sum(self.risk.engine.map(n_kinked, self._kinked))
+        if n == 0:
+            return self
+        if n > self.risk.n_rows / 4:
+            self.risk.passes += 2  # so many rows that the two products count as passes
+        q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
+        if self.risk.has_intercept:
+            chosen = balanced(engine, self._kinked, q)
+        else:
+            chosen = engine.map(steepest, self._kinked, q)
+        change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
+        point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
+        best, value = self.offset.best, self.offset.value
+        point.offset = Offset(Bracket(best, best), best, value, value)
+        point.subgradient = self.subgradient + change.ravel() / self.risk.weight
+        point.slopes = engine.map(rechosen, self.slopes, self._kinked, chosen)
+        point._kinked, point._chosen = self._kinked, chosen
+        return point
+
+    def towards(self, p: Array) -> LinearRay:
+        """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
+        origin, engine = self, self.risk.engine
+        if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
+            self.risk.passes += 1
+            z = engine.map(shardwork.scores, self.risk.outputs(self.w))
+            origin = type(self)(self.risk, self.w, z, self.intercept)
+        self.risk.passes += 1
+        return LinearRay(origin, p, engine.map(shardwork.scores, self.risk.outputs(p)))
+
+
+class LinearRay:
+    """eta -> R(w + eta p), from the scores X w and X p."""
+
+    def __init__(self, origin: LinearPoint, p: Array, q: PerShard):
+        self.origin, self.p, self.q = origin, p, q
+        self._last = (0.0, origin)  # a line search asks for the step it accepts once more
+
+    def at(self, eta: float) -> LinearPoint:
+        """The point w + eta p; its scores are z + eta q."""
+        origin = self.origin
+        if eta != self._last[0]:
+            z = origin.risk.engine.map(shardwork.moved, origin.z, self.q, eta)
+            w = origin.w + eta * self.p
+            longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
+            drift = origin.drift + _EPSILON * longest
+            self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
+        return self._last[1]
+
+    def along(self, eta: float) -> tuple[float, float]:
+        """(R(w + eta p), its slope)."""
+        point = self.at(eta)
+        return point.value, point.rate(self.q)
+
+    @functools.cached_property
+    def _line(self) -> tuple[PerShard, PerShard]:
+        """The scores at eta = 0 and their rates.
+
+        With an intercept, on the straight line from the best offset at 0 to that at 1: R lies below
+        the risk on that line, and touches it at both ends.
+        """
+        origin, engine = self.origin, self.origin.risk.engine
+        if not origin.risk.has_intercept:
+            return origin.z, self.q
+        b, rate = origin.intercept, self.at(1.0).intercept - origin.intercept
+        return engine.map(shardwork.shifted, origin.z, b), engine.map(
+            shardwork.shifted, self.q, rate
+        )
+
+    def slope(self, eta: float) -> Slope:
+        """The slope of R just right of eta; with an intercept, of the line above R."""
+        risk = self.origin.risk
+        parts = risk.engine.map(shardwork.slope_along, risk.loss, *self._line, eta).split(2)
+        slope, curvature = (float(part) / risk.weight for part in risk.engine.totals(*parts))
+        return Slope(slope, curvature)
+
+    def kinks(self, low: float, high: float) -> Array:
+        """The kinks of the same function in (low, high]."""
+        risk = self.origin.risk
+        found = risk.engine.map(shardwork.kinks_along, risk.loss, *self._line, low, high)
+        kinks: Array = np.concatenate(list(found)) / [1, risk.weight, risk.weight]
+        return kinks

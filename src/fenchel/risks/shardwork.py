@@ -1,0 +1,215 @@
+"""What a linear risk has done on each shard: module-level functions of plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel import _kernels
+from fenchel.data.shards import Shard
+from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
+from fenchel.losses import multivariate_twins as whole
+from fenchel.risks import kinks
+from fenchel.witness import Bracket
+
+Array = npt.NDArray[np.float64]
+
+
+def weight(shard: Shard) -> float:
+    """The sum of the sample weights."""
+    return float(shard.rows.n_rows if shard.s is None else np.sum(shard.s))
+
+
+def weights(shard: Shard) -> Array:
+    """The sample weights, 1 where none were given."""
+    return np.ones(shard.rows.n_rows) if shard.s is None else shard.s
+
+
+def labels(shard: Shard) -> npt.NDArray[Any]:
+    """The labels."""
+    return shard.y
+
+
+def label_total(shard: Shard) -> float:
+    """sum_i s_i y_i."""
+    return float(weights(shard) @ shard.y)
+
+
+def label_distance(shard: Shard, mean: float) -> float:
+    """sum_i s_i |y_i - mean|."""
+    return float(weights(shard) @ np.abs(shard.y - mean))
+
+
+def steepest(shard: Shard, loss: Loss) -> float:
+    """The largest slope the loss can have on these rows."""
+    return loss.steepest(shard.y) if isinstance(loss, Conjugable | VectorLoss) else np.inf
+
+
+def squares(shard: Shard) -> Array:
+    """sum_i s_i x_ij^2 for each column."""
+    return shard.rows.squares(shard.s)
+
+
+def means(shard: Shard) -> Array:
+    """sum_i s_i x_ij for each column."""
+    return shard.rows.adjoint(weights(shard))
+
+
+def scores(shard: Shard, w: Array) -> Array:
+    """z = X w."""
+    return shard.rows.scores(w)
+
+
+def zeros(shard: Shard) -> Array:
+    """The scores at w = 0."""
+    return np.zeros(shard.rows.n_rows)
+
+
+def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
+    """(sum_i s_i l(z_i, y_i), its gradient, z) at w."""
+    native = twins.twin(loss)
+    if native is not None:
+        return shard.rows.evaluate(native, shard.y, shard.s, w)
+    z = shard.rows.scores(w)
+    value, a = twins.slopes(loss, z, shard.y, shard.s)
+    return value, shard.rows.adjoint(a), z
+
+
+def sampled(shard: Shard, loss: Loss, w: Array, b: float, rows: npt.NDArray[np.intp]) -> Array:
+    """The gradient over some of the rows."""
+    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
+    return X.adjoint(twins.slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
+
+
+def largest(shard: Shard, z: Array) -> float:
+    """The largest |z_i|."""
+    return float(max(np.max(z), -np.min(z)))
+
+
+def sums(shard: Shard, loss: Loss, z: Array, b: float) -> tuple[float, float]:
+    """(sum_i s_i l(z_i + b, y_i), its slope in b)."""
+    return twins.sums(loss, z, shard.y, shard.s, b)
+
+
+def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
+    """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
+    a = twins.slopes(loss, z, shard.y, shard.s, bracket.below)[1]
+    if bracket.above == bracket.below:
+        return a
+    above = twins.slopes(loss, z, shard.y, shard.s, bracket.above)[1]
+    return bracket.weight_below * a + bracket.weight_above * above
+
+
+def curvatures(
+    shard: Shard, loss: Loss, z: Array, b: float, total: float
+) -> tuple[Array, npt.NDArray[np.int32]]:
+    """h_i = s_i/total l''(z_i + b, y_i), and the rows where it is not 0."""
+    h, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
+    n = _kernels.curvatures(twins.built_in(loss), z, shard.y, shard.s, b, h, bent)
+    return h / total, bent[:n]
+
+
+def slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
+    """The slope of the loss on the ray z + eta q just right of eta, and its rise."""
+    return twins.slope_along(loss, z, q, shard.y, shard.s, eta)
+
+
+def kinks_along(shard: Shard, loss: Loss, z: Array, q: Array, low: float, high: float) -> Array:
+    """Where that slope bends in (low, high]."""
+    return twins.kinks_along(loss, z, q, shard.y, shard.s, low, high)
+
+
+def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float:
+    """sum_i s_i l*(scale a_i / s_i, y_i)."""
+    if shard.s is None:
+        return float(np.sum(loss.conjugate(scale * a, shard.y)))
+    counted = shard.s > 0
+    s, y = shard.s[counted], shard.y[counted]
+    return float(s @ loss.conjugate(kinks.weighted(scale / s, a[counted]), y))
+
+
+def adjoint(shard: Shard, a: Array) -> Array:
+    """X'a."""
+    return shard.rows.adjoint(a)
+
+
+def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
+    """z + eta q."""
+    return z + eta * q
+
+
+def shifted(shard: Shard, z: Array, b: float) -> Array:
+    """z + b."""
+    return z + b
+
+
+def inner(shard: Shard, a: Array, q: Array) -> float:
+    """<a, q>."""
+    return float(np.vdot(a, q))
+
+
+def weighted(shard: Shard, a: Array) -> Array:
+    """s_i a_i."""
+    return kinks.weighted(shard.s, a)
+
+
+def weighted_inner(shard: Shard, a: Array, q: Array) -> float:
+    """sum_i s_i <a_i, q_i>."""
+    return float(np.vdot(kinks.weighted(shard.s, a), q))
+
+
+def scaled(shard: Shard, a: Array, scale: float) -> Array:
+    """scale a."""
+    return scale * a
+
+
+def total(shard: Shard, a: Array) -> float:
+    """sum_i a_i."""
+    return float(np.sum(a))
+
+
+def magnitude(shard: Shard, a: Array) -> float:
+    """sum_i |a_i|."""
+    return float(np.sum(np.abs(a)))
+
+
+def equal(shard: Shard, a: Array, b: Array) -> bool:
+    """All a_i = b_i."""
+    return np.array_equal(a, b)
+
+
+def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:
+    """weight_a a + weight_b b."""
+    return weight_a * a + weight_b * b
+
+
+def energy(shard: Shard, g: Array) -> float:
+    """sum_i g_i^2 / s_i."""
+    if shard.s is None:
+        return float(g @ g)
+    counted = shard.s > 0
+    return float(np.sum(g[counted] ** 2 / shard.s[counted]))
+
+
+def rounded(shard: Shard, z: Array) -> Array:
+    """Scores to 38 bits of their mantissas: what is half a unit or more is rounded up."""
+    bits = np.ascontiguousarray(z).view(np.int64)
+    return ((bits + (1 << 14)) & -(1 << 15)).view(np.float64)
+
+
+def twin(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> whole.Twin:
+    """The loss of the shard's own queries."""
+    return whole.twin(loss, Sample(shard.y, shard.s, starts))
+
+
+def mass(shard: Shard, loss: MultivariateLoss, starts: npt.NDArray[np.int64]) -> float:
+    """What the mean over the shard's own queries divides by."""
+    return loss.mass(Sample(shard.y, shard.s, starts))
+
+
+def tangent(shard: Shard, loss: whole.Twin, share: float, z: Array) -> Tangent:
+    """Its tangent, times the queries' share in all."""
+    c, g = loss.tangent(z)
+    return Tangent(share * c, share * g)

@@ -1,0 +1,135 @@
+"""Risks of structured outputs: R(w) = (1/S) sum_i s_i l_i(w), by value and subgradient alone.
+
+An example is a sequence, or whatever an oracle of a user takes; its scores are not kept, as there
+may be more of them than of anything else. So a step along a ray costs what a point costs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.engines import Engine, PerShard
+from fenchel.errors import InvalidData
+from fenchel.risks.base import Array, Point
+from fenchel.risks.black_box import OpaquePoint, OpaqueRisk
+from fenchel.witness import Bracket, Tangency, Ties, Witness
+
+T = TypeVar("T")
+
+
+class Evaluation(NamedTuple):
+    """sum_i s_i l_i(w) over a shard, its subgradient, and the labels it was found at, if any."""
+
+    value: float
+    gradient: Array
+    labels: npt.NDArray[np.int64] | None = None
+
+
+class StructuredPoint(OpaquePoint):
+    """The risk at one w."""
+
+    def __init__(self, risk: StructuredRisk, w: Array):
+        self.risk, self.w = risk, w
+        risk.passes += 2
+        values, gradients, self.labels = risk.evaluated(w).split(3)
+        value, gradient = risk.engine.totals(values, gradients)
+        self.value = float(value) / risk.weight
+        self.subgradient: Array = gradient / risk.weight
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The features of an example; and R with the scores that it is a difference of."""
+        longest = self.risk.length
+        return longest, abs(self.value) + longest * float(np.linalg.norm(self.w))
+
+    @property
+    def witness(self) -> Witness:
+        """The labels whose line the cut is, which prove it for themselves; else where it is met."""
+        if self.labels[0] is None:
+            return Witness([Tangency(self.w)], [1.0])
+        labels = np.concatenate(self.labels)
+        ties = Ties(np.arange(len(labels), dtype=np.intp), labels.astype(np.float64))
+        return Witness([Tangency(np.empty(0), Bracket(), ties)], [1.0])
+
+    @property
+    def alpha(self) -> Array:
+        """None: the risk has no dual variables."""
+        return np.empty(0)
+
+
+class StructuredRisk(OpaqueRisk, ABC):
+    """The mean loss of examples."""
+
+    nonnegative = False
+    differentiable = False
+    classes: npt.NDArray[Any] | None = None
+
+    def __init__(self, engine: Engine, n_parameters: int, sizes: Sequence[int], n_numbers: int):
+        self.engine, self.sizes = engine, sizes  # how many examples each shard has
+        self.n_parameters, self.n_rows, self.n_numbers = n_parameters, sum(sizes), n_numbers
+        self.weight = float(self.n_rows)  # S
+        self.passes = 0
+
+    @abstractmethod
+    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
+        """An `Evaluation` for each shard, of all its examples or these."""
+
+    @property
+    @abstractmethod
+    def length(self) -> float:
+        """The mean length of what an example can add to the subgradient, at most."""
+
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """A digest of the examples and the loss."""
+
+    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
+        """n / len(rows) times the sum over these examples, over S: right in the mean."""
+        starts = np.cumsum([0, *self.sizes])
+        parts = np.split(rows.astype(np.int64), np.searchsorted(rows, starts[1:-1]))
+        local = PerShard(part - i for part, i in zip(parts, starts[:-1], strict=True))
+        total: Array = self.engine.total(self.evaluated(w, local).split(3)[1])
+        return total * (self.n_rows / (len(rows) * self.weight))
+
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """Of processes that share an engine, what the first computes."""
+        return self.engine.agreed(compute)
+
+    @property
+    def knows_kinks(self) -> bool:
+        """Only that there are none."""
+        return self.differentiable
+
+    @property
+    def n_duals(self) -> int:
+        """One for each example, to compare their number with that of the parameters."""
+        return self.n_rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_parameters,)."""
+        return (self.n_parameters,)
+
+    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+        """As they are."""
+        return w, intercept
+
+    def flattened(self, w: Array, intercept: float | Array) -> Array:
+        """As it is."""
+        return w
+
+    def curvature(self) -> Array:
+        """The same for all parameters: nothing is known of their scales."""
+        return np.ones(self.n_parameters)
+
+    def at(self, w: Array, near: Point | None = None) -> StructuredPoint:
+        """The risk at w."""
+        w = np.array(w, dtype=np.float64)  # a copy: the point's own
+        if w.shape != (self.n_parameters,):
+            raise InvalidData(f"w must have length {self.n_parameters}; got shape {w.shape}")
+        return StructuredPoint(self, w)

@@ -1,0 +1,1 @@
+"""Views of a risk: what single solvers need beyond its values and subgradients."""

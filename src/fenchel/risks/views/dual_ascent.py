@@ -1,0 +1,355 @@
+"""The dual of a regularised linear risk, on its shards: what coordinate ascent moves.
+
+    D(a) = -sum_i s_i/S l*(a_i, y_i) - lambda Omega*(v),    v = -sum_i rate_i a_i x_i,
+                                                            rate_i = s_i / (lambda S)
+
+for one slope a_i a row. w = grad Omega*(v) is the primal point that goes with a. With an intercept
+D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of multipliers: the
+offset b stands for its multiplier, and a step on row i that spoils the condition by rate_i has the
+curvature `offset_rate` more and takes b with it, as if x_i had one more column.
+
+Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
+D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length
+_OVER/L < 2/L, by which D rises by at least (1/_OVER - 1/2) L (u - a_i)^2.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+
+from fenchel import _kernels
+from fenchel.data.rows import SweptRows
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard, Serial, mutates
+from fenchel.losses import Conjugable, Labels, twins
+from fenchel.regularizers import StronglyConvex
+from fenchel.risks import shardwork
+from fenchel.risks.base import ROUND_OFF, Array, Cut, Point
+from fenchel.risks.point import LinearPoint
+from fenchel.witness import Witness
+
+if TYPE_CHECKING:
+    from fenchel.risks.linear import LinearRisk
+
+# How far a step on one row takes the offset with it: relative to how far it moves the score of a
+# mean row, over all rows; and to the scores that the loss asks for, over their slopes. With a tenth
+# of the second 2,000 rows of a9a take up to eight times the passes, with ten times as much 20news'
+# hinge at most two and a half times. Shards that step at once would each keep to a balance of their
+# own if the offset were as stiff as that: a text's hinge takes twenty times the passes.
+_OFFSET, _REACH, _REACH_AT_ONCE = 10.0, 0.3, 0.01
+_OVER = 1.5  # nine tenths of the passes of exact steps on kinked losses, four fifths on others
+_FEW = 0.9  # of the active rows: where more of them moved, they are not visited again before others
+_LESS = 0.99  # times slopes that are tried first: multiples are not told apart any better
+_FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the first, that ends them
+
+
+@dataclass
+class RowDuals:
+    """The dual variables of a shard's rows, which stay with it."""
+
+    settings: tuple[Any, ...]  # loss, y, rate, kappa and the regulariser's shrinkage
+    rate: Array
+    a: Array
+    active: npt.NDArray[np.int32]
+    n_active: int  # the first of `active` that a sweep visits
+
+    @functools.cached_property
+    def native(self) -> _kernels.DualProblem:
+        """What the kernels take."""
+        loss, *arrays = self.settings
+        return _kernels.DualProblem(twins.built_in(loss), *arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
+
+
+class Duals:
+    """A dual point of strength * Omega + R."""
+
+    def __init__(
+        self, risk: LinearRisk, regularizer: StronglyConvex, strength: float, at_once: bool
+    ):
+        self.risk, self.regularizer, self.strength = risk, regularizer, strength
+        # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
+        # passes. Where they are in one memory, one shard of them all costs nothing.
+        engine = risk.engine
+        at_once = at_once or not engine.in_one_memory
+        self.engine = engine if at_once else Serial().place([engine.joined()])
+        self.crowd = engine.n_shards if at_once else None
+        self.v, self.b = np.zeros(risk.n_parameters), 0.0
+        self._unpaid = 0.0  # part of a pass that was not yet counted
+        risk.passes += 1
+        shrinkage = regularizer.shrinkage(risk.n_parameters)
+        squares = self.engine.map(row_squares, shrinkage)
+        total = self.engine.total(self.engine.map(shardwork.total, squares))
+        self.offset_rate = offset_rate(total / risk.n_rows, risk, strength, self.crowd)
+        unit = 1 / (strength * risk.weight)
+        self.rows = self.engine.map(
+            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd
+        )
+
+    @property
+    def w(self) -> Array:
+        """The primal point."""
+        return self.regularizer.conjugate_argmax(self.v)
+
+    @property
+    def a(self) -> Array:
+        """The slopes of all rows."""
+        return self.engine.gather(self.engine.map(_slopes, self.rows))
+
+    def assign(self, a: Array, b: float = 0.0) -> None:
+        """Takes over slopes, and an offset."""
+        self.engine.map(_assign, self.rows, self.engine.scatter(a))
+        self.b = b
+        self.settle()
+
+    def _assign_weighted(self, alpha: Array, total: float, b: float) -> None:
+        """Takes over alpha_i = s_i/total a_i."""
+        slopes = self.engine.map(unweighted, self.engine.scatter(alpha), total, self.risk.loss)
+        self.assign(self.engine.gather(slopes), b)
+
+    def start(self, alpha: Array, b: float) -> None:
+        """Takes over alpha_i = s_i/S a_i, all scaled by the t in [0, 1] with the largest D(t a).
+
+        They may belong to the minimum at another strength, where w is 1/t times as long.
+        """
+        self._assign_weighted(alpha, self.risk.weight, b)
+        t = self._scale()
+        self.assign(t * self.a, b)
+
+    def settle(self) -> None:
+        """Computes v from the slopes, without the round-off of many steps: a pass."""
+        self.risk.passes += 1
+        self.v = -self.engine.total(self.engine.map(_combined, self.rows))
+
+    def balance(self) -> None:
+        """The multiplier's step: b moves as far as the slopes are out of balance.
+
+        Shorter than that by as much as the rows' steps are longer: with whole steps, a few active
+        rows may swing ever further.
+        """
+        if self.risk.has_intercept:
+            imbalance = self.engine.total(self.engine.map(_total, self.rows))
+            self.b -= self.offset_rate / _OVER * imbalance
+
+    def point(self, w: Array, near: Point | None = None) -> LinearPoint:
+        """The risk at w: a pass."""
+        return self.risk.scored(w, near)
+
+    def release(self, point: Point, margin: float) -> None:
+        """Makes active the rows on which a step may do something, by the scores at a point."""
+        assert isinstance(point, LinearPoint)  # its own: no pass for its scores
+        z = point.z
+        if self.engine is not self.risk.engine:
+            z = self.engine.scatter(self.risk.engine.gather(z))
+        self.engine.map(_release, self.rows, z, self.b, margin)
+
+    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+        """Steps on the active rows, then, for each further seed, on those that the last ones moved.
+
+        Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
+        left out from now on.
+        """
+        settings = self.rows, self.offset_rate, seeds, margin, self.crowd
+        *summed, violation = self.engine.map(sweep, self.v, self.b, *settings).split(5)
+        change, db, rise, visits = self.engine.totals(*summed)
+        self.v = change if self.crowd is None else self.v + change
+        self.b += db
+        self._pay(2 * visits / self.risk.n_rows)
+        return max(violation), rise
+
+    def _pay(self, passes: float) -> None:
+        self._unpaid += passes
+        self.risk.passes += int(self._unpaid)
+        self._unpaid -= int(self._unpaid)
+
+    def cut(self) -> Cut:
+        """The cut that the slopes make; with an intercept, of the slopes balanced, for a pass."""
+        a = self.engine.map(_slopes, self.rows)
+        if self.engine is not self.risk.engine:
+            a = self.risk.engine.scatter(self.engine.gather(a))
+        return cut_of(self.risk, a, -self.strength * self.v)
+
+    def _scale(self) -> float:
+        risk = self.risk
+        a = self.engine.map(feasible, risk.loss, self.engine.map(_slopes, self.rows))
+
+        def D(t: float) -> float:
+            total = self.engine.total(self.engine.map(conjugates, risk.loss, a, t))
+            conjugate = self.regularizer.conjugate(t * self.v)
+            return -float(total) / risk.weight - self.strength * conjugate
+
+        whole = D(1.0)
+        if D(_LESS) <= whole:  # D is concave: no t below does better
+            return 1.0
+        options = {"xatol": 1 - _LESS}
+        found = minimize_scalar(
+            lambda t: -D(t), bounds=(0.0, 1.0), method="bounded", options=options
+        )
+        return float(found.x) if -found.fun > whole else 1.0
+
+
+def offset_rate(
+    mean_square: float, risk: LinearRisk, strength: float, crowd: int | None = None
+) -> float:
+    """The curvature that the multiplier adds, for rows of a mean squared length.
+
+    b moves by rate_i * offset_rate for each unit that a slope a_i moves, for a mean row by reach *
+    scale. Margins are of the size 1, as are their slopes; in regression the scale is the labels'
+    spread over the steepest slope, or 1 where slopes are as large as scores.
+    """
+    if not risk.has_intercept:
+        return 0.0
+    scale = 1.0 if risk.loss.labels is Labels.BINARY else risk.spread / risk.steepest or 1.0
+    reach = _REACH if crowd is None else _REACH_AT_ONCE
+    by_length = _OFFSET * (mean_square or 1.0) / risk.n_rows
+    return max(by_length, reach * scale * strength * risk.n_rows)
+
+
+def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
+    """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
+    engine, loss = risk.engine, risk.loss
+    a = engine.map(feasible, loss, a)
+    if risk.has_intercept and (balanced := _balanced(risk, a)) is not a:
+        risk.passes += 1
+        a = balanced
+        adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
+    alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
+    constant = -float(engine.total(engine.map(conjugates, loss, a))) / risk.weight
+    slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
+    sizes = risk.length * slopes, abs(constant)
+    return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
+
+
+def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
+    """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
+    ups, downs = risk.engine.map(_signed_sums, a).split(2)
+    up, down = risk.engine.totals(ups, downs)
+    if abs(up - down) <= ROUND_OFF * (up + down):
+        return a
+    return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
+
+
+def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
+    """How strongly a row's score answers to a step on it."""
+    return cast(SweptRows, shard.rows).row_squares(None if shrinkage is None else shrinkage[1])
+
+
+def row_duals(
+    shard: Shard,
+    loss: Conjugable,
+    squares: Array,
+    shrinkage: tuple[Array, Array] | None,
+    unit: float,
+    offset_rate: float,
+    crowd: int | None,
+) -> RowDuals:
+    """Dual variables 0; those of empty rows are settled, as their scores never change."""
+    rate = unit * shardwork.weights(shard)
+    shared = rate if crowd is None else crowd * rate
+    kappa = shared * (squares + offset_rate) / _OVER
+    a = np.zeros(shard.rows.n_rows)
+    alone = (kappa == 0) & (rate > 0)
+    a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
+    settings = loss, shard.y, shared, kappa, *(shrinkage or (None, None))
+    return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
+
+
+@mutates
+def sweep(
+    shard: Shard,
+    v: Array,
+    b: float,
+    rows: RowDuals,
+    offset_rate: float,
+    seeds: Sequence[int],
+    margin: float,
+    crowd: int | None,
+) -> tuple[Array, float, float, int, float]:
+    """v, the change of b, the dual's rise by the first seed, the steps, and their violation.
+
+    Of K shards at once (a `crowd`) each changes its own slopes, and what comes of it is added up:
+    v + sum_k d_k. As Omega* is convex,
+
+        Omega*(v + sum_k d_k) <= (1/K) sum_k Omega*(v + K d_k),
+
+    so the dual rises by no less than what the shards gain if each counts its own change K times
+    (CoCoA+, Ma et al. 2015). The change of v is then given in the place of v.
+    """
+    new, n = v if crowd is None else v.copy(), rows.n_active
+    X, last = cast(SweptRows, shard.rows), b
+    state = offset_rate, rows.active
+    last, rows.n_active, n_moved, violation, rise = X.sweep(
+        rows.native, rows.a, new, last, *state, n, margin, seeds[0]
+    )
+    for seed in seeds[1:] if n_moved <= _FEW * n else ():
+        n += n_moved
+        last, _, n_moved, _, faded = X.sweep(
+            rows.native, rows.a, new, last, *state, n_moved, 0.0, seed
+        )
+        if faded <= _FADED * rise:
+            break
+    if crowd is None:
+        return new, last - b, rise, n, violation
+    return (new - v) / crowd, (last - b) / crowd, rise, n, violation
+
+
+@mutates
+def _release(shard: Shard, rows: RowDuals, z: Array, b: float, margin: float) -> None:
+    rows.n_active = _kernels.movable(rows.native, z + b, rows.a, margin, rows.active)
+
+
+def _slopes(shard: Shard, rows: RowDuals) -> Array:
+    return rows.a.copy()
+
+
+@mutates
+def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
+    rows.a[:] = a
+
+
+def unweighted(shard: Shard, alpha: Array, total: float, loss: Conjugable) -> Array:
+    """From s_i/total a_i to a_i."""
+    s = shardwork.weights(shard)
+    a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
+    return loss.feasible(a, shard.y)
+
+
+def feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
+    """The slopes, which round-off may have led out of the conjugate's domain."""
+    return loss.feasible(a, shard.y)
+
+
+def _adjoint(shard: Shard, a: Array) -> Array:
+    return shard.rows.adjoint(shardwork.weighted(shard, a))
+
+
+def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) -> float:
+    """sum_i s_i l*(scale a_i, y_i)."""
+    s, each = shardwork.weights(shard), loss.conjugate(scale * a, shard.y)
+    return float(np.sum(s * np.where(s > 0, each, 0.0)))
+
+
+def _signed_sums(shard: Shard, a: Array) -> tuple[float, float]:
+    weighted = shardwork.weighted(shard, a)
+    return float(np.sum(np.maximum(weighted, 0))), float(np.sum(np.maximum(-weighted, 0)))
+
+
+def _shrunk(shard: Shard, a: Array, sign: int, scale: float) -> Array:
+    return np.where(sign * a > 0, scale * a, a)
+
+
+def _combined(shard: Shard, rows: RowDuals) -> Array:
+    return shard.rows.adjoint(rows.rate * rows.a)
+
+
+def _total(shard: Shard, rows: RowDuals) -> float:
+    return float(rows.rate @ rows.a)

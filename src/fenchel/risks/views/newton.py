@@ -1,0 +1,142 @@
+"""Newton's systems over the rows of a linear risk that are bent.
+
+    (diagonal + sum_i h_i x_i x_i') p = g
+
+A profiled intercept is one more coordinate, the last, whose column is of ones. The system has as
+many unknowns as there are columns or bent rows, whichever is less; where both are many it is solved
+roughly, by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from fenchel import _kernels
+from fenchel.data.blocks import KeptRows
+from fenchel.data.rows import SparseRows
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard
+from fenchel.risks.base import Array
+
+if TYPE_CHECKING:
+    from fenchel.risks.linear import LinearRisk
+
+_BLOCK = 2048  # dense rows that are copied at once
+_RIDGES = (0.0, *(10.0**power for power in range(-14, 1, 2)))
+MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
+
+
+class NewtonSystem:
+    """The rows `bent` of each shard, with the curvatures `h` of all its rows."""
+
+    def __init__(self, risk: LinearRisk, bent: PerShard, h: PerShard):
+        self.risk, self.bent, self.h = risk, bent, h
+        n_bent, self.h_total = risk.engine.totals(*risk.engine.map(_sums, bent, h).split(2))
+        self.n_bent = int(n_bent)
+
+    def solved(self, diagonal: Array, g: Array, offset_slope: float) -> tuple[Array, float]:
+        """p, and what it says of the offset, whose slope is given."""
+        risk = self.risk
+        risk.passes += round(self.n_bent / risk.n_rows)
+        # Without an intercept b stays where it is; with one, it has a little inertia of its own.
+        inertia = 1e-6 * self.h_total or 1.0
+        g = np.append(g, offset_slope if risk.has_intercept else 0.0)
+        diagonal = np.append(diagonal, inertia if risk.has_intercept else 1.0)
+        if min(self.n_bent, len(g)) > MOST_UNKNOWNS:
+            p = self._by_gradients(diagonal, g)
+        elif self.n_bent >= len(g):
+            p = self._in_columns(diagonal, g)
+        else:
+            p = self._in_rows(diagonal, g)
+        return p[:-1], float(p[-1]) if risk.has_intercept else 0.0
+
+    def _in_columns(self, diagonal: Array, g: Array) -> Array:
+        H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
+        if not self.risk.has_intercept:
+            H[-1] = 0.0
+        H.flat[:: len(H) + 1] += diagonal
+        return _solved(H, g)
+
+    def _in_rows(self, diagonal: Array, g: Array) -> Array:
+        """By Woodbury's formula."""
+        X = self._chosen()
+        inverse = 1 / diagonal
+        H = X @ (X * inverse[np.newaxis]).T
+        H = H.toarray() if sparse.issparse(H) else H
+        H.flat[:: len(H) + 1] += 1.0
+        inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
+        step: Array = inverse * (g - X.T @ inner)
+        return step
+
+    def _by_gradients(self, diagonal: Array, g: Array) -> Array:
+        X, d = self._chosen(), len(g)
+        squares = np.asarray((X.multiply(X) if sparse.issparse(X) else X * X).sum(axis=0)).ravel()
+        H = LinearOperator((d, d), matvec=lambda p: diagonal * p + X.T @ (X @ p), dtype=float)
+        shape = LinearOperator((d, d), matvec=lambda p: p / (diagonal + squares), dtype=float)
+        p: Array = cg(H, g, rtol=0.1, maxiter=50, M=shape)[0]
+        return p
+
+    def _chosen(self) -> Any:
+        """The bent rows with the roots of their curvatures, and their column of ones."""
+        engine = self.risk.engine
+        parts = list(engine.map(_bent_rows, self.bent, self.h, self.risk.has_intercept))
+        stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
+        return stacked(parts).astype(np.float64)
+
+
+def _solved(H: Array, g: Array) -> Array:
+    """H x = g for a symmetric positive definite H, of which the lower triangle is read.
+
+    H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
+    round-off leaves it no factor, a little is added to that.
+    """
+    size = 1 / np.sqrt(np.diag(H))
+    H *= size
+    H *= size[:, np.newaxis]
+    for ridge in _RIDGES:
+        H.flat[:: len(H) + 1] = 1.0 + ridge
+        try:
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        x: Array = size * scipy.linalg.cho_solve(factor, size * g, check_finite=False)
+        return x
+    return g  # H is not finite
+
+
+def _sums(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> tuple[int, float]:
+    """How many rows are bent, and their curvatures' sum."""
+    return len(bent), float(np.sum(h[bent]))
+
+
+def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
+    """The lower triangle of sum h_i x_i x_i' over some rows, with a last column of ones."""
+    rows, d = shard.rows, shard.rows.n_columns
+    if isinstance(rows, KeptRows):
+        with rows.opened() as found:
+            return _gram(replace(shard, rows=found), bent, h)
+    G = np.zeros((d + 1, d + 1))
+    if isinstance(rows, SparseRows):
+        _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
+        return G
+    for first in range(0, len(bent), _BLOCK):
+        X = cast(Array, _bent_rows(shard, bent[first : first + _BLOCK], h, True))
+        G += X.T @ X
+    return G
+
+
+def _bent_rows(shard: Shard, bent: npt.NDArray[np.int32], h: Array, ones: bool) -> Any:
+    """Some rows times the roots of their curvatures, with a last column of ones or zeros."""
+    X = shard.rows.take(bent.astype(np.intp)).matrix()
+    root = np.sqrt(h[bent])
+    last = (root if ones else np.zeros(len(bent)))[:, np.newaxis]
+    if sparse.issparse(X):
+        return sparse.hstack([sparse.diags_array(root) @ X, sparse.csr_array(last)], format="csr")
+    return np.hstack([root[:, np.newaxis] * X, last])

@@ -1,0 +1,396 @@
+"""Checking a result from its witness and the data alone.
+
+This file shares no code with the solvers or the kernels: scores and gradients are products of
+NumPy and SciPy, losses and regularisers are their Python formulas, all in float64. It proves
+
+    min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
+
+for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
+loss has no conjugate, the weighted tangents' bound instead. Of a vector loss every row has K dual
+variables, in alpha row after row, and w is a matrix of K columns, row after row, the intercepts
+its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidCertificate, InvalidData
+from fenchel.losses import Conjugable, ConjugableVector, Loss, NuLoss, NuNovelty, Sample
+from fenchel.result import Certificate, Result
+from fenchel.risks.base import Problem
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.multivariate import MultivariateRisk
+from fenchel.risks.nu import NuRisk
+from fenchel.risks.owners import OwnersRisk
+from fenchel.risks.structured import StructuredRisk
+from fenchel.verification.cuts import penalised, verify_cuts
+from fenchel.witness import Bracket, Tangency, Ties, Witness
+
+Array = npt.NDArray[np.float64]
+
+_AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
+_ROUND_OFF = 1e-13  # of a mean loss, relative to the scores and labels it is computed from
+_KINK = 1e-10  # how far from a kink a witness may choose the slope of a row
+_ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
+
+
+def verify(result: Result, problem: Problem) -> Certificate:
+    """The certificate recomputed from the result's witness and the data.
+
+    Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
+    result claims. A result without a witness gets the tangent bound at its w, and says so.
+    """
+    risk = problem.risk
+    if isinstance(risk, StructuredRisk | OwnersRisk):
+        return verify_cuts(result, problem)
+    if not isinstance(risk, LinearRisk):
+        raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
+    data = _data(risk)
+    w, b = data.parameters(result)
+    upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, b)
+    if result.witness is None:
+        return _without_witness(data, problem, Tangency(w, Bracket(b, b)), upper)
+    lower = _proved(data, problem, result.witness)
+    if risk.nonnegative:
+        lower = max(lower, 0.0)  # J >= 0 needs no proof, and round-off may have cost it
+    allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, b)
+    if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
+        raise InvalidCertificate(
+            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
+        )
+    if not lower >= result.lower_bound - allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
+        )
+    if lower > upper + allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
+            "convex, or its argmax not the largest"
+        )
+    return Certificate(min(lower, upper), upper, "witness")
+
+
+def _data(risk: LinearRisk) -> _Data:
+    if isinstance(risk, MultivariateRisk):
+        return _JointData(risk)
+    return _NuData(risk) if isinstance(risk, NuRisk) else _Data(risk)
+
+
+class _Data:
+    """The rows of all shards, and the loss, with plain NumPy and SciPy."""
+
+    def __init__(self, risk: LinearRisk):
+        shards = risk.engine.shards
+        self.loss: Loss = risk.loss
+        self.K = None if risk.classes is None else len(risk.classes)
+        self.has_offsets = risk.n_offsets > 0
+        self.shards = shards
+        self.n_columns = shards[0].rows.n_columns - risk.n_offsets
+        self.y = np.concatenate([shard.y for shard in shards])
+        weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
+        s = np.concatenate(weights)
+        self.share: Array = s / np.sum(s)  # s_i / S
+        self.has_intercept = risk.has_intercept
+
+    def blocks(self) -> Iterator[Any]:
+        """The rows as matrices, one at a time: they may be more than memory holds."""
+        return (shard.rows.matrix() for shard in self.shards)
+
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """(w as one vector, the intercept that is not part of it)."""
+        w, n_columns = np.asarray(result.w, dtype=np.float64), self.n_columns
+        if w.shape != ((n_columns,) if self.K is None else (self.K, n_columns)):
+            raise InvalidData(f"the result's w has shape {w.shape}, but X {n_columns} columns")
+        if self.K is None:
+            return w, float(result.intercept)
+        offsets = np.broadcast_to(np.asarray(result.intercept, dtype=np.float64), (self.K,))
+        return np.vstack([w.T, offsets] if self.has_offsets else [w.T]).ravel(), 0.0
+
+    def columns(self, v: Array) -> Array:
+        """A vector as an array of K columns."""
+        return v if self.K is None else v.reshape(-1, self.K)
+
+    def each(self, v: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A number for each row as a factor of what rows have."""
+        return v if self.K is None else v[:, np.newaxis]
+
+    def scores(self, w: Array) -> Array:
+        """X w."""
+        W, n = self.columns(w), self.n_columns
+        offset = W[n] if self.has_offsets else 0.0
+        return np.concatenate(
+            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks()]
+        )
+
+    def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
+        """Each block of rows with its part of a per-row array."""
+        ends = np.cumsum([shard.rows.n_rows for shard in self.shards])
+        return zip(self.blocks(), np.split(a, ends[:-1]), strict=True)
+
+    def adjoint(self, a: Array) -> Array:
+        """X' a, as one vector."""
+        total = np.zeros((self.n_columns, *a.shape[1:]))
+        for block, part in self.parts(a):
+            total += block.T @ part
+        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
+
+    def magnitude(self, a: Array, coordinates: npt.NDArray[np.intp]) -> Array:
+        """|X|' |a| in some coordinates."""
+        columns, n = coordinates // (self.K or 1), self.n_columns
+        inner = np.unique(columns[columns < n])
+        total = np.zeros((n + 1, *a.shape[1:]))
+        for block, part in self.parts(a):
+            total[inner] += abs(block[:, inner]).T @ np.abs(part)
+        total[n] = np.sum(np.abs(a), axis=0)
+        return total.ravel()[coordinates]
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """sum_i s_i/S l(<x_i, w> + b, y_i)."""
+        value = self.loss.value(self.scores(w) + b, self.y)
+        return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
+
+    def scale(self, w: Array, b: float) -> float:
+        """The mean magnitude of scores and labels."""
+        if self.K is not None:
+            largest = 1 + np.max(np.abs(self.scores(w)), axis=1)
+            if self.y.dtype.kind == "f":  # targets, not codes
+                largest += np.max(np.abs(self.y), axis=1)
+            return float(np.sum(self.share * largest))
+        return float(np.sum(self.share * (np.abs(self.scores(w)) + abs(b) + np.abs(self.y))))
+
+    def _slope(self, z: Array, ties: Ties | None) -> Array:
+        """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
+        slope = np.array(self.loss.slope(z, self.y), dtype=np.float64)
+        if ties is not None and len(ties.rows):
+            possible = self._possible if self.K is None else self._possible_vectors
+            if not np.all(possible(z[ties.rows], self.y[ties.rows], ties.slopes)):
+                raise InvalidCertificate("the witness claims a slope that its loss does not have")
+            slope[ties.rows] = ties.slopes
+        return slope
+
+    def _possible(self, z: Array, y: Array, slope: Array) -> npt.NDArray[np.bool_]:
+        """Between the slopes on the two sides of z."""
+        off = _KINK * (1 + np.abs(z))
+        below, above = self.loss.slope(z - off, y), self.loss.slope(z + off, y)
+        return np.asarray((below <= slope) & (slope <= above))
+
+    def _possible_vectors(self, z: Array, y: Any, slope: Array) -> npt.NDArray[np.bool_]:
+        """The slope a little further in its own direction; or 0 where nothing is lost.
+
+        Going along the gradient of one piece, no other of the same length rises as fast. With a
+        conjugate, which says what any dual variables prove, there is nothing to check.
+        """
+        if self.loss.has_conjugate:
+            return np.ones(len(z), dtype=bool)
+        off = _KINK * (1 + np.max(np.abs(z), axis=1))
+        ahead = self.loss.slope(z + off[:, np.newaxis] * slope, y)
+        flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
+        return np.asarray(flat | np.all(ahead == slope, axis=1))
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
+        z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        alpha, constant = np.zeros_like(z), 0.0
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
+            counted = self.share > 0  # a row of weight 0 is not there, even at inf
+            value = np.where(counted, self.loss.value(z + offset, self.y), 0.0)
+            slope = np.where(self.each(counted), self._slope(z + offset, touch.ties), 0.0)
+            part = weight * self.each(self.share) * slope
+            product = part * (z + offset)
+            product = product if self.K is None else np.sum(product, axis=1)
+            alpha += part
+            constant += float(np.sum(weight * self.share * value - product))
+        return alpha, constant
+
+
+class _JointData(_Data):
+    """The same for a loss of all scores at once."""
+
+    def __init__(self, risk: MultivariateRisk):
+        super().__init__(risk)
+        weighted = any(shard.s is not None for shard in risk.engine.shards)
+        s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
+        self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
+        self.has_ties = risk.has_ties
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """L(Xw + b)."""
+        z = self.scores(w) + b
+        c, g = self.joint.tangent(z, self.sample)
+        return c + float(np.sum(g * z))
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """The tangent at rounded scores, as the solver had them: any tangent is below R."""
+        z = self.scores(np.asarray(touch.w, dtype=np.float64))
+        alpha, constant = np.zeros_like(z), 0.0
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
+            at = _rounded(z + offset) if self.has_ties else z + offset
+            c, g = self.joint.tangent(at, self.sample)
+            alpha += weight * g
+            constant += weight * c
+        return alpha, constant
+
+
+def _rounded(z: Array) -> Array:
+    """To 38 bits."""
+    mantissa, exponent = np.frexp(z)
+    whole = np.floor(np.abs(mantissa) * 2.0**38 + 0.5)
+    return np.asarray(np.ldexp(np.copysign(whole, z), exponent - 38))
+
+
+class _NuData(_Data):
+    """The same for a loss of all margins, u = y z: see losses/nu.py for R and its alpha."""
+
+    def __init__(self, risk: NuRisk):
+        super().__init__(risk)
+        self.loss, self.has_intercept = risk.nu_loss, False
+        self.groups = risk.groups
+
+    def mean_loss(self, w: Array, b: float) -> float:
+        """The mean of max(0, rho - u) - nu rho at this b; of novelty, which has no b, at rho = -b.
+
+        Rho need not be looked for between margins: the mean bends nowhere else.
+        """
+        loss, z = self.loss, self.scores(w)
+        assert isinstance(loss, NuLoss)
+        if isinstance(loss, NuNovelty):
+            u, rho = z, -b
+        else:
+            u = self.y * (z + b)
+            order = np.argsort(u)
+            reached = np.searchsorted(np.cumsum(self.share[order]), loss.nu)
+            rho = float(u[order[min(int(reached), len(u) - 1)]])
+        return float(np.sum(self.share * np.maximum(0.0, rho - u))) - loss.nu * rho
+
+    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+        """(-y alpha, 0), where alpha is a possible one: within its rows' shares, of the right sum.
+
+        Rows below their threshold have all of their share, others at most that.
+        """
+        u = self.y * self.scores(np.asarray(touch.w, dtype=np.float64))
+        tied = np.zeros(len(u), dtype=bool)
+        alpha = np.zeros_like(u)
+        if touch.ties is not None:
+            tied[touch.ties.rows] = True
+            alpha[touch.ties.rows] = -(self.y * self.share)[touch.ties.rows] * touch.ties.slopes
+        for rows, mass in self.groups:
+            order = np.flatnonzero(rows & ~tied)
+            order = order[np.argsort(u[order], kind="stable")]
+            share, left = self.share[order], mass - float(np.sum(alpha[rows]))
+            alpha[order] = np.clip(left - (np.cumsum(share) - share), 0.0, share)
+            missing = abs(mass - float(np.sum(alpha[rows])))
+            if missing > _ZERO or np.any(alpha < 0) or np.any(alpha > self.share * (1 + _ZERO)):
+                raise InvalidCertificate("the witness's slopes are none that its loss can have")
+        return -self.y * alpha, 0.0
+
+
+def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
+    """The lower bound that the witness proves."""
+    weights = np.asarray(witness.weights, dtype=np.float64)
+    shares = np.array([touch.bracket[2:] for touch in witness.tangencies]).reshape(-1, 2)
+    if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
+        raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= _ZERO)):
+        raise InvalidCertificate("a tangent of the witness is not a mean of two")
+    for touch in witness.tangencies:
+        rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
+        if np.shape(touch.w) != (problem.risk.n_parameters,) or np.any(rows >= len(data.y)):
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+    n_duals = len(data.y) * (data.K or 1)
+    alpha = (
+        np.zeros(n_duals) if witness.alpha is None else np.array(witness.alpha, dtype=np.float64)
+    )
+    if alpha.shape != (n_duals,) or not np.isfinite(alpha).all():
+        raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
+    alpha = data.columns(alpha)
+    constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
+    for touch, weight in zip(witness.tangencies, weights, strict=True):
+        part, rest = data.tangent(touch)
+        alpha += weight * part
+        constant += weight * rest
+        magnitude += weight * float(np.sum(np.abs(part)))
+    if data.loss.has_conjugate:
+        alpha, constant = _conjugate_bound(data, alpha)
+    else:
+        _check_weights(data, weights, witness)
+    return _regularised(data, problem, alpha, constant, magnitude)
+
+
+def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
+    """(alpha moved into the conjugate's domain, -sum_i s_i/S l*(S alpha_i / s_i))."""
+    loss = data.loss
+    assert isinstance(loss, Conjugable | ConjugableVector)
+    counted = data.share > 0
+    share, y = data.share[counted], data.y[counted]
+    each = loss.feasible(alpha[counted] / data.each(share), y)
+    moved = np.zeros_like(alpha)
+    moved[counted] = data.each(share) * each
+    if np.any(np.abs(moved - alpha) > _ZERO * (np.abs(alpha) + data.each(data.share))):
+        raise InvalidCertificate("the witness's dual variables lie outside the conjugate's domain")
+    if data.has_intercept and isinstance(loss, Conjugable):
+        each = _balanced(each, share, *loss.domain(y))
+        moved[counted] = share * each
+    return moved, -float(np.sum(share * loss.conjugate(each, y)))
+
+
+def _balanced(each: Array, share: Array, lowest: Array, highest: Array) -> Array:
+    """Dual variables moved within their domain so that they add up to 0, as an intercept needs.
+
+    Any dual variables with that sum prove a bound, so this takes nothing on trust: what round-off
+    left is taken off, and what was wrong from the start proves less than was claimed.
+    """
+    for _ in range(3):
+        total = float(np.sum(share * each))
+        room = (each - lowest) if total > 0 else (highest - each)
+        room = np.minimum(room, 1.0)
+        if total == 0 or not np.sum(share * room) > abs(total):
+            break
+        each = np.clip(each - total * room / np.sum(share * room), lowest, highest)
+    return each
+
+
+def _check_weights(data: _Data, weights: Array, witness: Witness) -> None:
+    total = float(np.sum(weights))
+    if witness.alpha is not None:
+        raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
+    if total > 1 + _ZERO or (total < 1 - _ZERO and not data.loss.nonnegative):
+        raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
+
+
+def _regularised(
+    data: _Data, problem: Problem, alpha: Array, constant: float, magnitude: float
+) -> float:
+    """constant - lambda Omega*(-X'alpha / lambda), after the conditions of free coordinates."""
+    if data.has_intercept:
+        slopes = magnitude + _ROUND_OFF * float(np.sum(data.share * np.abs(data.y)))
+        if abs(float(np.sum(alpha))) > _ZERO * slopes:
+            raise InvalidCertificate(
+                "the witness's dual variables do not add up to 0, as an intercept needs"
+            )
+    a = data.adjoint(alpha)
+    free = problem.regularizer.free(len(a))
+    if len(free):
+        if np.any(np.abs(a[free]) > _ZERO * data.magnitude(alpha, free)):
+            raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+        a[free] = 0.0
+    return penalised(problem, a, constant, data.loss.nonnegative)
+
+
+def _without_witness(data: _Data, problem: Problem, touch: Tangency, upper: float) -> Certificate:
+    alpha, constant = data.tangent(touch)
+    try:
+        lower = _regularised(data, problem, alpha, constant, float(np.sum(np.abs(alpha))))
+    except InvalidCertificate:
+        lower = -np.inf
+    if data.loss.nonnegative:
+        lower = max(lower, 0.0)
+    lower = min(lower, upper)  # it touches J at w: what is more is round-off
+    return Certificate(lower, upper, "tangent at w, as the result has no witness")

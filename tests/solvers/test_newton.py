@@ -1,0 +1,126 @@
+"""Newton's steps: the curvature of losses, the systems they make, and where they lead."""
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
+from scipy import sparse
+
+import fenchel
+from fenchel import _kernels
+from fenchel.losses import ScalarLoss, twins
+from fenchel.risks import shardwork
+from fenchel.risks.views.newton import NewtonSystem
+
+SMOOTH = [
+    loss
+    for loss in LOSSES
+    if isinstance(loss, ScalarLoss) and loss.differentiable and twins.twin(loss)
+]
+
+
+def curvatures(loss, z, y, s, b):
+    h, bent = np.empty(len(z)), np.empty(len(z), dtype=np.int32)
+    n = _kernels.curvatures(twins.twin(loss), z, y, s, b, h, bent)
+    return h, bent[:n]
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_curvature_is_the_slope_of_the_slope(loss, weighted):
+    rng, n, b, step = np.random.default_rng(0), 500, 0.3, 1e-6
+    z, y = 2 * rng.normal(size=n), labels_for(loss, rng, n)
+    s = sample_weights(n) if weighted else None
+    h, bent = curvatures(loss, z, y, s, b)
+    by_difference = (loss.slope(z + b + step, y) - loss.slope(z + b - step, y)) / (2 * step)
+    wanted = by_difference if s is None else s * by_difference
+    np.testing.assert_allclose(h, wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(bent, np.flatnonzero(h > 0))
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "is_sparse"),
+    [(60, 7, True), (60, 7, False), (7, 60, True), (7, 60, False), (3100, 3010, True)],
+)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_system_is_solved_by_columns_by_rows_or_roughly(n, d, is_sparse, intercept):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, d))
+    X[rng.uniform(size=(n, d)) > 5 / min(n, d)] = 0
+    problem = fenchel.problem(
+        sparse.csr_array(X) if is_sparse else X,
+        rng.choice([-1, 1], size=n),
+        loss="logistic",
+        strength=0.1,
+        intercept=intercept,
+        engine="serial",
+    )
+    risk = problem.risk
+    h = risk.engine.map(shardwork.weights)
+    bent = risk.engine.map(_all_rows)
+    diagonal, g = rng.uniform(0.5, 1, size=d), rng.normal(size=d)
+    p, rate = NewtonSystem(risk, bent, h).solved(diagonal, g, 0.7)
+    assert intercept or rate == 0
+    z = X @ p + rate
+    left = np.append(diagonal * p + X.T @ z - g, intercept * (1e-6 * n * rate + np.sum(z) - 0.7))
+    assert np.linalg.norm(left) <= (1e-9 if min(n, d) < 3000 else 0.11) * np.linalg.norm(g)
+
+
+def _all_rows(shard):
+    return np.arange(shard.rows.n_rows, dtype=np.int32)
+
+
+def test_columns_in_any_order_make_the_same_products():
+    X = sparse.csr_array(np.random.default_rng(0).normal(size=(5, 4)))
+    shuffled = X.copy()
+    for k in range(5):
+        row = slice(X.indptr[k], X.indptr[k + 1])
+        shuffled.indices[row], shuffled.data[row] = X.indices[row][::-1], X.data[row][::-1]
+    grams = []
+    for each in (X, shuffled):
+        G = np.zeros((5, 5))
+        start, chosen = each.indptr.astype(np.int64), np.arange(5, dtype=np.int32)
+        _kernels.csr_gram(start, each.indices.astype(np.int32), each.data, None, chosen, 5, G)
+        grams.append(G)
+    wanted = np.tril(np.column_stack([X.toarray(), np.ones(5)]).T @ np.c_[X.toarray(), np.ones(5)])
+    for G in grams:
+        np.testing.assert_allclose(G, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_few_steps_reach_any_gap(loss, intercept):
+    if intercept and not loss.intercept:
+        pytest.skip("no offset is the best")
+    problem = problem_for(loss, intercept=intercept, weighted=True, strength=1e-4)
+    result = fenchel.minimize(problem, "newton", gap=1e-9, max_iterations=60)
+    assert result.converged
+    fenchel.verify(result, problem)
+
+
+def test_many_columns_and_rows_are_refused():
+    X = sparse.random_array((3200, 3100), density=1e-3, rng=np.random.default_rng(0))
+    problem = fenchel.problem(X, np.arange(3200) % 2, loss="logistic", strength=0.1)
+    with pytest.raises(fenchel.Incompatible, match=r"at most 3000 columns or rows.*lbfgs"):
+        fenchel.minimize(problem, "newton")
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "scale"),
+    [("newton", "logistic", 1.0), ("newton", "logistic", 1e7), ("polish", "hinge", 1e3)],
+)
+def test_equal_columns_have_a_step(solver, loss, scale):
+    """Round-off leaves their Hessian no factor."""
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(300, 3))
+    y = X[:, 0] + scale * rng.normal(size=300) > 0
+    problem = fenchel.problem(np.hstack([X, X]), y, loss=loss, strength=1e-6, intercept=True)
+    result = fenchel.minimize(problem, solver, gap=1e-4)
+    assert result.converged
+    fenchel.verify(result, problem)
+
+
+def test_columns_of_very_different_sizes_have_a_step():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 7)) * 10.0 ** np.arange(-6, 8, 2)
+    problem = fenchel.problem(X, rng.normal(size=300), loss="squared_error", strength=1e-2)
+    assert fenchel.minimize(problem, "newton", gap=1e-4).converged
