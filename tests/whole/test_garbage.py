@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +93,8 @@ def test_broken_sparse_structure_never_reaches_a_kernel():
     """In a process of its own: what is not refused reads or writes out of bounds."""
     done = subprocess.run(
         [sys.executable, "-c", "import conftest, test_garbage as t; t.broken_structures()"],
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},  # finds conftest
         capture_output=True,
         text=True,
     )
