@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import lzma
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +36,24 @@ for name in "FORCE_COLOR NO_COLOR PY_COLORS TTY_COMPATIBLE TTY_INTERACTIVE GITHU
 
 # A shell that starts tests in the background has them and their children ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_CASES = 5  # of each test, in the fast lane
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what needs real data, and of a test with many cases all but a few of them.
+
+    Other tests say themselves that they are slow; `make quick` leaves all of these out.
+    """
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in cases.values():
+        for k, item in enumerate(several):
+            spread = k * _CASES % len(several) < _CASES
+            if not spread or "real" in getattr(item, "fixturenames", ()):
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,6 +129,14 @@ def run(
         return Outcome(exit_.value.code, out, err)
 
     return call
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the driver looks at its clock it is a second later: an iteration takes one."""
+    ticks = itertools.count()
+    fake = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
+    monkeypatch.setattr("fenchel.driver.time", fake)
 
 
 @pytest.fixture

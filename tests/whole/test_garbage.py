@@ -25,6 +25,8 @@ from fenchel.losses import (
 )
 from fenchel.regularizers import REGULARIZERS
 
+pytestmark = pytest.mark.slow
+
 TAME = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)
 ODD = st.sampled_from(
     [np.nan, np.inf, -np.inf, 1e150, 10**400, None, "a", "1.5", b"x", 1j, True, (), {}, 2**63]
