@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-import lzma
 import os
 import signal
 import subprocess
@@ -20,8 +19,8 @@ import pytest
 from commands import Command, Outcome
 from hypothesis import settings
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
+import fenchel
 from fenchel.cli import main
 from fenchel.cli.settings import Settings
 
@@ -90,8 +89,8 @@ def real() -> Callable[[str], Data]:
 
 @functools.cache
 def _load(name: str) -> Data:
-    with lzma.open(_path(name)) as file:
-        X, y = load_svmlight_file(file, zero_based=False)
+    rows, y = fenchel.read_svmlight(_path(name))  # as scikit-learn does, see test_svmlight.py
+    X = sparse.csr_matrix(rows)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # for liblinear
     for array in (X.data, X.indices, X.indptr, y):
         array.setflags(write=False)  # shared by all tests of the session

@@ -21,6 +21,7 @@ from fenchel.engines import Threads
 from fenchel.errors import InvalidData
 from fenchel.regularizers import L2
 from fenchel.result import Status
+from fenchel.solvers import SDCA
 
 TIGHT = 1e-9
 MOST = 120
@@ -64,7 +65,8 @@ CASES = [
 def test_a_run_in_pieces_takes_the_same_steps(loss, solver, regularizer, intercept, tmp_path):
     """FAULTS #23, within one process."""
     problem = problem_for(loss, regularizer, intercept=intercept, n=60, strength=1e-3)
-    options = {"gap": TIGHT, "max_iterations": MOST}
+    most = 40 if isinstance(solver, SDCA) else MOST  # the later ones make hundreds of passes each
+    options = {"gap": TIGHT, "max_iterations": most}
     whole = fenchel.minimize(problem, solver, checkpoint=tmp_path / "whole", **options)
     pieces = in_pieces(problem, solver, tmp_path / "pieces", every=23, **options)
     same_run(whole, pieces)
