@@ -1,6 +1,8 @@
 # make demo   sets up everything and shows what fenchel does
+# make quick  lint and the tests that are not marked slow: about a minute, before every commit
 # make test   sets up everything and runs the whole test suite
 # make check  lint, types and the sanitizer build as well
+# make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
 PYTHON ?= python3
@@ -12,11 +14,13 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
     tests/losses/test_chains.py
 
-.PHONY: setup demo test check benchmark lint types sanitize fuzz fuzz-model format clean
+.PHONY: setup demo quick test check benchmark lint types stub sanitize fuzz fuzz-model format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
 	$(BIN)/python examples/demo.py
+quick: lint $(VENV)/.test
+	HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto -m "not slow"
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 check: lint types sanitize
@@ -33,7 +37,7 @@ $(VENV)/.test: $(VENV)/.fenchel
 	$(BIN)/python -m pip install --quiet --group test
 	touch $@
 
-$(VENV)/.lint: $(BIN)/python
+$(VENV)/.lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
 
@@ -50,8 +54,16 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror src/fenchel/kernels/* fuzz/*.cpp
 
+STUBGEN := $(BIN)/python -m nanobind.stubgen -q -m fenchel._kernels
+
 types: $(VENV)/.fenchel $(VENV)/.lint
 	$(BIN)/mypy
+	mkdir -p build
+	$(STUBGEN) -o build/_kernels.pyi
+	diff -u src/fenchel/_kernels.pyi build/_kernels.pyi || { echo "run make stub"; exit 1; }
+
+stub: $(VENV)/.fenchel $(VENV)/.lint
+	$(STUBGEN) -o src/fenchel/_kernels.pyi
 
 # The kernels built with ASan and UBSan, over few examples of their tests: that the results are right
 # is seen elsewhere, and so is the memory that is taken, of which ASan gives none back. Leaks are

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import dump_svmlight_file
 
+# Seconds after which a process counts as hanging: no machine is loaded as much as that.
+HANGS = 600.0
+
 
 @dataclass
 class Outcome:

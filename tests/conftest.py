@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-import lzma
+import itertools
 import os
 import signal
 import subprocess
@@ -12,14 +12,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from commands import Command, Outcome
 from hypothesis import settings
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
+import fenchel
 from fenchel.cli import main
 from fenchel.cli.settings import Settings
 
@@ -34,6 +35,24 @@ for name in "FORCE_COLOR NO_COLOR PY_COLORS TTY_COMPATIBLE TTY_INTERACTIVE GITHU
 
 # A shell that starts tests in the background has them and their children ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_CASES = 5  # of each test, in the fast lane
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what needs real data, and of a test with many cases all but a few of them.
+
+    Other tests say themselves that they are slow; `make quick` leaves all of these out.
+    """
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in cases.values():
+        for k, item in enumerate(several):
+            spread = k * _CASES % len(several) < _CASES
+            if not spread or "real" in getattr(item, "fixturenames", ()):
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,8 +89,8 @@ def real() -> Callable[[str], Data]:
 
 @functools.cache
 def _load(name: str) -> Data:
-    with lzma.open(_path(name)) as file:
-        X, y = load_svmlight_file(file, zero_based=False)
+    rows, y = fenchel.read_svmlight(_path(name))  # as scikit-learn does, see test_svmlight.py
+    X = sparse.csr_matrix(rows)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # for liblinear
     for array in (X.data, X.indices, X.indptr, y):
         array.setflags(write=False)  # shared by all tests of the session
@@ -109,6 +128,14 @@ def run(
         return Outcome(exit_.value.code, out, err)
 
     return call
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the driver looks at its clock it is a second later: an iteration takes one."""
+    ticks = itertools.count()
+    fake = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
+    monkeypatch.setattr("fenchel.driver.time", fake)
 
 
 @pytest.fixture

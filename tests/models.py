@@ -86,7 +86,7 @@ UNFITTED = {
         _SCORES,
     ),
     "quantile": (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), _SCORES),
-    "poisson": (fenchel.PoissonRegressor(max_seconds=60, n_jobs=1), _COUNTS),
+    "poisson": (fenchel.PoissonRegressor(max_seconds=1e6, n_jobs=1), _COUNTS),
     "novelty": (fenchel.NoveltyDetector(rho=0.7, alpha=0.2), None),
 }
 

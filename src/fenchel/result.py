@@ -111,7 +111,7 @@ class Result:
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws the history; with a path, writes it too. See `fenchel.plot`."""
-        from fenchel.report.plots import plot  # which needs this module, and matplotlib
+        from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
 
@@ -192,7 +192,7 @@ class Path(Sequence[Result]):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws the coefficients and gaps; with a path, writes it too. See `fenchel.plot`."""
-        from fenchel.report.plots import plot  # which needs this module, and matplotlib
+        from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from catalogue import data_for
+from commands import HANGS
 
 pytest.importorskip("distributed")
 
@@ -15,7 +16,10 @@ from fenchel import engines, losses
 from fenchel.data.svmlight_writing import write_svmlight
 from fenchel.engines import Dask, Serial
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
 
 X, Y = data_for(losses.Logistic(), n=600)
 
@@ -76,7 +80,7 @@ def test_a_worker_joins_a_cluster(process):
         Client(cluster, direct_to_workers=True) as client,
     ):
         process("worker", cluster.scheduler_address, "--threads", "2")
-        client.wait_for_workers(1, timeout=60)
+        client.wait_for_workers(1, timeout=HANGS)
         assert list(client.nthreads().values()) == [2]
         result = fenchel.minimize(fenchel.problem(X, Y, engine=Dask(client)), "bmrm", gap=1e-2)
         serial = fenchel.minimize(fenchel.problem(X, Y, engine="serial"), "bmrm", gap=1e-2)

@@ -15,13 +15,14 @@ import pytest
 pytest.importorskip("starlette")
 
 from certificates import authority, issued
-from commands import rows
+from commands import HANGS, rows
 
 import fenchel
 from fenchel.data.svmlight_writing import write_svmlight
 from fenchel.engines.urls import read_urls
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
     pytest.mark.xdist_group("owners"),  # who take a while to start
 ]
@@ -59,7 +60,7 @@ def owners(folder):
         yield parts, whole
         for each in running:
             each.send_signal(signal.SIGTERM)
-        assert [each.wait(timeout=60) for each in running] == [143, 143, 143]
+        assert [each.wait(timeout=HANGS) for each in running] == [143, 143, 143]
     finally:
         for each in running:
             each.kill()

@@ -15,9 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import HANGS
 from sklearn.datasets import dump_svmlight_file
 
 import fenchel
+
+pytestmark = pytest.mark.slow
 
 pexpect = pytest.importorskip("pexpect")
 
@@ -61,7 +64,7 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
             env={**env, "TERM": "xterm-256color", **variables},
             dimensions=(40, columns),
             encoding="utf-8",
-            timeout=60,
+            timeout=HANGS,
         )
         children.append(child)
         return child
@@ -180,7 +183,7 @@ def test_sigterm_and_resume_end_where_an_undisturbed_run_ends(data: Path, tmp_pa
         if words[0].isdigit() and int(words[0]) >= 64:
             break
     child.send_signal(signal.SIGTERM)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=HANGS)
     assert child.returncode == 143
     assert json.loads(out)["runs"][0]["status"] == "interrupted"
     assert "fenchel resume part.checkpoint" in err
@@ -277,7 +280,7 @@ def test_stdout_stays_clean_beside_the_live_table(spawn: Spawn, data: Path, tmp_
         ["-c", f"{sys.executable} -m fenchel train {data} -o m --json > out.json"],
         cwd=tmp_path,
         encoding="utf-8",
-        timeout=60,
+        timeout=HANGS,
     )
     assert "iteration" in ended(child)
     assert json.loads((tmp_path / "out.json").read_text())["converged"] is True

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from commands import HANGS
 
 from fenchel._system.files import destination, replacing
 from fenchel.errors import InvalidData
@@ -201,7 +202,7 @@ def test_ctrl_c_while_writing_leaves_no_temporary_file(target):
     for _ in range(3):
         child.stdout.readline()
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=60)
+    _, errors = child.communicate(timeout=HANGS)
     assert b"KeyboardInterrupt" in errors
     assert target.read_bytes() == OLD
     assert alone(target)

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 from catalogue import data_for
+from commands import HANGS
 from fragile import Fragile
 from scipy import sparse
 
@@ -190,7 +191,7 @@ def test_a_disk_that_is_really_full_is_named(tmp_path):
             ["unshare", "-rm", "sh", "-c", script],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANGS,
             cwd=tmp_path,
         )
     except FileNotFoundError:
@@ -327,7 +328,7 @@ def in_child(script, *arguments):
         [sys.executable, "-c", textwrap.dedent(script), *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         env=os.environ | {"FENCHEL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr

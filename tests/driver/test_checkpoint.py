@@ -1,6 +1,6 @@
 """Runs that are interrupted and go on: the same steps to the last bit, from files that are safe."""
 
-import itertools
+import math
 import os
 import pickle
 import resource
@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from catalogue import REGULARIZERS, SOLVERS, data_for, ids, problem_for
+from commands import HANGS
 
 import fenchel
 from fenchel import losses
@@ -22,6 +21,7 @@ from fenchel.engines import Threads
 from fenchel.errors import InvalidData
 from fenchel.regularizers import L2
 from fenchel.result import Status
+from fenchel.solvers import SDCA
 
 TIGHT = 1e-9
 MOST = 120
@@ -65,7 +65,8 @@ CASES = [
 def test_a_run_in_pieces_takes_the_same_steps(loss, solver, regularizer, intercept, tmp_path):
     """FAULTS #23, within one process."""
     problem = problem_for(loss, regularizer, intercept=intercept, n=60, strength=1e-3)
-    options = {"gap": TIGHT, "max_iterations": MOST}
+    most = 40 if isinstance(solver, SDCA) else MOST  # the later ones make hundreds of passes each
+    options = {"gap": TIGHT, "max_iterations": most}
     whole = fenchel.minimize(problem, solver, checkpoint=tmp_path / "whole", **options)
     pieces = in_pieces(problem, solver, tmp_path / "pieces", every=23, **options)
     same_run(whole, pieces)
@@ -124,10 +125,7 @@ def test_a_finished_run_goes_on_to_a_smaller_gap(tmp_path):
     assert fine.seconds >= rough.seconds and fine.passes > rough.passes
 
 
-def test_a_time_limit_holds_for_each_call(tmp_path, monkeypatch):
-    ticks = itertools.count()  # an iteration takes a second, on any machine
-    clock = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
-    monkeypatch.setattr("fenchel.driver.time", clock)
+def test_a_time_limit_holds_for_each_call(tmp_path, clock):
     problem = problem_for(losses.Hinge(), n=60, strength=1e-3)
     options = {"gap": TIGHT, "max_seconds": 20, "checkpoint": tmp_path / "file"}
     first = fenchel.minimize(problem, "bmrm", **options)
@@ -197,7 +195,7 @@ def child(path, pace):
 
 
 def last_line(process):
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 0
     return out.splitlines()[-1]
 
@@ -213,7 +211,7 @@ def test_a_process_that_was_stopped_goes_on(blow, tmp_path):
             if int(line.split()[0]) >= iteration:
                 break
         process.send_signal(blow)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
         assert process.returncode == (-blow if blow is signal.SIGKILL else 0)
         assert [p.name for p in tmp_path.glob("pieces*")] == ["pieces"]
     assert last_line(child(path, "fast")) == whole
@@ -315,16 +313,14 @@ def test_the_note_comes_back(tmp_path):
     assert checkpoint.part("3").path == f"{tmp_path / 'file'}.3"
 
 
-def test_states_are_written_only_so_often(tmp_path, monkeypatch):
-    seen = []
-    problem = problem_for(losses.Hinge(), n=60, strength=1e-3)
+@pytest.mark.parametrize(("seconds", "on_the_way"), [(math.inf, False), (-1.0, True)])
+def test_states_are_written_only_so_often(seconds, on_the_way, tmp_path, monkeypatch):
+    monkeypatch.setattr("fenchel.checkpoint._SECONDS", seconds)
+    problem, path, seen = problem_for(losses.Hinge(), n=60, strength=1e-3), tmp_path / "file", []
 
     def watch(record):
-        seen.append((tmp_path / "file").exists())
+        seen.append(path.exists())
 
-    fenchel.minimize(problem, "bmrm", gap=TIGHT, checkpoint=tmp_path / "file", callback=watch)
-    assert not any(seen) and (tmp_path / "file").exists()
-    monkeypatch.setattr("fenchel.checkpoint._SECONDS", 0.0)
-    started = time.time()
-    fenchel.minimize(problem, "bmrm", gap=TIGHT, checkpoint=tmp_path / "other", callback=watch)
-    assert (tmp_path / "other").stat().st_mtime >= started - 1
+    fenchel.minimize(problem, "bmrm", gap=TIGHT, checkpoint=path, callback=watch)
+    assert any(seen) is on_the_way
+    assert path.exists()

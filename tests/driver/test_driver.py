@@ -3,9 +3,6 @@
 import dataclasses
 import math
 import re
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -70,15 +67,10 @@ def test_the_iteration_limit_ends_a_run():
     assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 3)
 
 
-def test_the_time_limit_ends_a_run():
-    result = fenchel.minimize(
-        problem_for(losses.Hinge()),
-        gap=1e-9,
-        max_seconds=0.01,
-        callback=lambda _: time.sleep(0.006),
-    )
+def test_the_time_limit_ends_a_run(clock):
+    result = fenchel.minimize(problem_for(losses.Hinge()), gap=1e-9, max_seconds=3)
     assert result.status is Status.TIME_LIMIT
-    assert result.seconds >= 0.01 and result.iterations <= 3
+    assert (result.seconds, result.iterations) == (3.0, 3)
 
 
 def test_a_callback_that_returns_true_ends_a_run():
@@ -401,24 +393,6 @@ def test_a_solver_that_was_asked_for_is_said_to_be():
 
 
 # The package.
-
-
-def test_the_public_names_are_sorted_and_are_all_there_is():
-    assert fenchel.__all__ == sorted(fenchel.__all__)
-    values = {name: getattr(fenchel, name) for name in fenchel.__all__}
-    assert all(callable(value) for value in values.values())  # classes and functions, no modules
-    public = {name for name in vars(fenchel) if not name.startswith("_")}
-    modules = {name for name in public if type(getattr(fenchel, name)) is type(fenchel)}
-    assert set(fenchel.__all__) == public - modules
-
-
-def test_import_is_light():
-    heavy = "numpy", "sklearn", "highspy", "matplotlib", "pandas", "cvxpy", "dask"
-    code = (
-        f"import fenchel, sys; fenchel.__version__; print([m for m in {heavy} if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # Verification.

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 import structures
 from catalogue import data_for
+from commands import HANGS
 
 import fenchel
 from fenchel import losses
 from fenchel.data.svmlight_writing import write_svmlight
+
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("mpi4py")
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
@@ -61,7 +64,7 @@ def ranks(tmp_path, monkeypatch):
             [*alone, MPIEXEC, "-n", str(n), sys.executable, *command],
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=HANGS,
         )
 
     return run

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from commands import HANGS
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -611,10 +612,10 @@ def _large():
 def test_a_fork_after_threads_does_not_hang(large):
     expected = _fit(large)
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert np.array_equal(pool.apply_async(_fit, [large]).get(timeout=60), expected)
+        assert np.array_equal(pool.apply_async(_fit, [large]).get(timeout=HANGS), expected)
 
 
 def test_processes_of_joblib_give_what_one_gives(large):
     expected = _fit(large)
-    found = joblib.Parallel(2, timeout=100)(joblib.delayed(_fit)(large) for _ in range(2))
+    found = joblib.Parallel(2, timeout=HANGS)(joblib.delayed(_fit)(large) for _ in range(2))
     assert all(np.array_equal(each, expected) for each in found)

@@ -108,7 +108,7 @@ def test_two_passes_an_iteration(solver):
 def test_every_bound_on_the_way_is_below_the_minimum(loss, intercept):
     """With every bound computed, those that the solver leaves out included."""
     problem = problem_for(loss, L1(), intercept=intercept, weighted=True, strength=0.05)
-    truth = fenchel.minimize(problem, "bmrm", gap=1e-9, max_seconds=5).objective
+    truth = fenchel.minimize(problem, "bmrm", gap=1e-9).objective
     for solver in SPARSE:
         for step in steps_of(solver, problem, 40):
             proved, _ = ScaledDual(problem, every=1).after(step.point, step.objective)

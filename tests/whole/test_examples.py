@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent / "examples"))
 
 from covariate_shift import compare, curve, density_ratios, effective_size
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_ratios_are_those_of_the_densities():
     (X, _), (X_test, _) = curve(n=5000)

@@ -11,6 +11,8 @@ from fenchel.data.conll import read_conll
 from fenchel.estimators.chunks import agreement
 from fenchel.estimators.sequences import named_tokens, split
 
+pytestmark = pytest.mark.slow
+
 pycrfsuite = pytest.importorskip("pycrfsuite")
 
 TEMPLATE = "w%x[0,0]\nv%x[-1,0]\np%x[0,1]\nq%x[-1,1]/%x[0,1]\nr%x[0,1]/%x[1,1]"

@@ -111,7 +111,9 @@ def run(
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
-    report = summary.trained(job, estimator, dataset, seconds)
+    report = summary.trained(
+        estimator, dataset, seconds, data=job.data, output=job.output, settings=job.settings
+    )
     terminal.detail(f"why {report.runs[0].solver}: {report.runs[0].reason}")
     summary.show(report, terminal)
     code = interrupts.code or (Code.OK if report.converged else Code.NOT_CONVERGED)

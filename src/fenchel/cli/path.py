@@ -30,7 +30,8 @@ from fenchel.cli.fit_options import (
     when,
 )
 from fenchel.cli.options import DataPath, IndexBase, Json, Quiet, Target, Verbose
-from fenchel.cli.path_fitting import Job, run
+from fenchel.cli.path_fitting import run
+from fenchel.cli.path_job import Job
 from fenchel.cli.settings import LARGEST, Settings, combined
 from fenchel.cli.terminal import Terminal
 

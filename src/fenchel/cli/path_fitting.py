@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli import inputs, path_summary
-from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS, SEQUENCES
+from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import check_files, estimator_of, introduce, n_runs, rehearse, save
+from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse, save
 from fenchel.cli.metrics import comparable
+from fenchel.cli.path_job import Job, Walked
 from fenchel.cli.progress import progress
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
@@ -24,63 +25,6 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-    from fenchel.report.lines import Scores
-    from fenchel.result import Result
-
-
-class Job(msgspec.Struct, frozen=True):
-    """What is asked for."""
-
-    data: Path
-    settings: Settings
-    strengths: list[float] | int  # or how many
-    cv: int | None
-    validation: Path | None
-    output: Path | None
-    plot: Path | None
-
-    @classmethod
-    def of(cls, data: Path, settings: Settings, **rest: Any) -> Job:
-        """Refused if it could not end well."""
-        job = cls(data, settings, **rest)
-        if settings.loss in SEQUENCES:
-            raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
-        check_files(data, job.output, job.plot)
-        if job.validation is not None:
-            check_files(job.validation, job.output, job.plot)
-        if job.cv is not None and job.cv < 2:
-            raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
-        if job.cv is not None and job.validation is not None:
-            raise UsageError("give --cv or --validation, not both: each is a score of its own")
-        if job.scored and settings.loss == "novelty":
-            raise UsageError("--loss novelty has no score: leave out --cv and --validation")
-        if job.output is not None and not job.scored:
-            raise UsageError(
-                "--output saves the model of the best strength: add --cv 5 or --validation FILE to "
-                "find it, or use fenchel train with a --strength of your choice"
-            )
-        return job
-
-    @property
-    def scored(self) -> bool:
-        """Whether each strength gets a score."""
-        return self.cv is not None or self.validation is not None
-
-    @property
-    def n_strengths(self) -> int:
-        """How many there are."""
-        return self.strengths if isinstance(self.strengths, int) else len(set(self.strengths))
-
-
-class Walked:
-    """What became of a path: the results at each strength, scores, and the model of the best."""
-
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
-        self.strengths: list[float] = []
-        self.results: list[list[Result]] = []  # one, or one for each class
-        self.scores: Scores | None = None
-        self.best: int | None = None
 
 
 def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:

@@ -10,11 +10,11 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs
+from fenchel.cli.path_job import Job, Walked
 from fenchel.cli.summary import Label
 from fenchel.cli.terminal import Terminal, duration, result, short
 
 if TYPE_CHECKING:
-    from fenchel.cli.path_fitting import Job, Walked
     from fenchel.data.dataset import Dataset
 
 

@@ -15,7 +15,6 @@ from fenchel.cli.settings import Settings
 from fenchel.cli.terminal import Terminal, duration, result
 
 if TYPE_CHECKING:
-    from fenchel.cli.fitting import Job
     from fenchel.data.dataset import Dataset
 
 Label = float | str | None
@@ -57,21 +56,29 @@ class Trained(msgspec.Struct):
     seconds: dict[str, float]
 
 
-def trained(job: Job, estimator: Any, dataset: Dataset, seconds: dict[str, float]) -> Trained:
-    """The report of a fitted estimator that was saved."""
+def trained(
+    estimator: Any,
+    dataset: Dataset,
+    seconds: dict[str, float],
+    *,
+    data: str,
+    output: str,
+    settings: Settings,
+) -> Trained:
+    """The report of an estimator that was fitted to the file `data` and saved as `output`."""
     rows, features, nonzeros = inputs.shape(dataset.X)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     return Trained(
         version=fenchel.__version__,
-        model=job.output,
-        bytes=os.path.getsize(job.output),
-        data=job.data,
+        model=output,
+        bytes=os.path.getsize(output),
+        data=data,
         rows=rows,
         features=features,
         nonzeros=nonzeros,
         classes=classes,
         estimator=type(estimator).__name__,
-        settings=job.settings,
+        settings=settings,
         converged=estimator.status_ == "converged",
         gap=_finite(estimator.gap_),
         runs=runs_of(estimator),

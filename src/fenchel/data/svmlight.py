@@ -24,6 +24,7 @@ Path = str | os.PathLike[str]
 Array = npt.NDArray[np.float64]
 Queries = npt.NDArray[np.int64]
 T = TypeVar("T")
+_Parser = _kernels.SvmlightParser32 | _kernels.SvmlightParser64
 
 _BLOCK = 1 << 22  # bytes read at a time
 _CHUNK = 1 << 18  # bytes a thread parses at a time
@@ -254,7 +255,7 @@ def _blocks(file: BinaryIO, size: float = math.inf) -> Iterator[npt.NDArray[np.u
         yield np.frombuffer(block, np.uint8, n)
 
 
-def _feed(parser: _kernels._SvmlightParser, path: Path) -> None:
+def _feed(parser: _Parser, path: Path) -> None:
     """All of the file, block by block, as long as there is memory for what it becomes."""
     what, remedy = f"reading {os.fspath(path)}", "split the file, or use a larger machine"
     n_read = 0
@@ -276,7 +277,7 @@ def _refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> N
     raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; {remedy}")
 
 
-def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int | None) -> None:
+def _check_whole(parser: _Parser, path: Path, n_features: int | None) -> None:
     """What only the whole file can tell."""
     if parser.n_rows == 0:
         raise InvalidData(
@@ -297,7 +298,7 @@ def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int |
         )
 
 
-def _assembled(parser: _kernels._SvmlightParser, n_features: int | None) -> Svmlight:
+def _assembled(parser: _Parser, n_features: int | None) -> Svmlight:
     base = parser.index_base
     n_columns = max(parser.highest + 1 - base, 0) if n_features is None else n_features
     has_queries = parser.has_queries

@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from fenchel.engines.messages import VERSION, Answer, Query, Refusal, Shape, packed, unpacked
+from fenchel.engines.messages import (
+    VERSION,
+    Answer,
+    Array,
+    Query,
+    Refusal,
+    Shape,
+    packed,
+    unpacked,
+)
 from fenchel.engines.sums import total
 from fenchel.errors import HostLost, Incompatible, InvalidData
-from fenchel.risks.base import Array
 from fenchel.settings import positive
 
 if TYPE_CHECKING:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-import fenchel
+from fenchel import posing
 from fenchel._system import blas
 from fenchel.data.rows import WithOnes
 from fenchel.engines.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
 from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import Labels
-from fenchel.posing import for_outputs
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.settings import positive, real, whole
@@ -175,13 +174,13 @@ def owned(
     The names of the columns and the base of indices are told, so that owners are found out whose
     columns mean something else.
     """
-    problem = fenchel.problem(X, y, loss=loss, strength=strength, **options)
+    problem = posing.problem(X, y, loss=loss, strength=strength, **options)
     risk = problem.risk
     if intercept and isinstance(risk, LinearRisk) and risk.classes is None:
         n_columns = risk.n_parameters
         shards = [replace(shard, rows=WithOnes(shard.rows)) for shard in risk.engine.shards]
         ones = LinearRisk(risk.loss, risk.engine.place(shards))
-        penalty = for_outputs(problem.regularizer, n_columns, True, 1)
+        penalty = posing.for_outputs(problem.regularizer, n_columns, True, 1)
         problem = Problem(ones, penalty, strength)
     return Owner(
         problem,

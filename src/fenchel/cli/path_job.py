@@ -1,0 +1,72 @@
+"""What a path is asked for, and what became of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fenchel.cli.choices import SEQUENCES
+from fenchel.cli.exits import UsageError
+from fenchel.cli.fitting import check_files
+from fenchel.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from fenchel.report.lines import Scores
+    from fenchel.result import Result
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is asked for."""
+
+    data: Path
+    settings: Settings
+    strengths: list[float] | int  # or how many
+    cv: int | None
+    validation: Path | None
+    output: Path | None
+    plot: Path | None
+
+    @classmethod
+    def of(cls, data: Path, settings: Settings, **rest: Any) -> Job:
+        """Refused if it could not end well."""
+        job = cls(data, settings, **rest)
+        if settings.loss in SEQUENCES:
+            raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
+        check_files(data, job.output, job.plot)
+        if job.validation is not None:
+            check_files(job.validation, job.output, job.plot)
+        if job.cv is not None and job.cv < 2:
+            raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
+        if job.cv is not None and job.validation is not None:
+            raise UsageError("give --cv or --validation, not both: each is a score of its own")
+        if job.scored and settings.loss == "novelty":
+            raise UsageError("--loss novelty has no score: leave out --cv and --validation")
+        if job.output is not None and not job.scored:
+            raise UsageError(
+                "--output saves the model of the best strength: add --cv 5 or --validation FILE to "
+                "find it, or use fenchel train with a --strength of your choice"
+            )
+        return job
+
+    @property
+    def scored(self) -> bool:
+        """Whether each strength gets a score."""
+        return self.cv is not None or self.validation is not None
+
+    @property
+    def n_strengths(self) -> int:
+        """How many there are."""
+        return self.strengths if isinstance(self.strengths, int) else len(set(self.strengths))
+
+
+class Walked:
+    """What became of a path: the results at each strength, scores, and the model of the best."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+        self.strengths: list[float] = []
+        self.results: list[list[Result]] = []  # one, or one for each class
+        self.scores: Scores | None = None
+        self.best: int | None = None

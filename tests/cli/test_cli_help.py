@@ -1,0 +1,150 @@
+"""What the command line knows: its names and choices, its help, and what the docs say of them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Command
+
+import fenchel
+from fenchel.cli import choices
+from fenchel.cli.evaluate import Evaluated
+from fenchel.cli.exits import Code
+from fenchel.cli.inspect import Inspected
+from fenchel.cli.settings import Settings
+from fenchel.cli.summary import Run, Trained
+from fenchel.losses import LOSSES as ALL_LOSSES
+from fenchel.losses import Labels, MultivariateLoss
+from fenchel.regularizers import REGULARIZERS
+from fenchel.solvers import SOLVERS
+
+LOSSES = {n: kind for n, kind in ALL_LOSSES.items() if not issubclass(kind, MultivariateLoss)}
+ROOT = Path(__file__).parent.parent.parent
+
+
+# Names
+
+
+def test_the_names_are_those_of_the_registries() -> None:
+    assert set(choices.LOSSES) == {*ALL_LOSSES, "f1"}
+    of_all_rows = {name for name in ALL_LOSSES if name not in LOSSES}
+    assert set(choices.OF_ALL_ROWS) == {*of_all_rows, "f1"}
+    assert choices.REGULARIZERS == tuple(REGULARIZERS)
+    assert set(choices.SOLVERS) == {"auto", *SOLVERS}
+
+
+def test_every_option_of_a_loss_has_a_flag() -> None:
+    takes = {name: set(inspect.signature(kind).parameters) for name, kind in ALL_LOSSES.items()}
+    options = {option for options in takes.values() for option in options}
+    for option in options - {"cost", "rescaling", "M", "taxonomy"}:  # matrices and trees
+        able = {name for name, taken in takes.items() if option in taken}
+        assert set(choices.LOSS_OPTIONS[option]) == able
+
+
+def test_the_estimator_suits_the_labels_of_the_loss() -> None:
+    expected = {
+        Labels.BINARY: {"Classifier"},
+        Labels.REAL: {"Regressor", "QuantileRegressor"},
+        Labels.COUNT: {"PoissonRegressor"},
+        Labels.NONE: {"NoveltyDetector"},
+        Labels.CLASSES: {"Classifier"},
+        Labels.SETS: {"MultilabelClassifier"},
+        Labels.LEAVES: {"HierarchicalClassifier"},
+        Labels.VECTORS: {"Regressor"},
+        Labels.TAGS: {"SequenceLabeler"},
+    }
+    for name, kind in LOSSES.items():
+        assert choices.estimator_for(name) in expected[kind.labels]
+        assert (name in choices.CLASSIFICATION) == (kind.labels in (Labels.BINARY, Labels.CLASSES))
+        assert (name in choices.TOGETHER) == (kind.labels is Labels.CLASSES)
+
+
+# Help and completion, which must not wait for NumPy
+
+
+def loaded_after(*arguments: str, env: dict[str, str] | None = None) -> tuple[str, set[str]]:
+    """What a fresh process prints, and which heavy modules it has imported."""
+    script = (
+        "import sys\n"
+        "from fenchel.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "finally:\n"
+        "    heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'pyarrow', 'pandas'}\n"
+        "    print('heavy:', *sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", **(env or {})},
+    )
+    return done.stdout, set(done.stderr.rsplit("heavy:", 1)[1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        *(
+            [name, "--help"]
+            for name in "train predict evaluate inspect convert resume worker serve".split()
+        ),
+    ],
+    ids=" ".join,
+)
+def test_help_does_not_import_numpy(arguments: list[str]) -> None:
+    out, heavy = loaded_after(*arguments)
+    assert "fenchel" in out
+    assert not heavy
+
+
+def test_losses_complete_without_numpy() -> None:
+    typed = {"_FENCHEL_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    out, heavy = loaded_after(env={**typed, "COMP_WORDS": "fenchel train --loss squared_"})
+    assert out.split() == [name for name in choices.LOSSES if name.startswith("squared_")]
+    assert not heavy
+
+
+def test_the_help_of_train_names_every_setting_and_choice(run: Command) -> None:
+    shown = run("train", "--help").out
+    for name in Settings.__struct_fields__:
+        assert f"--{name.replace('_', '-')}" in shown
+    words = shown.replace("│", " ").split()
+    for name in (*choices.LOSSES, *choices.REGULARIZERS, *choices.SOLVERS):
+        assert any(word.strip(".,") == name for word in words)
+
+
+def test_python_m_fenchel_prints_the_version() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fenchel", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"fenchel {fenchel.__version__}\n"
+
+
+def test_a_bare_call_shows_the_help(run: Command) -> None:
+    done = run()
+    assert done.code == 2
+    assert "Usage: fenchel" in done.out
+    assert done.err == ""
+
+
+# The documentation
+
+
+def test_every_field_of_the_json_is_documented() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    for report in (Trained, Run, Evaluated, Inspected):
+        for field in report.__struct_fields__:
+            assert f"`{field}`" in text
+
+
+def test_every_exit_code_and_loss_is_documented() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    assert all(f"| {code.value} |" in text for code in Code)
+    assert all(f"`{name}`" in text for name in choices.LOSSES)

@@ -1,0 +1,178 @@
+"""The shape of the source: imports point one way and in no circle, files and functions are short.
+
+Imports count wherever they stand: inside functions, and for types only.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+# From the bottom to the top: a part imports parts of its own line and of those above it here.
+LAYERS = (
+    "_kernels _system errors piecewise references settings tolerances witness",
+    "result",
+    "data",
+    "losses regularizers engines features",
+    "risks",
+    "solvers",
+    "posing driver paths checkpoint verification report model",
+    "estimators serve",
+    "cli",
+    "__main__",
+)
+RANKS = {part: rank for rank, line in enumerate(LAYERS) for part in line.split()}
+
+# Still to be undone: a module and the part above it that it imports. Must shrink to nothing.
+UPWARD = {
+    ("fenchel.data.checked", "losses"),
+    ("fenchel.data.classes", "losses"),
+    ("fenchel.data.conll", "features"),
+    ("fenchel.data.store", "model"),
+    ("fenchel.data.svmlight", "engines"),
+    ("fenchel.model.file", "estimators"),
+    ("fenchel.model.onnx", "estimators"),
+}
+
+# Still to be undone: imports without which there is no circle. Must shrink to nothing.
+CIRCULAR = {
+    ("fenchel.risks.base", "fenchel.risks.views.declared"),
+    ("fenchel.risks.point", "fenchel.risks.linear"),
+    ("fenchel.risks.views.composite", "fenchel.risks.linear"),
+    ("fenchel.risks.views.dual_ascent", "fenchel.risks.linear"),
+    ("fenchel.risks.views.lagrangian", "fenchel.risks.linear"),
+    ("fenchel.risks.views.newton", "fenchel.risks.linear"),
+    ("fenchel.risks.views.places", "fenchel.risks.linear"),
+    ("fenchel.risks.views.polishing", "fenchel.risks.linear"),
+    ("fenchel.risks.views.smoothing", "fenchel.risks.linear"),
+}
+
+# Longer than they should be, still to be cut.
+LONG = {
+    ("fenchel.posing", "problem"),
+    ("fenchel.cli.serve", "serve"),
+    ("fenchel.cli.train", "train"),
+}
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 60
+
+
+def modules() -> dict[str, Path]:
+    """The modules by their names; the kernels by their stub."""
+    paths = [*SOURCE.rglob("*.py"), SOURCE / "fenchel" / "_kernels.pyi"]
+    return {_name(path): path for path in paths}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = modules()
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+def _imports(module: str) -> Iterator[str]:
+    """The modules that it imports, and names of the package itself, such as fenchel.plot."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports from {'.' * node.level}: say from where"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (
+                name if name in MODULES or node.module == "fenchel" else str(node.module)
+                for name in whole
+            )
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "fenchel":
+            yield f"fenchel.{node.attr}"
+
+
+IMPORTS = {
+    module: {name for name in _imports(module) if name.startswith("fenchel.")} - {module}
+    for module in MODULES
+}
+
+
+def _part(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_every_part_has_its_layer() -> None:
+    assert {_part(name) for name in MODULES if name != "fenchel"} <= set(RANKS)
+
+
+def test_imports_point_one_way() -> None:
+    upward = {
+        (module, _part(name))
+        for module in MODULES
+        if module != "fenchel"
+        for name in IMPORTS[module] & set(MODULES)
+        if RANKS[_part(name)] > RANKS[_part(module)]
+    }
+    assert upward - UPWARD == set(), "these modules import what stands above them"
+    assert UPWARD - upward == set(), "these are mended: take them off the list"
+
+
+def test_only_the_command_line_knows_the_service() -> None:
+    for module, found in IMPORTS.items():
+        if _part(f"{module}.") not in ("cli", "serve"):
+            assert not [name for name in found if name.startswith("fenchel.serve")], module
+
+
+def test_the_package_itself_is_for_users() -> None:
+    # Through it a module could reach any other, unseen by the tests above.
+    used = {
+        (module, name)
+        for module, found in IMPORTS.items()
+        for name in found - set(MODULES)
+        if _part(f"{module}.") != "cli" and name != "fenchel.__version__"
+    }
+    assert used == {("fenchel.result", "fenchel.plot")}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    found = _circle(CIRCULAR)
+    assert found is None, " -> ".join(found or ())
+
+
+@pytest.mark.parametrize("edge", sorted(CIRCULAR), ids="->".join)
+def test_a_circle_that_is_mended_is_taken_off_the_list(edge: tuple[str, str]) -> None:
+    assert _circle(CIRCULAR - {edge}) is not None
+
+
+def _circle(without: set[tuple[str, str]]) -> list[str] | None:
+    """A circle that imports make, those left out that `without` lists."""
+    graph = {
+        module: {name for name in found & set(MODULES) if (module, name) not in without}
+        for module, found in IMPORTS.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def test_files_are_short() -> None:
+    sizes = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
+    del sizes["fenchel._kernels"]  # which is generated
+    assert [name for name, size in sizes.items() if size > MOST_LINES] == []
+
+
+def test_functions_are_short() -> None:
+    long = {
+        (module, node.name)
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+    }
+    assert long - LONG == set()
+    assert LONG - long == set(), "these are short now: take them off the list"
