@@ -17,7 +17,7 @@ from fenchel._kernels import SvmlightFault as Fault
 from fenchel._system import memory
 from fenchel.data.compression import reading, suffixes
 from fenchel.engines import Threads
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Phrase, Setting
 from fenchel.settings import whole
 
 Path = str | os.PathLike[str]
@@ -50,7 +50,7 @@ _WORDS = {
     Fault.index_negative: ("the index is negative", "count features from 1 or 0"),
     Fault.index_zero: (
         "the index is 0 though features count from 1",
-        "read the file with index_base=0",
+        Phrase("read the file with ", Setting("index_base", 0)),
     ),
     Fault.index_too_large: (
         "the index is too large",
@@ -137,7 +137,7 @@ def parse_svmlight(
 ) -> Svmlight:
     """`read_svmlight` with all that the file tells; `qid` may be there or not."""
     if index_base not in (None, 0, 1):
-        raise InvalidData(f"index_base must be 0, 1 or None; got {index_base!r}")
+        raise InvalidData(Setting("index_base"), f" must be 0, 1 or None; got {index_base!r}")
     largest = _LARGEST
     if n_features is not None:
         largest = max(largest, whole("n_features", n_features, least=1))
@@ -273,7 +273,7 @@ def _feed(parser: _kernels._SvmlightParser, path: Path) -> None:
 
 def _refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> NoReturn:
     what, remedy = _WORDS[fault]
-    raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; {remedy}")
+    raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; ", remedy)
 
 
 def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int | None) -> None:

@@ -15,7 +15,7 @@ import fenchel
 from fenchel._system import blas
 from fenchel.data.rows import WithOnes
 from fenchel.engines.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
-from fenchel.errors import FenchelError, InvalidData
+from fenchel.errors import FenchelError, InvalidData, Setting
 from fenchel.losses import Labels
 from fenchel.posing import for_outputs
 from fenchel.risks.base import Array, Problem, Risk
@@ -57,7 +57,7 @@ class Limits:
         if self.clip is not None:
             positive("clip", self.clip)
         if real("noise", self.noise) < 0:
-            raise InvalidData(f"noise must be >= 0; got {self.noise!r}")
+            raise InvalidData(Setting("noise"), f" must be >= 0; got {self.noise!r}")
 
 
 @dataclass
