@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True):
             raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
         if job.cv is not None and job.validation is not None:
             raise UsageError("give --cv or --validation, not both: each is a score of its own")
+        if settings.seed is not None and job.cv is None:
+            raise UsageError("--seed is of the folds of --cv: give both, or none")
         if job.scored and settings.loss == "novelty":
             raise UsageError("--loss novelty has no score: leave out --cv and --validation")
         if job.output is not None and not job.scored:
@@ -65,6 +67,11 @@ class Job(msgspec.Struct, frozen=True):
     def scored(self) -> bool:
         """Whether each strength gets a score."""
         return self.cv is not None or self.validation is not None
+
+    @property
+    def each(self) -> Settings:
+        """The settings of the fits; the seed is one of the folds."""
+        return msgspec.structs.replace(self.settings, seed=None)
 
     @property
     def n_strengths(self) -> int:
@@ -95,7 +102,7 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
         with terminal.busy("starting"):
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
-            rehearse(msgspec.structs.replace(settings, strength=smallest), plot)
+            rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
         dataset, reading = inputs.read(
             job.data, terminal, target=settings.target, index_base=settings.index_base
         )
@@ -156,7 +163,7 @@ def _walked(
     from fenchel.report.lines import Scores
 
     n_rows = dataset.X.shape[0]
-    walked = Walked(estimator_of(job.settings, n_rows))
+    walked = Walked(estimator_of(job.each, n_rows))
     estimator, means = walked.estimator, []
     name, scorer = _scoring(job.settings, estimator)
     folds = [] if job.cv is None else _folds(job, job.cv, dataset)

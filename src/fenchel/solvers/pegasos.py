@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fenchel.errors import Phrase
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.settings import whole
@@ -58,8 +59,8 @@ class Pegasos(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """Some rows say nothing of a loss of all of them."""
         if self.batch is not None and not problem.risk.separable:
-            return (
-                "a batch of rows does not estimate a loss of all scores at once: leave out batch="
+            return Phrase.of(
+                "a batch of rows does not estimate a loss of all scores at once: leave out {batch}"
             )
         return super().obstacle(problem)
 
