@@ -15,6 +15,7 @@ import pytest
 from commands import Command
 
 import fenchel
+from fenchel.cli.inputs import STDIN, renamed
 from fenchel.cli.wording import in_flags
 from fenchel.data.dataset import Dataset
 from fenchel.data.svmlight import read_svmlight
@@ -197,12 +198,6 @@ MESSAGES = {
         "w0 lies",
         "coef_ lies",
         "w0 lies",
-    ),
-    "strengths": (
-        lambda: fenchel.path(posed(), []),
-        "strengths is empty",
-        "strengths is empty",
-        "--strengths is empty",
     ),
     "nu": (lambda: NuHinge(2), "nu must", "nu must", "--nu must"),
     "nu too large": (
@@ -474,6 +469,31 @@ def test_the_command_line_says_its_flags(run: Command, data: str, flags: list, s
     Path(name).write_text(data)
     done = run("train", name, "-o", "m", *flags)
     assert done.code in (2, 3) and said in " ".join(done.err.split())
+
+
+def test_a_command_names_the_flags_that_it_has(run: Command) -> None:
+    error = refusal(lambda: fenchel.path(posed(), []))
+    assert str(error).startswith("strengths is empty") and str(error) == in_flags(error, "train")
+    assert in_flags(error, "path").startswith("--strengths is empty")
+    Path("d").write_text("1 1:1\n-1 5:2\n")
+    said = " ".join(run("serve", "d", "--n-features", 2).err.split())
+    assert "too large for --n-features 2," in said and "give --n-features >= 5" in said
+    assert "--max-queries must be" in run("serve", "d", "--max-queries", 0).err
+    Path("bare").write_text("1\n-1\n")
+    assert "give n_features if" in " ".join(run("train", "bare", "-o", "m").err.split())
+
+
+def test_a_warning_is_shown_with_flags(run: Command) -> None:
+    Path("d").write_text("1 1:1\n-1 1:1\n1 1:1\n-1 1:1\n")
+    said = " ".join(run("train", "d", "-o", "m", "--loss", "f1", "--strength", 1000).err.split())
+    assert "warning: MetricClassifier found nothing" in said
+    assert "Try a smaller --strength, or a loss of pairs, --loss roc or --loss rank_hinge" in said
+
+
+def test_the_name_of_stdin_goes_before_a_message_that_keeps_its_settings() -> None:
+    error = fenchel.InvalidData("/tmp/copy:2: use ", Setting("index_base", 0))
+    shown = renamed(error, Path("/tmp/copy"), STDIN)
+    assert in_flags(shown) == "stdin:2: use --index-base 0"
 
 
 def test_the_function_that_reads_says_its_own_word(tmp_path):

@@ -51,7 +51,7 @@ def fail(error: BaseException, argv: list[str]) -> Code:
     code = _code(error)
     if os.environ.get("FENCHEL_DEBUG") or {"-v", "--verbose"} & set(argv):
         traceback.print_exception(error)
-    message = _message(error, code)
+    message = _message(error, code, next((word for word in argv if word[:1] != "-"), ""))
     if message:  # there is none beside the help that a bare `fenchel` prints
         stderr().print(Text.assemble(("error: ", "bold red"), message))
     return code
@@ -76,12 +76,12 @@ def _code(error: BaseException) -> Code:
     return Code.BAD_DATA if isinstance(error, FenchelError) else Code.INTERNAL
 
 
-def _message(error: BaseException, code: Code) -> str:
+def _message(error: BaseException, code: Code, command: str) -> str:
     if isinstance(error, TyperException):
         said = _sentence(error.format_message())
         return f"{said}{_help(error)}" if said else ""
     if code is not Code.INTERNAL:
-        return in_flags(error)
+        return in_flags(error, command)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"

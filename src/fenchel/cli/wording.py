@@ -9,32 +9,34 @@ import typer
 from fenchel.errors import Setting, Spoken
 
 
-def in_flags(said: BaseException | str) -> str:
-    """The message; what users named themselves stays as it is."""
-    return said.worded(_flag) if isinstance(said, Spoken) else str(said)
+def in_flags(said: BaseException | str, command: str = "train") -> str:
+    """The message to who typed a command; what users named themselves stays as it is."""
+    if isinstance(said, Spoken):
+        return said.worded(functools.partial(_word, _flags(command)))
+    return str(said)
 
 
-def _flag(setting: Setting) -> str:
-    """What to type for a setting; those that have no flag go by their names."""
-    on, off = _flags().get(setting.name, ("", ""))
-    if not on or setting.value is None:
-        return on or str(setting)
+def _word(flags: dict[str, tuple[str, str]], setting: Setting) -> str:
+    """What to type for a setting; one without a flag goes by its name."""
+    if setting.name not in flags:
+        return str(setting)
+    on, off = flags[setting.name]
     if isinstance(setting.value, bool):
         return on if setting.value else off
-    return f"{on} {setting.value}"
+    return on if setting.value is None else f"{on} {setting.value}"
 
 
 @functools.cache
-def _flags() -> dict[str, tuple[str, str]]:
+def _flags(command: str) -> dict[str, tuple[str, str]]:
     """The flag of each option of a command, and the one that turns it off, if it has one."""
     from fenchel.cli import app  # which needs this module
 
-    group = typer.main.get_group(app)
-    options = (option for each in group.commands.values() for option in each.params)
+    commands = typer.main.get_group(app).commands
+    options = commands[command].params if command in commands else ()
     return {
         option.name: (_long(option.opts), _long(option.secondary_opts))
         for option in options
-        if option.param_type_name == "option"
+        if option.name is not None and option.param_type_name == "option"
     }
 
 

@@ -54,7 +54,11 @@ _WORDS = {
     ),
     Fault.index_too_large: (
         "the index is too large",
-        f"indices beyond {_LARGEST} need n_features; correct it if it is not meant",
+        Phrase(
+            f"indices beyond {_LARGEST} need ",
+            Setting("n_features"),
+            "; correct it if it is not meant",
+        ),
     ),
     Fault.index_repeated: ("the index stands twice on this line", "keep one of the two values"),
     Fault.value_missing: ("the value is missing", "write a feature as 7:0.5"),
@@ -285,15 +289,18 @@ def _check_whole(parser: _kernels._SvmlightParser, path: Path, n_features: int |
     if n_features is None:
         if parser.highest < 0:
             raise InvalidData(
-                f"{os.fspath(path)}: no line has features, only labels; give n_features if "
-                "that is meant"
+                f"{os.fspath(path)}: no line has features, only labels; give ",
+                Setting("n_features"),
+                " if that is meant",
             )
     elif parser.highest - parser.index_base >= n_features:
         line, column, token = parser.highest_place
         raise InvalidData(
-            f"{_at(path, line, column)}: the index is too large for n_features={n_features}, "
-            f"counted from {parser.index_base}: {_shown(token)}; give n_features >= "
-            f"{parser.highest + 1 - parser.index_base}, or leave it out"
+            f"{_at(path, line, column)}: the index is too large for ",
+            Setting("n_features", n_features),
+            f", counted from {parser.index_base}: {_shown(token)}; give ",
+            Setting("n_features"),
+            f" >= {parser.highest + 1 - parser.index_base}, or leave it out",
         )
 
 
