@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from fenchel._system.files import destination
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Phrase
 from fenchel.model import container
 from fenchel.result import Record
 from fenchel.risks.base import Array, Point, Problem
@@ -108,7 +108,7 @@ class CheckpointFile:
     def _check(self, found: _Header) -> None:
         for what, ours, theirs in (
             (
-                "problem (its data, loss, regulariser or strength)",
+                Phrase.of("problem (its data, loss, regulariser or {strength})"),
                 self.header.problem,
                 found.problem,
             ),
@@ -116,8 +116,9 @@ class CheckpointFile:
         ):
             if ours != theirs:
                 raise InvalidData(
-                    f"the checkpoint {self.checkpoint.path} belongs to another {what}; "
-                    "remove it to start afresh, or name another file"
+                    f"the checkpoint {self.checkpoint.path} belongs to another ",
+                    what,
+                    "; remove it to start afresh, or name another file",
                 )
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import ROUND_OFF, Array, Problem, Risk
 from fenchel.settings import positive, whole
@@ -266,9 +266,9 @@ def _checked_start(w0: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     try:
         w = np.array(w0, dtype=None if np.iscomplexobj(w0) else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"w0 must hold {wanted} real numbers: {error}") from error
+        raise InvalidData(Setting("w0"), f" must hold {wanted} real numbers: {error}") from error
     if np.iscomplexobj(w0) or w.shape != shape:
-        raise InvalidData(f"w0 must hold {wanted} real numbers; got shape {w.shape}")
+        raise InvalidData(Setting("w0"), f" must hold {wanted} real numbers; got shape {w.shape}")
     if not np.isfinite(w).all():
-        raise InvalidData("w0 holds nan or inf")
+        raise InvalidData(Setting("w0"), " holds nan or inf")
     return w

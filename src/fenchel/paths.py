@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.driver import minimize
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.posing import checked_strength
 from fenchel.regularizers import L2
 from fenchel.result import Path, Record, Result, Status
@@ -113,9 +113,9 @@ def decreasing(name: str, strengths: Strengths, problems: Sequence[Problem]) -> 
     try:
         given = np.ravel(strengths).tolist()
     except (TypeError, ValueError) as error:
-        raise InvalidData(f"{name} must be numbers >= 0, or how many: {error}") from error
+        raise InvalidData(Setting(name), f" must be numbers >= 0, or how many: {error}") from error
     if not given:
-        raise InvalidData(f"{name} is empty; give at least one, or how many")
+        raise InvalidData(Setting(name), " is empty; give at least one, or how many")
     return sorted({checked_strength(f"each of {name}", each) for each in given}, reverse=True)
 
 

@@ -38,7 +38,7 @@ from fenchel.data.sequences import (
 from fenchel.data.shards import cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
@@ -198,8 +198,10 @@ def across(
     risk = OwnersRisk(owners)
     if repr(loss) != repr(risk.loss) or bool(intercept) != bool(risk.n_offsets):
         raise Incompatible(
-            f"the owners serve loss={risk.loss!r} and intercept={bool(risk.n_offsets)}; "
-            f"got loss={loss!r} and intercept={bool(intercept)}"
+            f"the owners serve loss={risk.loss!r} and ",
+            Setting("intercept", bool(risk.n_offsets)),
+            f"; got loss={loss!r} and ",
+            Setting("intercept", bool(intercept)),
         )
     penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
     return Problem(risk, penalty, strength)
@@ -291,7 +293,9 @@ def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -
     if isinstance(penalty, Coupled):
         raise Incompatible(
             f"{penalty!r} has no unpenalised coordinates, which the intercepts of a vector loss "
-            "are: use intercept=False, or l2, l1 or elastic_net"
+            "are: use ",
+            Setting("intercept", False),
+            ", or l2, l1 or elastic_net",
         )
     each = np.broadcast_to(penalty.c, n_columns)
     return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
@@ -312,7 +316,8 @@ def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, An
         able = [other for other, names in takes.items() if name in names]
         if able:
             raise Incompatible(
-                f"regularizer {regularizer!r} does not take {name}; {' and '.join(able)} can"
+                Setting("regularizer"),
+                f" {regularizer!r} does not take {name}; {' and '.join(able)} can",
             )
     return {name: options.pop(name) for name in list(options) if name in mine}
 
@@ -324,30 +329,27 @@ def checked_strength(name: str, strength: object) -> float:
     except InvalidData:
         value = -1.0
     if value < 0:
-        raise InvalidData(f"{name} must be a finite number >= 0; got {strength!r}")
+        raise InvalidData(Setting(name), f" must be a finite number >= 0; got {strength!r}")
     if 0 < value < LEAST_STRENGTH:
-        raise InvalidData(f"{name} must be 0, or at least {LEAST_STRENGTH:g}; got {strength!r}")
+        least = f"{LEAST_STRENGTH:g}"
+        raise InvalidData(Setting(name), f" must be 0, or at least {least}; got {strength!r}")
     return value
 
 
 def _check_intercept(loss: Loss, intercept: object) -> None:
     if not isinstance(intercept, bool | np.bool_):
-        raise InvalidData(f"intercept must be True or False; got {intercept!r}")
-    if intercept and isinstance(loss, MultivariateLoss) and not loss.intercept:
-        raise Incompatible(
-            f"{type(loss).__name__} stays the same when all scores are shifted, so no intercept is "
-            "better than another; use intercept=False"
-        )
-    if intercept and isinstance(loss, ChainLoss):
-        raise Incompatible(
-            f"{type(loss).__name__} has no intercept; give all tokens a feature that is 1, and use "
-            "intercept=False"
-        )
-    if intercept and not loss.intercept:
-        raise Incompatible(
-            f"{type(loss).__name__} has no use for an intercept: a large one explains every row; "
-            "use intercept=False"
-        )
+        raise InvalidData(Setting("intercept"), f" must be True or False; got {intercept!r}")
+    if not intercept:
+        return
+    if isinstance(loss, MultivariateLoss) and not loss.intercept:
+        why = "stays the same when all scores are shifted, so no intercept is better than another"
+    elif isinstance(loss, ChainLoss):
+        why = "has no intercept, though a feature may be 1 for all tokens"
+    elif not loss.intercept:
+        why = "has no use for an intercept: a large one explains every row"
+    else:
+        return
+    raise Incompatible(f"{type(loss).__name__} {why}; use ", Setting("intercept", False))
 
 
 def _check_bounded(loss: NuLoss, regularizer: Regularizer, strength: float) -> None:
@@ -355,8 +357,11 @@ def _check_bounded(loss: NuLoss, regularizer: Regularizer, strength: float) -> N
     if strength == 0 or regularizer.strong_convexity == 0:
         raise Incompatible(
             f"{loss!r} falls in proportion to the length of w, so its objective has no minimum "
-            f"with {regularizer!r} and strength {strength:g}: use L2 or an elastic net, without "
-            "weights of 0, and strength > 0"
+            f"with {regularizer!r} and ",
+            Setting("strength"),
+            f" {strength:g}: use L2 or an elastic net, without weights of 0, and ",
+            Setting("strength"),
+            " > 0",
         )
 
 
@@ -365,12 +370,14 @@ def _check_attainable(loss: Loss, targets: Targets, s: Array | None) -> None:
     counted = targets.y if s is None else targets.y[s > 0]
     if loss.labels is Labels.BINARY and np.all(counted == counted[0]):
         raise InvalidData(
-            "all rows with sample_weight > 0 are of one class, so no best intercept exists; "
-            "use intercept=False or keep rows of both classes"
+            "all rows with sample_weight > 0 are of one class, so no best intercept exists; use ",
+            Setting("intercept", False),
+            " or keep rows of both classes",
         )
     if loss.labels is Labels.COUNT and not counted.any():
         raise InvalidData(
-            "y is 0 for every row, so the best intercept is -inf; use intercept=False"
+            "y is 0 for every row, so the best intercept is -inf; use ",
+            Setting("intercept", False),
         )
     classes = targets.classes
     if isinstance(loss, Hierarchical) and loss.taxonomy is not None:
@@ -380,5 +387,7 @@ def _check_attainable(loss: Loss, targets: Targets, s: Array | None) -> None:
         if len(missing):
             raise InvalidData(
                 f"no row of class {classes.tolist()[missing[0]]!r} has sample_weight > 0, so its "
-                "best intercept is -inf; use intercept=False or drop the class"
+                "best intercept is -inf; use ",
+                Setting("intercept", False),
+                " or drop the class",
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidData, NotConverged
+from fenchel.errors import InvalidData, NotConverged, Phrase
 from fenchel.witness import Witness
 
 if TYPE_CHECKING:
@@ -23,13 +23,23 @@ Array = npt.NDArray[np.float64]
 class Status(enum.Enum):
     """How a run ended; each member's value says what it means and what to do."""
 
+    _value_: Phrase
+
+    def __new__(cls, template: str) -> Status:
+        """With the names of settings in braces, which each surface calls its own way."""
+        status = object.__new__(cls)
+        status._value_ = Phrase.of(template)
+        return status
+
     CONVERGED = "the gap is certified to be within the tolerance"
-    MAX_ITERATIONS = "the iteration limit was reached; raise `max_iterations` or loosen `gap`"
-    TIME_LIMIT = "the time limit was reached; raise `max_seconds` or loosen `gap`"
+    MAX_ITERATIONS = "the iteration limit was reached; raise `{max_iterations}` or loosen `{gap}`"
+    TIME_LIMIT = "the time limit was reached; raise `{max_seconds}` or loosen `{gap}`"
     INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
-    STALLED = "neither bound moves any more: `gap` is below what round-off or this solver can reach"
-    NONFINITE = "the objective is nan or inf; rescale X or y, or raise `strength`"
-    UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `strength`"
+    STALLED = (
+        "neither bound moves any more: `{gap}` is below what round-off or this solver can reach"
+    )
+    NONFINITE = "the objective is nan or inf; rescale X or y, or raise `{strength}`"
+    UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `{strength}`"
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,8 @@ class Result:
         if not self.converged:
             raise NotConverged(
                 f"{self.solver} stopped with gap {self.gap:.2e} after {self.iterations} "
-                f"iterations: {self.status.value}"
+                "iterations: ",
+                self.status.value,
             )
         return self
 

@@ -9,7 +9,7 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 
 T = TypeVar("T")
 
@@ -30,17 +30,20 @@ def construct(
     """registry[name](**options), or an error that says what would work."""
     if not isinstance(name, str):
         raise Incompatible(
-            f"{kind} must be a name or an instance; got {name!r} of type {type(name).__name__}"
+            Setting(kind),
+            f" must be a name or an instance; got {name!r} of type {type(name).__name__}",
         )
     if name not in registry:
         close = difflib.get_close_matches(name, registry, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InvalidData(f"unknown {kind} {name!r}: {hint}available are {', '.join(registry)}")
+        available = ", ".join(registry)
+        raise InvalidData("unknown ", Setting(kind), f" {name!r}: {hint}available are {available}")
     accepted = list(inspect.signature(registry[name]).parameters)
     unknown = sorted(set(options) - set(accepted))
     if unknown:
         takes = ", ".join(accepted) if accepted else "no options"
-        raise Incompatible(f"{kind} {name!r} does not take {', '.join(unknown)}; it takes {takes}")
+        wrong = ", ".join(unknown)
+        raise Incompatible(Setting(kind), f" {name!r} does not take {wrong}; it takes {takes}")
     return registry[name](**options)
 
 
@@ -51,28 +54,30 @@ def real(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if isinstance(value, bool) or not math.isfinite(number):
-        raise InvalidData(f"{name} must be a finite number; got {value!r}")
+        raise InvalidData(Setting(name), f" must be a finite number; got {value!r}")
     return number
 
 
 def positive(name: str, value: object) -> float:
     """A setting that must be a finite number > 0."""
     if not real(name, value) > 0:
-        raise InvalidData(f"{name} must be > 0; got {value!r}")
+        raise InvalidData(Setting(name), f" must be > 0; got {value!r}")
     return real(name, value)
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
     """A setting that must be one of some words."""
     if not (isinstance(value, str) and value in choices):
-        raise InvalidData(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+        either = " or ".join(map(repr, choices))
+        raise InvalidData(Setting(name), f" must be {either}; got {value!r}")
     return value
 
 
 def between(name: str, value: object, low: float, high: float) -> float:
     """A setting that must lie strictly between two numbers."""
     if not low < real(name, value) < high:
-        raise InvalidData(f"{name} must lie strictly between {low:g} and {high:g}; got {value!r}")
+        limits = f"between {low:g} and {high:g}"
+        raise InvalidData(Setting(name), f" must lie strictly {limits}; got {value!r}")
     return real(name, value)
 
 
@@ -80,5 +85,5 @@ def whole(name: str, value: object, least: int) -> int:
     """A setting that must be a whole number >= least."""
     number = int(value) if isinstance(value, numbers.Integral) else least - 1
     if isinstance(value, bool) or number < least:
-        raise InvalidData(f"{name} must be a whole number >= {least}; got {value!r}")
+        raise InvalidData(Setting(name), f" must be a whole number >= {least}; got {value!r}")
     return number

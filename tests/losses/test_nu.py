@@ -283,9 +283,7 @@ def test_a_penalty_must_outgrow_the_risk():
 
 
 def test_batches_of_rows_do_not_stand_for_all():
-    with pytest.raises(
-        fenchel.Incompatible, match="a loss of all scores at once: leave out batch="
-    ):
+    with pytest.raises(fenchel.Incompatible, match="a loss of all scores at once: leave out batch"):
         fenchel.minimize(posed(NuHinge(0.3), True), Pegasos(batch=3))
 
 

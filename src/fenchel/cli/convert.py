@@ -68,7 +68,7 @@ def _stream(source: Path, output: Path, index_base: int | None, terminal: Termin
         try:
             n_rows = svmlight_to_store(path, output, index_base=index_base)
         except InvalidData as error:
-            raise InvalidData(str(error).replace(str(path), inputs.name(source))) from error
+            raise inputs.renamed(error, path, source) from error
         rate = n_rows / max(time.perf_counter() - step.started, 1e-9)
         step.found = f"{n_rows:,} rows, {size(os.path.getsize(output))}, {rate:,.0f} rows a second"
     return Code.OK

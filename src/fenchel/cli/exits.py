@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 from enum import IntEnum
@@ -12,18 +11,7 @@ from rich.text import Text
 from typer import TyperException
 
 from fenchel.cli.terminal import stderr
-
-# What the library's messages call its parameters, and what to type here.
-_FLAGS = {
-    r"index_base=(?=\d)": "--index-base ",
-    r"(?:fit_)?intercept=False": "--no-intercept",
-    r"(?:fit_)?intercept=True": "--intercept",
-    r"fenchel\.Regressor": "--loss squared_error",
-    r"`?(?:alpha|strength)`? (?=[>0-9])": "--strength ",
-    r"`?(?:tol|gap)`(?=\W|$)": "--gap",
-    r"`?(?:max_iter|max_iterations)`": "--max-iterations",
-    r"`?max_seconds`": "--max-seconds",
-}
+from fenchel.cli.wording import in_flags
 
 
 class Code(IntEnum):
@@ -63,7 +51,7 @@ def fail(error: BaseException, argv: list[str]) -> Code:
     code = _code(error)
     if os.environ.get("FENCHEL_DEBUG") or {"-v", "--verbose"} & set(argv):
         traceback.print_exception(error)
-    message = _message(error, code)
+    message = _message(error, code, next((word for word in argv if word[:1] != "-"), ""))
     if message:  # there is none beside the help that a bare `fenchel` prints
         stderr().print(Text.assemble(("error: ", "bold red"), message))
     return code
@@ -88,12 +76,12 @@ def _code(error: BaseException) -> Code:
     return Code.BAD_DATA if isinstance(error, FenchelError) else Code.INTERNAL
 
 
-def _message(error: BaseException, code: Code) -> str:
+def _message(error: BaseException, code: Code, command: str) -> str:
     if isinstance(error, TyperException):
         said = _sentence(error.format_message())
         return f"{said}{_help(error)}" if said else ""
     if code is not Code.INTERNAL:
-        return _in_flags(str(error))
+        return in_flags(error, command)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"
@@ -103,13 +91,6 @@ def _message(error: BaseException, code: Code) -> str:
         f"{type(error).__name__}: {error}\n"
         "This is a fault of fenchel. Please report it with what FENCHEL_DEBUG=1 prints."
     )
-
-
-def _in_flags(text: str) -> str:
-    """A message of the library with its parameters under the names of the flags."""
-    for name, flag in _FLAGS.items():
-        text = re.sub(rf"(?<![\w.-]){name}", flag, text)
-    return text
 
 
 def _sentence(text: str) -> str:

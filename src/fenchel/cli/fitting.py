@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -36,6 +37,7 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
+    from fenchel.solvers import Solver
 
 # Estimators that are told their loss.
 _BY_LOSS = ("Classifier", "Regressor", "Ranker", "Reranker", "SequenceLabeler")
@@ -173,11 +175,28 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         groups=[0, 0] if loss in (*RANKING, *SEQUENCES) else None,
         **options,
     )
-    chosen(settings.solver, problem)
+    chosen(solver_of(settings), problem)
     tagging.check(settings)
     estimator_of(settings, n_rows=2)  # imports scikit-learn, which takes a second
     if plot is not None:
         _check_plot(plot)
+
+
+def solver_of(settings: Settings) -> str | Solver:
+    """The solver by its name, or with those of its options that were given."""
+    from fenchel.solvers import SOLVERS
+
+    options = settings.solver_options()
+    for name in options:
+        able = [each for each, kind in SOLVERS.items() if name in signature(kind).parameters]
+        if settings.solver not in able:
+            raise UsageError(
+                f"--{name} does not go with --solver {settings.solver}: it is for "
+                f"{' and '.join(able)}"
+            )
+    if settings.solver == "pegasos" and settings.seed is not None and settings.batch is None:
+        raise UsageError("without --batch pegasos takes all rows: there is nothing to --seed")
+    return fenchel.solver(settings.solver, **options) if options else settings.solver
 
 
 def _check_plot(path: str) -> None:
@@ -256,7 +275,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "penalty": settings.regularizer,
         "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
-        "solver": settings.solver,
+        "solver": solver_of(settings),
         "tol": settings.gap,
         "max_iter": settings.max_iterations,
         "max_seconds": settings.max_seconds,

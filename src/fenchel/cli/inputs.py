@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.exits import UsageError
 from fenchel.cli.terminal import Terminal, short
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
@@ -46,9 +46,20 @@ def read(
         except OSError as error:
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
         except InvalidData as error:
-            raise InvalidData(str(error).replace(str(data), name(path))) from error
+            raise renamed(error, data, path) from error
         step.found = _size(dataset.X)
     return dataset, step.seconds
+
+
+def renamed(error: InvalidData, data: Path, path: Path) -> InvalidData:
+    """The error of a file that was read in place of another, such as stdin, which it then names."""
+    parts: tuple[str, ...] = error.args
+    return InvalidData(
+        *(
+            part if isinstance(part, Setting) else part.replace(str(data), name(path))
+            for part in parts
+        )
+    )
 
 
 @contextmanager
@@ -64,7 +75,7 @@ def placed(path: Path) -> Iterator[None]:
         line = files.line_of(path, error.row)
         if line is None:
             raise
-        raise InvalidData(f"{name(path)}:{line}: {error}", row=error.row) from error
+        raise InvalidData(f"{name(path)}:{line}: ", *error.args, row=error.row) from error
 
 
 def read_for(

@@ -39,7 +39,7 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
         with terminal.busy("starting"):
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
-            rehearse(msgspec.structs.replace(settings, strength=smallest), plot)
+            rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
         dataset, reading = inputs.read(
             job.data, terminal, target=settings.target, index_base=settings.index_base
         )
@@ -100,7 +100,7 @@ def _walked(
     from fenchel.report.lines import Scores
 
     n_rows = dataset.X.shape[0]
-    walked = Walked(estimator_of(job.settings, n_rows))
+    walked = Walked(estimator_of(job.each, n_rows))
     estimator, means = walked.estimator, []
     name, scorer = _scoring(job.settings, estimator)
     folds = [] if job.cv is None else _folds(job, job.cv, dataset)

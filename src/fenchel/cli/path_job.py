@@ -41,6 +41,8 @@ class Job(msgspec.Struct, frozen=True):
             raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
         if job.cv is not None and job.validation is not None:
             raise UsageError("give --cv or --validation, not both: each is a score of its own")
+        if settings.seed is not None and job.cv is None:
+            raise UsageError("--seed is of the folds of --cv: give both, or none")
         if job.scored and settings.loss == "novelty":
             raise UsageError("--loss novelty has no score: leave out --cv and --validation")
         if job.output is not None and not job.scored:
@@ -54,6 +56,11 @@ class Job(msgspec.Struct, frozen=True):
     def scored(self) -> bool:
         """Whether each strength gets a score."""
         return self.cv is not None or self.validation is not None
+
+    @property
+    def each(self) -> Settings:
+        """The settings of the fits; the seed is one of the folds."""
+        return msgspec.structs.replace(self.settings, seed=None)
 
     @property
     def n_strengths(self) -> int:

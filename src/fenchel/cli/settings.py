@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -67,15 +67,23 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     certificate: str | None = None  # these three for owners
     key: str | None = None
     authority: str | None = None
-    seed: Annotated[int, Meta(ge=0)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None  # as model files can hold
+    batch: Whole | None = None
     stream: bool = False
     target: str | None = None
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
 
     def loss_options(self) -> dict[str, Any]:
         """The options of the loss that were given."""
-        given = {name: getattr(self, name) for name in LOSS_OPTIONS}
-        return {name: value for name, value in given.items() if value is not None}
+        return self._given(LOSS_OPTIONS)
+
+    def solver_options(self) -> dict[str, Any]:
+        """The options of the solver that were given."""
+        return self._given(("seed", "batch"))
+
+    def _given(self, names: Iterable[str]) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 _TYPES: dict[str, Any] = get_type_hints(Settings, include_extras=True)

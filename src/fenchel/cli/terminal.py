@@ -13,6 +13,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from fenchel.cli.wording import in_flags
+
 
 def stderr() -> Console:
     """A console on stderr that wraps words on a terminal only."""
@@ -74,7 +76,7 @@ class Terminal:
             yield
 
     def _show(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        self.warn(str(message))
+        self.warn(in_flags(message))
 
 
 class Step:

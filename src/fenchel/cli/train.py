@@ -54,7 +54,7 @@ from fenchel.cli.options import (
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
 
-_SEED_HELP = "Recorded; for solvers that draw random numbers (none does so far)."
+_SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
 def train(
@@ -95,6 +95,7 @@ def train(
     key: Key = None,
     authority: Authority = None,
     seed: Annotated[int | None, when(help=_SEED_HELP)] = None,
+    batch: Annotated[int | None, when(help="pegasos: rows of a step. (default all)")] = None,
     stream: Stream = None,
     target: Target = None,
     index_base: IndexBase = None,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from fenchel._system.memory import require
 from fenchel.data.blocks import Blocks
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Dataset:
         if self.qid is not None:
             object.__setattr__(self, "qid", groups(self.qid))
         if self.index_base not in (None, 0, 1):
-            raise InvalidData(f"index_base must be 0 or 1; got {self.index_base!r}")
+            raise InvalidData(Setting("index_base"), f" must be 0 or 1; got {self.index_base!r}")
 
 
 def targets(values: Any) -> npt.NDArray[Any]:

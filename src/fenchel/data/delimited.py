@@ -69,7 +69,7 @@ def _placed(path: str | os.PathLike[str], layout: Layout | None) -> Iterator[Non
         if str(error).startswith(f"{os.fspath(path)}:"):
             raise
         line = "" if layout is None or error.row is None else f"{_line(path, layout, error.row)}:"
-        raise InvalidData(f"{os.fspath(path)}:{line} {error}", row=error.row) from error
+        raise InvalidData(f"{os.fspath(path)}:{line} ", *error.args, row=error.row) from error
 
 
 def write_delimited(dataset: Dataset, path: str | os.PathLike[str]) -> None:

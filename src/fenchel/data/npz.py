@@ -31,7 +31,7 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
         try:
             return _dataset(_arrays(file))
         except FenchelError as error:
-            raise InvalidData(f"{os.fspath(path)}: {error}") from error
+            raise InvalidData(f"{os.fspath(path)}: ", *error.args) from error
         except MemoryError:
             raise
         except Exception as error:  # zipfile and NumPy fail on hostile bytes in many ways

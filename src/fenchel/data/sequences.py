@@ -15,7 +15,7 @@ from scipy import sparse
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import NUMBERS_PER_SHARD, Shard
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 Indices = npt.NDArray[np.int64]
 
@@ -151,7 +151,8 @@ def _check_number(n_pairs: int) -> None:
     if n_pairs > MOST_PAIRS:
         raise InvalidData(
             f"chains take up to {MOST_PAIRS:,} weights, for pairs of features and labels; got "
-            f"{n_pairs:,}. Leave out rare features, or take pairs='observed'"
+            f"{n_pairs:,}. Leave out rare features, or take ",
+            Setting("pairs", "observed"),
         )
 
 

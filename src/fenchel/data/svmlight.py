@@ -17,7 +17,7 @@ from fenchel._kernels import SvmlightFault as Fault
 from fenchel._system import memory
 from fenchel.data.compression import reading, suffixes
 from fenchel.engines import Threads
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Phrase, Setting
 from fenchel.settings import whole
 
 Path = str | os.PathLike[str]
@@ -51,11 +51,15 @@ _WORDS = {
     Fault.index_negative: ("the index is negative", "count features from 1 or 0"),
     Fault.index_zero: (
         "the index is 0 though features count from 1",
-        "read the file with index_base=0",
+        Phrase("read the file with ", Setting("index_base", 0)),
     ),
     Fault.index_too_large: (
         "the index is too large",
-        f"indices beyond {_LARGEST} need n_features; correct it if it is not meant",
+        Phrase(
+            f"indices beyond {_LARGEST} need ",
+            Setting("n_features"),
+            "; correct it if it is not meant",
+        ),
     ),
     Fault.index_repeated: ("the index stands twice on this line", "keep one of the two values"),
     Fault.value_missing: ("the value is missing", "write a feature as 7:0.5"),
@@ -138,7 +142,7 @@ def parse_svmlight(
 ) -> Svmlight:
     """`read_svmlight` with all that the file tells; `qid` may be there or not."""
     if index_base not in (None, 0, 1):
-        raise InvalidData(f"index_base must be 0, 1 or None; got {index_base!r}")
+        raise InvalidData(Setting("index_base"), f" must be 0, 1 or None; got {index_base!r}")
     largest = _LARGEST
     if n_features is not None:
         largest = max(largest, whole("n_features", n_features, least=1))
@@ -274,7 +278,7 @@ def _feed(parser: _Parser, path: Path) -> None:
 
 def _refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> NoReturn:
     what, remedy = _WORDS[fault]
-    raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; {remedy}")
+    raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; ", remedy)
 
 
 def _check_whole(parser: _Parser, path: Path, n_features: int | None) -> None:
@@ -286,15 +290,18 @@ def _check_whole(parser: _Parser, path: Path, n_features: int | None) -> None:
     if n_features is None:
         if parser.highest < 0:
             raise InvalidData(
-                f"{os.fspath(path)}: no line has features, only labels; give n_features if "
-                "that is meant"
+                f"{os.fspath(path)}: no line has features, only labels; give ",
+                Setting("n_features"),
+                " if that is meant",
             )
     elif parser.highest - parser.index_base >= n_features:
         line, column, token = parser.highest_place
         raise InvalidData(
-            f"{_at(path, line, column)}: the index is too large for n_features={n_features}, "
-            f"counted from {parser.index_base}: {_shown(token)}; give n_features >= "
-            f"{parser.highest + 1 - parser.index_base}, or leave it out"
+            f"{_at(path, line, column)}: the index is too large for ",
+            Setting("n_features", n_features),
+            f", counted from {parser.index_base}: {_shown(token)}; give ",
+            Setting("n_features"),
+            f" >= {parser.highest + 1 - parser.index_base}, or leave it out",
         )
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from fenchel import _kernels
 from fenchel.data.compression import writing
 from fenchel.data.svmlight import Array, Path, Queries
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 _ROWS_AT_ONCE = 1 << 12
 
@@ -25,7 +25,7 @@ def write_svmlight(
     written even where they are 0; those of a dense X are not. The file takes its place whole.
     """
     if index_base not in (0, 1):
-        raise InvalidData(f"index_base must be 0 or 1; got {index_base!r}")
+        raise InvalidData(Setting("index_base"), f" must be 0 or 1; got {index_base!r}")
     rows = _rows(X)
     n_rows = rows.shape[0]
     labels = _finite("y", np.asarray(y), n_rows)

@@ -177,7 +177,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except FenchelError as error:
-        raise InvalidData(f"{os.fspath(path)}: {error}") from error
+        raise InvalidData(f"{os.fspath(path)}: ", *error.args) from error
     except (arrow("").ArrowException, OSError, UnicodeDecodeError) as error:
         raise InvalidData(f"{os.fspath(path)}: no readable Parquet file: {error}") from error
 

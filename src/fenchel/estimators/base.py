@@ -27,7 +27,7 @@ from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.engines.owners import Owners
-from fenchel.errors import FenchelWarning, Incompatible, InvalidData
+from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.settings import (
     checkpoint_of,
@@ -35,8 +35,8 @@ from fenchel.estimators.settings import (
     flag,
     in_these_words,
     penalty_of,
-    renamed,
     solver_of,
+    words,
 )
 from fenchel.losses import Loss, NuLoss
 from fenchel.posing import checked_strength
@@ -86,6 +86,7 @@ class LinearEstimator(BaseEstimator, ABC):
     def _loss(self) -> Loss:
         """The loss, from the settings that it takes."""
 
+    @in_these_words()
     def _settings(self, *, fit_intercept: object) -> Fit:
         """All settings, checked before the data are touched."""
         flag("warm_start", self.warm_start)
@@ -94,12 +95,12 @@ class LinearEstimator(BaseEstimator, ABC):
         return Fit(
             loss=self._loss(),
             regularizer=penalty_of(self.penalty, self.l1_ratio),
-            strength=checked_strength("alpha", self.alpha),
-            intercept=flag("fit_intercept", fit_intercept),
+            strength=checked_strength("strength", self.alpha),
+            intercept=flag("intercept", fit_intercept),
             engine=engine_of(self.n_jobs),
             solver=solver_of(self.solver),
-            tol=positive("tol", self.tol),
-            max_iter=whole("max_iter", self.max_iter, least=1),
+            tol=positive("gap", self.tol),
+            max_iter=whole("max_iterations", self.max_iter, least=1),
             max_seconds=(
                 math.inf if self.max_seconds is None else positive("max_seconds", self.max_seconds)
             ),
@@ -157,8 +158,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _fit(self, posed: Posed) -> Self:
         """Keeps what the fit found out, and warns if that is less than was asked for."""
-        with in_these_words():
-            results = posed.run()
+        results = posed.run()
         self._take(posed, results)
         if self.status_ != "converged":
             warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
@@ -166,10 +166,9 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _along(self, posed: Posed, alphas: Iterable[float]) -> Iterator[list[Result]]:
         """Becomes the model of one alpha after the other; ends early if it is interrupted."""
-        with in_these_words():
-            for results in posed.along(alphas):
-                self._take(posed, results)
-                yield results
+        for results in posed.along(alphas):
+            self._take(posed, results)
+            yield results
 
     def _take(self, posed: Posed, results: list[Result]) -> None:
         self._keep(results)
@@ -178,13 +177,19 @@ class LinearEstimator(BaseEstimator, ABC):
     def _warn_of_zero(self, result: Result, measure: str) -> None:
         """Convex bounds of measures are loose: where classes overlap, none may beat w = 0."""
         if not result.w.any():
-            warnings.warn(
+            warning = FenchelWarning(
                 f"{type(self).__name__} found nothing better than w = 0, where all scores are the "
-                f"same: the bound of {measure} is too loose for these rows, or alpha too large. "
-                "Try a smaller alpha, or a loss of pairs, metric='roc_auc' or loss='rank_hinge'",
-                FenchelWarning,
-                stacklevel=3,
+                f"same: the bound of {measure} is too loose for these rows, or ",
+                Setting("strength"),
+                " too large. Try a smaller ",
+                Setting("strength"),
+                ", or a loss of pairs, ",
+                Setting("loss", "roc", text="metric='roc_auc'"),
+                " or ",
+                Setting("loss", "rank_hinge"),
             )
+            warning.words = words
+            warnings.warn(warning, stacklevel=3)
 
     def _keep(self, results: list[Result]) -> None:
         """What the results prove, as attributes."""
@@ -210,7 +215,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return (
             f"{type(self).__name__} stopped short{which} after {worst.iterations} iterations: the "
             f"certified gap is {worst.gap:.2g}, tol asks for {self.tol:g}; "
-            f"{renamed(worst.status.value)}"
+            f"{worst.status.value.worded(words)}"
         )
 
     def _starts(self, shape: tuple[int, int]) -> list[Array | None]:

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
@@ -311,8 +311,9 @@ def check_discrete(classes: npt.NDArray[Any]) -> None:
     if classes.dtype.kind == "f" and (classes % 1).any():
         raise InvalidData(
             f"Unknown label type: continuous. y holds {len(classes)} distinct values, such as "
-            f"{classes[classes % 1 != 0].tolist()[0]!r}; did you mean fenchel.Regressor? If they "
-            "are classes after all, give them as text or whole numbers"
+            f"{classes[classes % 1 != 0].tolist()[0]!r}; did you mean ",
+            Setting("loss", "squared_error", text="fenchel.Regressor"),
+            "? If they are classes after all, give them as text or whole numbers",
         )
 
 

@@ -19,6 +19,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
 from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
+from fenchel.estimators.settings import in_these_words
 from fenchel.losses import Loss
 from fenchel.posing import across, posed
 from fenchel.regularizers import Regularizer
@@ -57,22 +58,34 @@ class Fit:
     ) -> Iterator[Problem]:
         """A problem for each of the targets, which share the rows, weights and groups."""
         for each in targets:
-            yield posed(
-                rows,
-                each,
-                s,
-                loss=self.loss,
-                regularizer=self.regularizer,
-                strength=self.strength,
-                intercept=self.intercept,
-                engine=self.engine,
-                groups=groups,
-            )
+            yield self._problem(rows, each, s, groups)
 
+    @in_these_words()
+    def _problem(
+        self,
+        rows: SparseRows | DenseRows | Blocks,
+        targets: Targets,
+        s: Array | None,
+        groups: Groups | None,
+    ) -> Problem:
+        return posed(
+            rows,
+            targets,
+            s,
+            loss=self.loss,
+            regularizer=self.regularizer,
+            strength=self.strength,
+            intercept=self.intercept,
+            engine=self.engine,
+            groups=groups,
+        )
+
+    @in_these_words()
     def across(self, owners: Owners) -> Problem:
         """The problem of rows that stay with their owners."""
         return across(owners, self.loss, self.regularizer, self.strength, self.intercept)
 
+    @in_these_words()
     def run(
         self, problems: Iterable[Problem], starts: Sequence[Start], *, interrupted: bool = False
     ) -> list[Result]:

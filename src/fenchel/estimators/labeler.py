@@ -15,7 +15,7 @@ from fenchel.data.checked import checked_weights
 from fenchel.data.classes import Targets, checked_codes
 from fenchel.data.rows import SparseRows
 from fenchel.data.sequences import Pairs, Sequences
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.sequences import flat_labels, split, tokens_of
@@ -217,8 +217,10 @@ class SequenceLabeler(LinearEstimator):
         if isinstance(tokens, Numbered):
             if min_count > 1 or self.hashed is not None:
                 raise Incompatible(
-                    "min_count and hashed are for features with names: with arrays of numbers, "
-                    "leave them out"
+                    Setting("min_count"),
+                    " and ",
+                    Setting("hashed"),
+                    " are for features with names: with arrays of numbers, leave them out",
                 )
             return tokens.rows, None
         index = self._index(tokens, min_count)
@@ -228,13 +230,19 @@ class SequenceLabeler(LinearEstimator):
         """Where the features of training data are to be."""
         if self.hashed is not None:
             if min_count > 1:
-                raise Incompatible("min_count is for a vocabulary: with hashed, leave it at 1")
+                raise Incompatible(
+                    Setting("min_count"),
+                    " is for a vocabulary: with ",
+                    Setting("hashed"),
+                    ", leave it at 1",
+                )
             return Hashed(whole("hashed", self.hashed, least=1))
         if not tokens.names:
             raise InvalidData("X has no features: all of its tokens are empty")
         vocabulary = Vocabulary.of(tokens, min_count)
         if not vocabulary.names:
-            raise InvalidData(f"no feature occurs {min_count} times or more: lower min_count")
+            seldom = f"no feature occurs {min_count} times or more: lower "
+            raise InvalidData(seldom, Setting("min_count"))
         return vocabulary
 
     def _sequences(self, X: Any) -> tuple[Sequences, Named | Numbered]:

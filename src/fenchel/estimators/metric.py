@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 
 from fenchel.data.checked import checked_classes
 from fenchel.data.classes import Targets
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import check_discrete, check_weighed
 from fenchel.estimators.fitting import Posed
@@ -188,7 +188,8 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         if len(classes) > 2:
             raise InvalidData(
                 "Only binary classification is supported. The type of the target is multiclass: y "
-                f"holds {len(classes)} classes; use fenchel.Classifier"
+                f"holds {len(classes)} classes; use ",
+                Setting("loss", "hinge", text="fenchel.Classifier"),
             )
         targets = [Targets(np.where(codes == 1, 1.0, -1.0))]
         weights = self._weights(loss, sample_weight, rows.n_rows)
@@ -258,7 +259,7 @@ def _missed(loss: TopK, scores: Array, right: npt.NDArray[np.bool_]) -> float:
     """1 - hits / whole for the k highest scores, of equal ones the mean over their orders."""
     k, whole = loss.taken(int(right.sum()))
     if k > len(scores):
-        raise InvalidData(f"k is {k}, but there are {len(scores)} rows only")
+        raise InvalidData(Setting("k"), f" is {k}, but there are {len(scores)} rows only")
     last = -np.sort(-scores)[k - 1]
     above, tied = scores > last, scores == last
     share = (k - int(above.sum())) / int(tied.sum())

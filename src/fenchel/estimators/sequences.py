@@ -14,7 +14,7 @@ from scipy import sparse
 from fenchel.data.checked import checked_matrix
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.sequences import compressed
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.features.templates import Tokens, parsed
 from fenchel.features.tokens import Named, Numbered, from_columns, from_dicts, is_collection
 
@@ -29,7 +29,8 @@ def tokens_of(X: Any, template: str | None) -> Named | Numbered:
     if not _are_numbers(sequences):
         return named_tokens(sequences, template)
     if template is not None:
-        raise Incompatible("template is for columns of text: with arrays of numbers, leave it out")
+        remedy = " is for columns of text: with arrays of numbers, leave it out"
+        raise Incompatible(Setting("template"), remedy)
     return _numbered(sequences)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import numbers
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.checked import checked_weights
 from fenchel.engines import Engine, Serial, Threads, named
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.losses.reranking import Reranking
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
@@ -36,14 +35,15 @@ _ESTIMATORS = {
     Labels.TAGS: "SequenceLabeler",
 }
 
-# What the rest of the library calls the settings of an estimator.
+# What estimators call the settings that the rest of the library knows by other names.
 _WORDS = {
-    "`gap`": "`tol`",
-    "max_iterations": "max_iter",
     "strength": "alpha",
-    "intercept=": "fit_intercept=",
+    "gap": "tol",
+    "max_iterations": "max_iter",
+    "intercept": "fit_intercept",
+    "regularizer": "penalty",
+    "w0": "coef_",
 }
-_KNOWN = re.compile("|".join(rf"(?<!\w){re.escape(word)}" for word in _WORDS))
 
 _ALIASES = {"elasticnet": "elastic_net"}  # scikit-learn's spelling
 
@@ -114,10 +114,10 @@ def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:
         return penalty
     name = _ALIASES.get(penalty, penalty) if isinstance(penalty, str) else penalty
     if name != "elastic_net":
-        return construct("penalty", name, REGULARIZERS, {})
+        return construct("regularizer", name, REGULARIZERS, {})
     if isinstance(l1_ratio, numbers.Real) and l1_ratio in (0, 1):
         return L1() if l1_ratio else L2()
-    return construct("penalty", name, REGULARIZERS, {"l1_ratio": l1_ratio})
+    return construct("regularizer", name, REGULARIZERS, {"l1_ratio": l1_ratio})
 
 
 def solver_of(solver: object) -> str | Solver:
@@ -152,13 +152,14 @@ def checkpoint_of(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Che
 def flag(name: str, value: object) -> bool:
     """A setting that must be True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidData(f"{name} must be True or False; got {value!r}")
+        raise InvalidData(Setting(name), f" must be True or False; got {value!r}")
     return bool(value)
 
 
-def renamed(text: str) -> str:
-    """A message that calls the settings by their names here."""
-    return _KNOWN.sub(lambda found: _WORDS[found[0]], text)
+def words(setting: Setting) -> str:
+    """What estimators call a setting."""
+    name = _WORDS.get(setting.name)
+    return str(setting if name is None else Setting(name, setting.value))
 
 
 @contextmanager
@@ -166,6 +167,6 @@ def in_these_words() -> Iterator[None]:
     """Errors raised inside call the settings by their names here."""
     try:
         yield
-    except (InvalidData, Incompatible) as error:
-        error.args = (renamed(str(error)),)
+    except FenchelError as error:
+        error.words = words
         raise

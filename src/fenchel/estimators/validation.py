@@ -100,5 +100,5 @@ def _naming(fold: int, n_folds: int) -> Iterator[None]:
     try:
         yield
     except InvalidData as error:
-        error.args = (f"in fold {fold + 1} of {n_folds}: {error}",)
+        error.args = (f"in fold {fold + 1} of {n_folds}: ", *error.args)
         raise

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.losses import chain_formulas
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.losses.chain_formulas import Indices
@@ -155,8 +155,11 @@ class M3N(CostedChainLoss):
         self.pairs = one_of("pairs", pairs, PAIRS)
         if rescaling == "slack" and not (np.ndim(cost) == 0 and cost == 1):
             raise Incompatible(
-                "with rescaling='slack' the cost is the number of wrong labels, cost=1; use "
-                "rescaling='margin' for others"
+                "with ",
+                Setting("rescaling", "slack"),
+                " the cost is the number of wrong labels, cost=1; use ",
+                Setting("rescaling", "margin"),
+                " for others",
             )
 
     def tangent(

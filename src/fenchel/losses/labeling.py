@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import (
     MultivariateLoss,
@@ -155,7 +155,7 @@ class TopK(MultivariateLoss):
         """Both classes are there, and k rows."""
         k, _ = self.taken(len(both_classes(sample)[0]))
         if k > len(sample.y):
-            raise InvalidData(f"k is {k}, but there are {len(sample.y)} rows only")
+            raise InvalidData(Setting("k"), f" is {k}, but there are {len(sample.y)} rows only")
 
     def tangent(self, z: Array, sample: Sample) -> Tangent:
         """The worst number a of true positives among the k."""

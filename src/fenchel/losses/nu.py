@@ -29,7 +29,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.settings import real
 
@@ -53,7 +53,7 @@ class NuLoss(Loss):
     def __init__(self, nu: float = 0.5):
         self.nu = real("nu", nu)
         if not 0 < self.nu <= 1:
-            raise InvalidData(f"nu must be > 0 and <= 1; got {nu!r}")
+            raise InvalidData(Setting("nu"), f" must be > 0 and <= 1; got {nu!r}")
 
     @abstractmethod
     def signs(self, y: Array) -> Array:
@@ -101,8 +101,11 @@ class NuHinge(NuLoss):
         most = 2 * min(float(np.sum(share[rows])) for rows in classes)
         if self.nu > most * (1 + _ROUND_OFF):
             raise InvalidData(
-                f"nu = {self.nu:g} is out of reach: the margin of both classes would grow without "
-                f"end. With an intercept, nu is at most twice the smaller class's share, {most:g}"
+                Setting("nu"),
+                f" = {self.nu:g} is out of reach: the margin of both classes would grow without "
+                "end. With an intercept, ",
+                Setting("nu"),
+                f" is at most twice the smaller class's share, {most:g}",
             )
         return [Group(rows, self.nu / 2) for rows in classes]
 

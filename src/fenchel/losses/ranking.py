@@ -26,7 +26,7 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
 from fenchel.losses.ordinal import PairwiseHinge, levels
@@ -171,7 +171,7 @@ class ERU(DiscountedGain):
     def __init__(self, half_life: float = 5.0):
         self.half_life = positive("half_life", half_life)
         if not self.half_life > 1:
-            raise InvalidData(f"half_life must be > 1; got {half_life!r}")
+            raise InvalidData(Setting("half_life"), f" must be > 1; got {half_life!r}")
 
     def worth(self, places: Array) -> Array:
         """2^((1 - p) / (half_life - 1))."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
 from fenchel.settings import between, positive, real
 
@@ -103,7 +103,7 @@ class EpsilonInsensitive(_Residual):
 
     def __init__(self, epsilon: float = 0.1):
         if real("epsilon", epsilon) < 0:
-            raise InvalidData(f"epsilon must be >= 0; got {epsilon!r}")
+            raise InvalidData(Setting("epsilon"), f" must be >= 0; got {epsilon!r}")
         self.epsilon = real("epsilon", epsilon)
 
     def value(self, z: Array, y: Array) -> Array:

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 import fenchel
-from fenchel.errors import FenchelError, Incompatible, InvalidData
+from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
 from fenchel.losses import VectorLoss
 from fenchel.model import chains, coefficients, container, labels, parameters, runs
 from fenchel.model.container import Arrays, Path, take
@@ -238,7 +238,7 @@ def _index_base(estimator: Any, given: object) -> Literal[0, 1] | None:
     if base is None:
         return None
     if isinstance(base, bool) or base not in (0, 1):
-        raise InvalidData(f"index_base must be 0, 1 or None; got {base!r}")
+        raise InvalidData(Setting("index_base"), f" must be 0, 1 or None; got {base!r}")
     return 1 if base else 0
 
 

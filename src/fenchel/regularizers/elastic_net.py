@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.piecewise import Slope
 from fenchel.regularizers.base import (
     Array,
@@ -29,7 +29,9 @@ class ElasticNet(StronglyConvex):
         super().__init__(weights)
         if real("l1_ratio", l1_ratio) in (0, 1):
             name = "l1" if l1_ratio else "l2"
-            raise InvalidData(f"l1_ratio = {l1_ratio!r} is the regulariser {name}; use that")
+            raise InvalidData(
+                Setting("l1_ratio"), f" = {l1_ratio!r} is the regulariser {name}; use that"
+            )
         self.l1_ratio = between("l1_ratio", l1_ratio, 0, 1)
 
     @property

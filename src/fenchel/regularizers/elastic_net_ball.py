@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel import _kernels
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.regularizers.base import Array, Coupled
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.settings import positive
@@ -32,8 +32,9 @@ class ElasticNetBall(Coupled):
         size = self.net.value(w)
         if size > self.radius * (1 + _DOUBT):
             raise InvalidData(
-                f"w0 lies outside the ball: its elastic net is {size:.6g}, the radius "
-                f"{self.radius:.6g}"
+                Setting("w0"),
+                f" lies outside the ball: its elastic net is {size:.6g}, the radius "
+                f"{self.radius:.6g}",
             )
 
     def value(self, w: Array) -> float:

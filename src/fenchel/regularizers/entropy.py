@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import wrightomega, xlogy
 
 from fenchel import _kernels
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.regularizers.base import Array, Coupled
 from fenchel.settings import positive
 
@@ -50,13 +50,19 @@ class Entropy(Coupled):
         """The weights are in the simplex."""
         low, high, total = float(np.min(w)), float(np.max(w)), float(np.sum(w))
         if low < -_DOUBT:
-            raise InvalidData(f"w0 must hold weights >= 0; w0[{int(np.argmin(w))}] is {low}")
+            which = f"[{int(np.argmin(w))}] is {low}"
+            raise InvalidData(Setting("w0"), " must hold weights >= 0; ", Setting("w0"), which)
         if high > self._cap + _DOUBT:
             raise InvalidData(
-                f"w0 must hold weights <= {self._cap}, the cap; w0[{int(np.argmax(w))}] is {high}"
+                Setting("w0"),
+                f" must hold weights <= {self._cap}, the cap; ",
+                Setting("w0"),
+                f"[{int(np.argmax(w))}] is {high}",
             )
         if abs(total - 1) > _DOUBT:
-            raise InvalidData(f"w0 must hold weights that sum up to 1; their sum is {total}")
+            raise InvalidData(
+                Setting("w0"), f" must hold weights that sum up to 1; their sum is {total}"
+            )
 
     @property
     def strong_convexity(self) -> float:

@@ -15,7 +15,7 @@ from fenchel import posing
 from fenchel._system import blas
 from fenchel.data.rows import WithOnes
 from fenchel.engines.messages import VERSION, Answer, Label, Query, Shape, packed, unpacked
-from fenchel.errors import FenchelError, InvalidData
+from fenchel.errors import FenchelError, InvalidData, Setting
 from fenchel.losses import Labels
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.linear import LinearRisk
@@ -56,7 +56,7 @@ class Limits:
         if self.clip is not None:
             positive("clip", self.clip)
         if real("noise", self.noise) < 0:
-            raise InvalidData(f"noise must be >= 0; got {self.noise!r}")
+            raise InvalidData(Setting("noise"), f" must be >= 0; got {self.noise!r}")
 
 
 @dataclass

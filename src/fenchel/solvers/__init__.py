@@ -102,5 +102,5 @@ def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
     if obstacle is not None:
         able = [name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None]
         remedy = f"solvers that can: {', '.join(able)}" if able else "no solver here can"
-        raise Incompatible(f"{picked.name} cannot minimise this problem: {obstacle}; {remedy}")
+        raise Incompatible(f"{picked.name} cannot minimise this problem: ", obstacle, f"; {remedy}")
     return picked, "asked for"

@@ -74,7 +74,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     large = problem.risk.n_numbers >= _SMALL and problem.risk.facts.in_one_memory
     if large and len(able) > 1 and not sure:
         return _measured(able, problem)
-    obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
+    obstacles: list[str] = []
+    free = len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
         if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
@@ -84,8 +85,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         if obstacle is None:
             unproved = "; at strength 0 nothing can be certified" * (problem.strength == 0)
             return kind(), reason + unproved
-        obstacles.append(f"for {kind.name}, {obstacle}")
-    raise Incompatible(f"no solver can minimise this problem: {'; '.join(obstacles)}")
+        obstacles += ["; " if obstacles else "", f"for {kind.name}, ", obstacle]
+    raise Incompatible("no solver can minimise this problem: ", *obstacles)
 
 
 def kind_of(problem: Problem) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fenchel.errors import Phrase
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Point, Problem, View
 from fenchel.risks.base import State as State  # what solvers and the driver call it
@@ -69,7 +70,7 @@ class Solver(ABC):
         if needs.differentiable and not problem.risk.facts.differentiable:
             return "it needs a differentiable loss"
         if needs.positive_strength and problem.strength == 0:
-            return "it needs strength > 0"
+            return Phrase.of("it needs {strength} > 0")
         if needs.strongly_convex and regularizer.strong_convexity == 0:
             return (
                 "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.errors import Incompatible
+from fenchel.errors import Incompatible, Phrase, Setting
 from fenchel.losses import Loss, twins
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.linear import LinearRisk
@@ -27,8 +27,8 @@ class Sampling:
     def obstacle(cls, risk: Risk) -> str | None:
         """A sum over rows is asked for, and one that this file knows how to part."""
         if not risk.facts.separable:
-            return (
-                "a batch of rows does not estimate a loss of all scores at once: leave out batch="
+            return Phrase.of(
+                "a batch of rows does not estimate a loss of all scores at once: leave out {batch}"
             )
         if not isinstance(risk, LinearRisk | StructuredRisk | OwnersRisk):
             return f"{type(risk).__name__} gives no subgradients of some rows alone"
@@ -42,7 +42,7 @@ class Sampling:
         risk = self.risk
         if isinstance(risk, OwnersRisk):
             if len(rows) < risk.n_rows:
-                raise Incompatible("owners answer for all their rows: leave out batch=")
+                raise Incompatible("owners answer for all their rows: leave out ", Setting("batch"))
             return risk.at(w).subgradient
         if isinstance(risk, StructuredRisk):
             local = _parted(rows, risk.sizes)
