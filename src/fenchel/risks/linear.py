@@ -33,12 +33,11 @@ from fenchel.risks.views.lagrangian import AugmentedRisk
 from fenchel.risks.views.newton import NewtonSystem
 from fenchel.risks.views.polishing import polished
 from fenchel.risks.views.smoothing import optimised_widths, roughness, smoothable
+from fenchel.tolerances import VARIANCE
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-_LEAST = 1e-12  # of a column's mean square that its mean may leave
 
 
 class LinearRisk:
@@ -214,7 +213,7 @@ class LinearRisk:
         if self.has_intercept:
             self.passes += 1
             means = self.engine.total(self.engine.map(shardwork.means)) / self.weight
-            squares = np.maximum(squares - means**2, _LEAST * squares)
+            squares = np.maximum(squares - means**2, VARIANCE * squares)
         return np.repeat(min(self.loss.smoothness, 1.0) * squares, self.n_outputs)
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:

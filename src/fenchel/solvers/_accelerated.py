@@ -24,7 +24,7 @@ import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.regularizers import Regularizer
-from fenchel.risks.base import ROUND_OFF, Array, Problem
+from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.declared import Composite, Place
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
@@ -32,6 +32,7 @@ from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers._gradient_bound import few_gradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; [Zhang11] leaves them open

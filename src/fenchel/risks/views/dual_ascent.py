@@ -31,8 +31,9 @@ from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, Labels, twins
 from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
-from fenchel.risks.base import ROUND_OFF, Array, Cut, Point
+from fenchel.risks.base import Array, Cut, Point
 from fenchel.risks.point import LinearPoint
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 if TYPE_CHECKING:
