@@ -155,8 +155,9 @@ def _entropy_conjugate(omega: Entropy, u: Array) -> float:
     def weights(t: float) -> Array:
         return np.asarray(np.exp(np.minimum(u - t - 1, math.log(cap))))
 
+    # At `low` all weights are at the cap; at `high` they would be right without one.
     low, high = float(np.min(u)) - 1 - math.log(cap), float(logsumexp(u)) - 1
-    t = low
+    t = high if weights(high).sum() >= 1 else low
     if weights(low).sum() > 1 > weights(high).sum():
         t = brentq(lambda t: weights(t).sum() - 1, low, high, xtol=1e-14)
     w = weights(t)
