@@ -4,8 +4,10 @@
 >>> problem = fenchel.problem(X, y, loss="hinge", strength=1e-4)
 >>> fenchel.minimize(problem, gap=1e-3)
 
-The public names stand in __init__.pyi; each is imported when it is first used, so that
-`fenchel --help` need not wait for NumPy.
+Public are exactly the names in `fenchel.__all__`, which stand in __init__.pyi, and those in
+`__all__` of the modules among them: `fenchel.losses`, `regularizers`, `solvers` and `engines`.
+All other modules are internal and may change without notice. Each name is imported when it is
+first used, so that `fenchel --help` need not wait for NumPy.
 """
 
 import lazy_loader

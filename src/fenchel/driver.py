@@ -164,7 +164,7 @@ class _Run:
     def take(self, step: Step) -> Status | None:
         """Records a step; says whether and why the run ends."""
         if step.objective < self.objective:
-            self.best, self.objective = Best.of(step.point), step.objective
+            self.best, self.objective = Best.of(step.point), float(step.objective)
         if step.lower_bound > self.lower_bound:
             self._believe(step)
         self.history.append(
@@ -183,7 +183,7 @@ class _Run:
     def _believe(self, step: Step) -> None:
         """Takes over a bound with its evidence; one without any proves nothing."""
         if step.witness is not None:
-            self.lower_bound, self.evidence = step.lower_bound, step.witness
+            self.lower_bound, self.evidence = float(step.lower_bound), step.witness
         elif not self.doubted:
             self.doubted = True
             warnings.warn(

@@ -21,7 +21,6 @@ import fenchel
 from fenchel import FenchelWarning, InvalidCertificate, Status, losses
 from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
-from fenchel.regularizers import L1, L2
 from fenchel.solvers import Needs, Solver, Step
 
 
@@ -118,7 +117,7 @@ class Scripted(Solver):
     """Stays at 0 and claims bounds above J by some fractions of it."""
 
     name = "scripted"
-    needs = Needs(regularizers=(L1, L2))
+    needs = Needs()
 
     def __init__(self, excesses):
         self.excesses = excesses
@@ -185,7 +184,7 @@ class Boaster(Solver):
     """Claims, without any evidence, that its first point is the best."""
 
     name = "boaster"
-    needs = Needs(regularizers=(L1, L2))
+    needs = Needs()
 
     def iterate(self, problem, w, state=None):
         point = problem.risk.at(w)

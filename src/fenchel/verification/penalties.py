@@ -41,7 +41,7 @@ class Formulas(NamedTuple):
 def value(omega: Regularizer, w: Array) -> float:
     """Omega(w)."""
     known = FORMULAS.get(type(omega))
-    return omega.value(w) if known is None else known.value(omega, w)
+    return float(omega.value(w) if known is None else known.value(omega, w))
 
 
 def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
@@ -64,7 +64,7 @@ def bound(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
         return -math.inf
     known = FORMULAS.get(type(omega))
     conjugate = omega.conjugate if known is None else lambda u: known.conjugate(omega, u)
-    return scale * b - problem.strength * conjugate(scale * u)
+    return float(scale * b - problem.strength * conjugate(scale * u))
 
 
 def _scale(omega: Regularizer, u: Array) -> float:
