@@ -172,6 +172,68 @@ def test_a_regulariser_of_a_user_is_asked():
     assert fenchel.verify(result, problem) == fenchel.verify(result, same)
 
 
+# Losses of users, whose formulas nobody else knows.
+
+
+class Twice(SoftAbsolute):
+    """A slope that is twice as large as it should be."""
+
+    def slope(self, z, y):
+        return 2 * super().slope(z, y)
+
+
+class Welsch(SoftAbsolute):
+    """1 - exp(-(z - y)^2 / 2), which is not convex."""
+
+    def value(self, z, y):
+        return 1 - np.exp(-((z - y) ** 2) / 2)
+
+    def slope(self, z, y):
+        return (z - y) * np.exp(-((z - y) ** 2) / 2)
+
+
+@pytest.mark.parametrize(("loss", "solver"), [(Twice(), "lbfgs"), (Welsch(), "owlqn")], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_false_claim_of_a_loss_that_did_not_contradict_itself_is_found_out(
+    loss, solver, intercept
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = 2 * X @ rng.normal(size=4) + rng.normal(size=60)
+    penalty = "l1" if solver == "owlqn" else "l2"
+    problem = fenchel.problem(
+        X, y, loss=loss, regularizer=penalty, strength=1e-2, intercept=intercept
+    )
+    result = fenchel.minimize(problem, solver, gap=1e-2)
+    assert result.converged
+    with pytest.raises(InvalidCertificate, match="above the loss"):
+        fenchel.verify(result, problem)
+
+
+class TwiceAsSteep(losses.VectorLoss):
+    """1/2 |z - e_y|^2, with a slope that is twice as large as it should be."""
+
+    labels = losses.Labels.CLASSES
+    nonnegative = True
+    differentiable = True
+    factor = 2.0
+
+    def value(self, Z, y):
+        return np.sum((Z - np.eye(Z.shape[1])[y]) ** 2, axis=1) / 2
+
+    def slope(self, Z, y):
+        return self.factor * (Z - np.eye(Z.shape[1])[y])
+
+
+def test_a_wrong_slope_of_several_scores_is_found_out(monkeypatch):
+    problem = vector_problem_for(TwiceAsSteep())
+    result = fenchel.minimize(problem, "lbfgs", max_iterations=3)
+    with pytest.raises(InvalidCertificate, match="above the loss"):
+        fenchel.verify(result, problem)
+    monkeypatch.setattr(TwiceAsSteep, "factor", 1.0)
+    fenchel.verify(fenchel.minimize(problem, "lbfgs"), problem)
+
+
 # Risks that are asked.
 
 

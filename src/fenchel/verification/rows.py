@@ -26,12 +26,16 @@ from fenchel.risks.base import Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
-from fenchel.tolerances import SCORES, VERIFIED_KINK, VERIFIED_ZERO
+from fenchel.tolerances import CONTRADICTION, SCORES, VERIFIED_KINK, VERIFIED_ZERO
 from fenchel.verification import penalties
 from fenchel.verification.check import Evidence
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
+
+# Where a tangent is looked at, relative to 1 and the score it touches the loss at: far enough for a
+# loss that is not convex, and close enough for a slope that is not right.
+_NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
 
 
 def rows_of(risk: Risk) -> Evidence | None:
@@ -135,7 +139,30 @@ class _Data(Evidence):
             if not np.all(possible(z[ties.rows], self.y[ties.rows], ties.slopes)):
                 raise InvalidCertificate("the witness claims a slope that its loss does not have")
             slope[ties.rows] = ties.slopes
+        if not self.loss.has_conjugate:
+            self._check_lines(z, slope)
         return slope
+
+    def _check_lines(self, z: Array, slope: Array) -> None:
+        """Raises InvalidCertificate where tangents are above the loss at some scores nearby.
+
+        That cannot prove a user's loss convex, but finds most that are not, and wrong slopes.
+        """
+        each = self.loss.value(z, self.y)
+        ahead = np.ones_like(z) if self.K is None else np.sign(slope)
+        for distance in _NEARBY:
+            step = distance * (1 + np.abs(z)) * ahead
+            value, rise = self.loss.value(z + step, self.y), slope * step
+            line = each + (rise if self.K is None else np.sum(rise, axis=1))
+            size = np.abs(each) + np.abs(value) + np.abs(line - each)
+            below = (value < line - CONTRADICTION * size) & (self.share > 0)
+            if np.any(below):
+                i = int(np.argmax(below))
+                raise InvalidCertificate(
+                    f"the tangent of row {i} at the score {z[i]} is above the loss at "
+                    f"{(z + step)[i]}: {line[i]:.9g} > {value[i]:.9g}. The loss is not convex, or "
+                    "its slope is no subgradient"
+                )
 
     def _possible(self, z: Array, y: Array, slope: Array) -> npt.NDArray[np.bool_]:
         """Between the slopes on the two sides of z."""
