@@ -1,6 +1,5 @@
 """The recipes of the docs do what their pages say."""
 
-import doctest
 import sys
 from pathlib import Path
 
@@ -32,11 +31,3 @@ def test_weights_help_a_wrong_model_and_not_a_right_one(seed):
     assert line["weighted"] < 0.6 * line["plain"]
     assert cubic["weighted"] == pytest.approx(cubic["plain"], rel=0.05)
     assert 0.2 < line["effective share"] < 0.8
-
-
-@pytest.mark.parametrize(
-    "page", ["accelerated", "metrics", "multiclass-and-hierarchies", "sequences"]
-)
-def test_the_examples_of_a_page_are_true(page):
-    failed, tried = doctest.testfile(f"../../docs/{page}.md")
-    assert tried >= 5 and not failed

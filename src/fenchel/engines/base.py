@@ -78,6 +78,9 @@ class Engine(ABC):
     A task is a module-level function whose first argument is a shard. Arguments that are
     `PerShard` are split, all others are broadcast. Sums are added in an order that depends on the
     number of shards alone, so every engine gives the bits that `Serial` gives.
+
+    An engine of one's own writes `map`, and `settings` if its constructor takes any; the rest
+    suits all that work in this process's memory (docs/own-engine.md).
     """
 
     def __init__(self) -> None:
@@ -143,8 +146,8 @@ class Engine(ABC):
         """Lets go of the shards."""
         self.shards = ()
 
-    def _calls(self, args: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
-        """The arguments of each shard's call."""
+    def calls(self, args: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
+        """The arguments of each shard's call of a task, the shard first: what `map` works on."""
         for i, shard in enumerate(self.shards):
             yield (shard, *(arg[i] if isinstance(arg, PerShard) else arg for arg in args))
 

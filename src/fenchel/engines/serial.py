@@ -13,4 +13,4 @@ class Serial(Engine):
 
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
         """task(shard, *args) for every shard."""
-        return PerShard(task(*call) for call in self._calls(args))
+        return PerShard(task(*call) for call in self.calls(args))

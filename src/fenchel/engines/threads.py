@@ -34,7 +34,7 @@ class Threads(Engine):
 
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
         """task(shard, *args) for every shard; the calling thread works too."""
-        calls = list(self._calls(args))
+        calls = list(self.calls(args))
         results: list[Any] = [None] * len(calls)
         next_shard = iter(range(len(calls)))  # shared: each thread takes the next shard to do
 

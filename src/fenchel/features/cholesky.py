@@ -31,9 +31,7 @@ from fenchel._system import blas
 from fenchel.errors import InvalidData
 from fenchel.features.kernels import Array, Kernel, Points, kernel_of
 from fenchel.settings import real, whole
-
-_EPSILON = float(np.finfo(np.float64).eps)
-_INDEFINITE = 1e-8  # a residual this far below 0, of the largest diagonal entry, is no round-off
+from fenchel.tolerances import EPSILON, INDEFINITE
 
 
 class IncompleteCholesky(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -183,7 +181,7 @@ def pivoted(
     _check_definite(rest, largest)
     if not 0 < trace < np.inf:
         raise InvalidData(f"the kernel matrix has the trace {trace:g}: rescale X or the kernel")
-    noise = n * _EPSILON * largest  # a pivot below this is round-off, as in LAPACK's dpstrf
+    noise = n * EPSILON * largest  # a pivot below this is round-off, as in LAPACK's dpstrf
     Phi = np.empty((n, min(rank, n)), order="F")  # filled and multiplied by columns
     pivots: list[int] = []
     while len(pivots) < Phi.shape[1] and float(np.sum(rest)) > tol * trace:
@@ -207,7 +205,7 @@ def pivoted(
 
 def _check_definite(rest: Array, largest: float) -> None:
     i = int(np.argmin(rest))
-    if rest[i] < -_INDEFINITE * abs(largest):
+    if rest[i] < -INDEFINITE * abs(largest):
         raise InvalidData(
             f"the kernel is not positive semidefinite: what the landmarks leave of k(x, x) at row "
             f"{i} is {rest[i]:g} < 0",

@@ -25,8 +25,7 @@ from fenchel.losses.base import Array, Labels
 from fenchel.losses.multiclass import Codes, MulticlassHinge, Softmax
 from fenchel.losses.taxonomy import Taxonomy, taxonomy_of
 from fenchel.losses.vector import ConjugableVector, Cost
-
-_ROUND_OFF = 1e-12  # of a sum of dual variables
+from fenchel.tolerances import ZERO_SUM
 
 
 class Hierarchical(ConjugableVector):
@@ -88,7 +87,7 @@ class Hierarchical(ConjugableVector):
         on = self._sized(alpha)
         b = alpha[:, on.tree.leaf]
         off = np.abs(b @ on.tree.paths - alpha)
-        agree = np.all(off <= _ROUND_OFF * max(1.0, on.steepest(y)), axis=1)
+        agree = np.all(off <= ZERO_SUM * max(1.0, on.steepest(y)), axis=1)
         return np.where(agree, on.of_leaves.conjugate(b, y), np.inf)
 
     def feasible(self, alpha: Array, y: Codes) -> Array:

@@ -16,10 +16,9 @@ from scipy.special import xlogy
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
 from fenchel.settings import one_of
+from fenchel.tolerances import ZERO_SUM
 
 Codes = npt.NDArray[np.int64]
-
-_ROUND_OFF = 1e-12  # of a sum of dual variables
 
 
 class _Multiclass(ConjugableVector):
@@ -41,8 +40,8 @@ class _Multiclass(ConjugableVector):
     def within(self, alpha: Array, y: Codes, inside: Array) -> Array:
         """The conjugate's value inside its domain, inf outside."""
         p = alpha + _unit(alpha, y)
-        balanced = np.abs(np.sum(alpha, axis=1)) <= _ROUND_OFF
-        return np.where(balanced & np.all(p >= -_ROUND_OFF, axis=1), inside, np.inf)
+        balanced = np.abs(np.sum(alpha, axis=1)) <= ZERO_SUM
+        return np.where(balanced & np.all(p >= -ZERO_SUM, axis=1), inside, np.inf)
 
 
 class MulticlassHinge(CostLoss, _Multiclass):
@@ -88,10 +87,10 @@ class MulticlassHinge(CostLoss, _Multiclass):
         if self.rescaling == "margin":
             return self.within(alpha, y, -np.sum(costs * alpha, axis=1))
         wrong, p = self._wrong(alpha, y), self._shares(alpha, y)
-        inside = np.all(p >= -_ROUND_OFF, axis=1) & (np.sum(p, axis=1) <= 1 + _ROUND_OFF)
+        inside = np.all(p >= -ZERO_SUM, axis=1) & (np.sum(p, axis=1) <= 1 + ZERO_SUM)
         largest = np.maximum(1.0, np.max(costs, axis=1))
         inside &= np.all(np.where(costs > 0, 0.0, wrong) == 0, axis=1)
-        inside &= np.abs(np.sum(alpha, axis=1)) <= _ROUND_OFF * largest
+        inside &= np.abs(np.sum(alpha, axis=1)) <= ZERO_SUM * largest
         return np.where(inside, -np.sum(wrong, axis=1), np.inf)
 
     def feasible(self, alpha: Array, y: Codes) -> Array:

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from fenchel.errors import Incompatible
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.vector import ConjugableVector, CostLoss
+from fenchel.tolerances import ZERO_SUM
 
 Sets = npt.NDArray[np.uint8]
-
-_ROUND_OFF = 1e-12  # of a sum of dual variables
 
 
 class MultilabelHinge(CostLoss, ConjugableVector):
@@ -73,8 +72,8 @@ class MultilabelHinge(CostLoss, ConjugableVector):
             raise Incompatible(f"{self!r} has no conjugate in closed form; one cost for all has")
         positive = np.sum(np.maximum(alpha, 0.0), axis=1)
         signs = np.where(np.asarray(y, dtype=bool), -alpha, alpha)
-        inside = np.all(signs >= -_ROUND_OFF, axis=1) & (positive <= 1 + _ROUND_OFF)
-        inside &= np.abs(np.sum(alpha, axis=1)) <= _ROUND_OFF
+        inside = np.all(signs >= -ZERO_SUM, axis=1) & (positive <= 1 + ZERO_SUM)
+        inside &= np.abs(np.sum(alpha, axis=1)) <= ZERO_SUM
         return np.where(inside, -self.uniform * positive, np.inf)
 
     def feasible(self, alpha: Array, y: Sets) -> Array:

@@ -10,10 +10,7 @@ import numpy.typing as npt
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.vector import ConjugableVector
-
-_SYMMETRIC = 1e-12  # how far from its transpose a matrix may be, relative to its largest entry
-_RANK = 1e-12  # an eigenvalue below this fraction of the largest is 0
-_ROUND_OFF = 1e-10  # of dual variables outside the range of M, relative to them
+from fenchel.tolerances import MATRIX, OUTSIDE_RANGE
 
 
 class MultivariateSquared(ConjugableVector):
@@ -30,7 +27,7 @@ class MultivariateSquared(ConjugableVector):
         self.M = None if M is None else _semidefinite(M)
         if self.M is not None:
             eigenvalues, vectors = np.linalg.eigh(self.M)
-            kept = eigenvalues > _RANK * eigenvalues[-1]
+            kept = eigenvalues > MATRIX * eigenvalues[-1]
             self._eigenvalues, self._vectors = eigenvalues[kept], vectors[:, kept]
 
     @property
@@ -71,7 +68,7 @@ class MultivariateSquared(ConjugableVector):
         parts = alpha @ self._vectors
         outside = np.linalg.norm(alpha - parts @ self._vectors.T, axis=1)
         value = inner + 0.5 * parts**2 @ (1 / self._eigenvalues)
-        return np.where(outside <= _ROUND_OFF * np.linalg.norm(alpha, axis=1), value, np.inf)
+        return np.where(outside <= OUTSIDE_RANGE * np.linalg.norm(alpha, axis=1), value, np.inf)
 
     def feasible(self, alpha: Array, y: Array) -> Array:
         """Projected on the range of M."""
@@ -90,11 +87,11 @@ def _semidefinite(given: Any) -> Array:
     if not np.isfinite(M).all():
         raise InvalidData("M holds nan or inf")
     off = np.abs(M - M.T)
-    if np.max(off) > _SYMMETRIC * np.max(np.abs(M)):
+    if np.max(off) > MATRIX * np.max(np.abs(M)):
         i, j = np.unravel_index(int(np.argmax(off)), M.shape)
         raise InvalidData(f"M must be symmetric; M[{i}, {j}] is {M[i, j]}, M[{j}, {i}] {M[j, i]}")
     eigenvalues = np.linalg.eigvalsh(M)
-    if eigenvalues[0] < -_RANK * max(eigenvalues[-1], -eigenvalues[0]):
+    if eigenvalues[0] < -MATRIX * max(eigenvalues[-1], -eigenvalues[0]):
         raise InvalidData(
             f"M must be positive semidefinite; it has the eigenvalue {eigenvalues[0]}"
         )

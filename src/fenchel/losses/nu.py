@@ -32,10 +32,9 @@ import numpy.typing as npt
 from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.settings import real
+from fenchel.tolerances import ZERO_SUM
 
 Mask = npt.NDArray[np.bool_]
-
-_ROUND_OFF = 1e-12  # of a sum of shares
 
 
 class Group(NamedTuple):
@@ -99,7 +98,7 @@ class NuHinge(NuLoss):
             return super().groups(y, share, intercept)
         classes = [y > 0, y < 0]
         most = 2 * min(float(np.sum(share[rows])) for rows in classes)
-        if self.nu > most * (1 + _ROUND_OFF):
+        if self.nu > most * (1 + ZERO_SUM):
             raise InvalidData(
                 Setting("nu"),
                 f" = {self.nu:g} is out of reach: the margin of both classes would grow without "
@@ -130,7 +129,7 @@ def tail(u: Array, share: Array, mass: float) -> tuple[float, Array]:
     """(rho, alpha): the lowest margins filled up to their shares; rows with u = rho do so alike."""
     order = np.argsort(u)
     full = np.cumsum(share[order])
-    last = min(int(np.searchsorted(full, mass * (1 - _ROUND_OFF))), len(u) - 1)
+    last = min(int(np.searchsorted(full, mass * (1 - ZERO_SUM))), len(u) - 1)
     rho = float(u[order[last]])
     below, at = u < rho, u == rho
     left = (mass - float(np.sum(share[below]))) / float(np.sum(share[at]))

@@ -12,8 +12,7 @@ from fenchel.errors import InvalidData, Setting
 from fenchel.regularizers.base import Array, Coupled
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.settings import positive
-
-_DOUBT = 1e-10  # round-off that is forgiven on the sphere, relative to the radius
+from fenchel.tolerances import DOMAIN_EDGE
 
 
 class ElasticNetBall(Coupled):
@@ -30,7 +29,7 @@ class ElasticNetBall(Coupled):
     def check(self, w: Array) -> None:
         """The weights are in the ball."""
         size = self.net.value(w)
-        if size > self.radius * (1 + _DOUBT):
+        if size > self.radius * (1 + DOMAIN_EDGE):
             raise InvalidData(
                 Setting("w0"),
                 f" lies outside the ball: its elastic net is {size:.6g}, the radius "
@@ -39,7 +38,7 @@ class ElasticNetBall(Coupled):
 
     def value(self, w: Array) -> float:
         """0 or inf."""
-        return 0.0 if self.net.value(w) <= self.radius * (1 + _DOUBT) else math.inf
+        return 0.0 if self.net.value(w) <= self.radius * (1 + DOMAIN_EDGE) else math.inf
 
     def subgradient(self, w: Array) -> Array:
         """0."""

@@ -13,9 +13,8 @@ from fenchel import _kernels
 from fenchel.errors import InvalidData, Setting
 from fenchel.regularizers.base import Array, Coupled
 from fenchel.settings import positive
+from fenchel.tolerances import DOMAIN_EDGE, EPSILON
 
-_DOUBT = 1e-10  # round-off that is forgiven at the edges of the domain
-_ROUND_OFF = 4 * np.finfo(float).eps  # of a term
 _TINY = np.finfo(float).tiny
 
 
@@ -35,7 +34,7 @@ class Entropy(Coupled):
 
     def free(self, n_features: int) -> np.ndarray[Any, np.dtype[np.intp]]:
         """None; the simplex must not be empty."""
-        if n_features * self._cap < 1 - _DOUBT:
+        if n_features * self._cap < 1 - DOMAIN_EDGE:
             raise InvalidData(
                 f"no {n_features} weights of at most cap = {self.cap} sum up to 1: the cap must be "
                 f"at least 1/{n_features} = {1 / n_features:.6g}"
@@ -49,17 +48,17 @@ class Entropy(Coupled):
     def check(self, w: Array) -> None:
         """The weights are in the simplex."""
         low, high, total = float(np.min(w)), float(np.max(w)), float(np.sum(w))
-        if low < -_DOUBT:
+        if low < -DOMAIN_EDGE:
             which = f"[{int(np.argmin(w))}] is {low}"
             raise InvalidData(Setting("w0"), " must hold weights >= 0; ", Setting("w0"), which)
-        if high > self._cap + _DOUBT:
+        if high > self._cap + DOMAIN_EDGE:
             raise InvalidData(
                 Setting("w0"),
                 f" must hold weights <= {self._cap}, the cap; ",
                 Setting("w0"),
                 f"[{int(np.argmax(w))}] is {high}",
             )
-        if abs(total - 1) > _DOUBT:
+        if abs(total - 1) > DOMAIN_EDGE:
             raise InvalidData(
                 Setting("w0"), f" must hold weights that sum up to 1; their sum is {total}"
             )
@@ -134,7 +133,7 @@ class Entropy(Coupled):
         capped = u + shift > math.log(self._cap)
         at_cap = self._cap * float(np.sum(u[capped] + shift + 1.0 - math.log(self._cap)))
         terms = float(np.sum(w[~capped])), at_cap, -1.0, -shift, -math.log(len(u))
-        return math.fsum(terms) + _ROUND_OFF * math.fsum(map(abs, terms))
+        return math.fsum(terms) + 4 * EPSILON * math.fsum(map(abs, terms))
 
     def conjugate_argmax(self, u: Array) -> Array:
         """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""

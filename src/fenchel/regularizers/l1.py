@@ -12,6 +12,7 @@ from fenchel.regularizers.base import (
     absolute_slope,
     elastic_net_prox,
 )
+from fenchel.tolerances import INSIDE
 
 
 class L1(Regularizer):
@@ -56,4 +57,4 @@ class L1(Regularizer):
         if not outside.any():
             return 1.0
         c = np.broadcast_to(np.asarray(self.c), u.shape)
-        return float(np.min(c[outside] / magnitude[outside])) * (1 - 1e-12)
+        return float(np.min(c[outside] / magnitude[outside])) * (1 - INSIDE)

@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from fenchel.piecewise import Slope
 from fenchel.regularizers import Regularizer
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-ROUND_OFF = 2e-14  # a hundred units in the last place: what a sum over rows may be off by
-
 
 # What a solver has learnt, as plain arrays; it may be lossy, but "w" is where to go on from.
 State = Mapping[str, npt.NDArray[Any]]

@@ -14,12 +14,10 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fenchel.tolerances import FEW_OPERATIONS, OFFSET_BLUR, OFFSET_CUT
 from fenchel.witness import Bracket
 
 _WIDEST = 2.0**400
-_ROUND_OFF = 1e-15
-_BLUR = 1e-12  # of an offset, relative to it
-_TOLERANCE = 1e-14  # how far the mixed cut may lie below L(b), relative to L(b)
 
 
 class Trial(NamedTuple):
@@ -75,7 +73,7 @@ def _off_kinks(
     which one is found by trying, the outer sides first.
     """
     width, offset = _finest(below, above, resolution), _mix(below, above)
-    enough = offset.floor - _TOLERANCE * abs(offset.floor)
+    enough = offset.floor - OFFSET_CUT * abs(offset.floor)
     moved = functools.cache(trial)  # an end may be moved to the same place twice
     tried = []
     for sides in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
@@ -118,7 +116,7 @@ def _narrowed(
     halving = False
     while (width := above.b - below.b) > _finest(below, above, resolution):
         offset = _mix(below, above)
-        if offset.value - offset.floor <= _TOLERANCE * abs(offset.value):
+        if offset.value - offset.floor <= OFFSET_CUT * abs(offset.value):
             break
         middle, b = 0.5 * (below.b + above.b), inside(below, above)
         here = trial(middle if halving or not below.b < b < above.b else b)
@@ -131,7 +129,7 @@ def _narrowed(
 
 def _finest(below: Trial, above: Trial, resolution: float) -> float:
     """The least distance of offsets that round-off does not blur."""
-    return max(resolution, _BLUR * max(abs(below.b), abs(above.b)))
+    return max(resolution, OFFSET_BLUR * max(abs(below.b), abs(above.b)))
 
 
 def _crossing(below: Trial, above: Trial) -> float:
@@ -159,7 +157,7 @@ def _mix(below: Trial, above: Trial) -> Offset:
     floor = weights[0] * at_below + weights[1] * at_above
     lost = weights[0] * (abs(below.value) + abs(at_below - below.value))
     lost += weights[1] * (abs(above.value) + abs(at_above - above.value))
-    floor -= _ROUND_OFF * lost
+    floor -= FEW_OPERATIONS * lost
     return Offset(Bracket(below.b, above.b, *weights), best.b, best.value, min(floor, best.value))
 
 

@@ -13,11 +13,10 @@ from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, vector_twins
 from fenchel.losses.twins import slopes, twin
+from fenchel.tolerances import TIE
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
-_TIE = 1e-11  # a score this close to a kink may be on either side of it
 
 
 def ties(shard: Shard, loss: Loss, z: Array) -> tuple[Indices, Array]:
@@ -28,14 +27,14 @@ def ties(shard: Shard, loss: Loss, z: Array) -> tuple[Indices, Array]:
 
 def _tied(shard: Shard, loss: Loss, z: Array) -> Indices:
     if isinstance(loss, VectorLoss):
-        return vector_twins.ties(loss, z, shard.y, _TIE)
+        return vector_twins.ties(loss, z, shard.y, TIE)
     assert isinstance(loss, ScalarLoss)
     native = twin(loss)
-    if native is not None and not _kernels.near_kinks(native, z, shard.y, _TIE):
+    if native is not None and not _kernels.near_kinks(native, z, shard.y, TIE):
         return np.empty(0, dtype=np.intp)
     tied = np.zeros(len(z), dtype=bool)
     for kink in loss.kinks(shard.y):
-        tied |= np.abs(z - kink) <= _TIE * (1 + np.abs(z))
+        tied |= np.abs(z - kink) <= TIE * (1 + np.abs(z))
     return np.flatnonzero(tied)
 
 
@@ -70,7 +69,7 @@ class KinkedVectors(NamedTuple):
 
     def steepest(self, q: Array) -> Array:
         """The slopes with the largest <a, q> ([Yu10] sections 6.2 and 6.4)."""
-        return vector_twins.steepest(self.loss, self.z, q, self.y, None, _TIE)
+        return vector_twins.steepest(self.loss, self.z, q, self.y, None, TIE)
 
 
 def kinked(shard: Shard, loss: Loss, z: Array, b: float, a: Array) -> Kinked | KinkedVectors:
@@ -81,7 +80,7 @@ def kinked(shard: Shard, loss: Loss, z: Array, b: float, a: Array) -> Kinked | K
     X = shard.rows if len(rows) == shard.rows.n_rows else shard.rows.take(rows)
     if isinstance(loss, VectorLoss):
         return KinkedVectors(rows, X, s, loss, z[rows], y, a[rows])
-    nearby = 2 * _TIE * (1 + np.abs(z[rows]))
+    nearby = 2 * TIE * (1 + np.abs(z[rows]))
     lowest, highest = (slopes(loss, z[rows] + step, y, None)[1] for step in (-nearby, nearby))
     return Kinked(rows, X, s, lowest, highest, a[rows])
 

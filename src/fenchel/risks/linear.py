@@ -23,12 +23,11 @@ from fenchel.risks.intercept import Offset
 from fenchel.risks.kinks import weighted
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.sharded_loss import ShardedLoss
+from fenchel.tolerances import VARIANCE
 from fenchel.witness import Bracket, Tangency, Witness, mixture
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-_LEAST = 1e-12  # of a column's mean square that its mean may leave
 
 
 class LinearRisk(ShardedLoss):
@@ -70,7 +69,7 @@ class LinearRisk(ShardedLoss):
         if self.facts.has_intercept:
             self.passes += 1
             means = self.engine.total(self.engine.map(shardwork.means)) / self.weight
-            squares = np.maximum(squares - means**2, _LEAST * squares)
+            squares = np.maximum(squares - means**2, VARIANCE * squares)
         return np.repeat(min(self.loss.smoothness, 1.0) * squares, self.n_outputs)
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:

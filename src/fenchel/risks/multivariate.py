@@ -22,11 +22,11 @@ from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset, around
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint, LinearRay
+from fenchel.tolerances import FLAT
 from fenchel.witness import Bracket, Ties
 
 Array = npt.NDArray[np.float64]
 
-_FLAT = 1e-14  # of slopes that add up to 0 but for round-off
 _AHEAD = 1e4  # units of resolution to the slopes just ahead: most rows move by more than rounding
 _ASIDE = 8  # units of resolution from a kink, as scores are rounded to some units
 
@@ -99,7 +99,7 @@ class MultivariatePoint(LinearPoint):
         touch, engine = self._rounded(b), self.risk.engine
         slope = float(engine.total(engine.map(shardwork.total, touch.g)))
         size = float(engine.total(engine.map(shardwork.magnitude, touch.g)))
-        return touch.value, 0.0 if abs(slope) <= _FLAT * size else slope
+        return touch.value, 0.0 if abs(slope) <= FLAT * size else slope
 
     def _rounded(self, b: float) -> Touch:
         """The cut at the offset b; the last two are kept."""

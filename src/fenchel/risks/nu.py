@@ -24,11 +24,10 @@ from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint, LinearRay
+from fenchel.tolerances import TIE
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
-
-_TIE = 1e-11  # a margin this close to its threshold may be on either side of it
 
 
 class Tails(NamedTuple):
@@ -178,4 +177,4 @@ class NuRisk(LinearRisk):
 
 def _tied(u: Array, t: Array | float) -> npt.NDArray[np.bool_]:
     """Which margins lie at their threshold, up to round-off."""
-    return np.asarray(np.abs(u - t) <= _TIE * (1 + np.abs(t)))
+    return np.asarray(np.abs(u - t) <= TIE * (1 + np.abs(t)))

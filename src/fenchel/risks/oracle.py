@@ -30,9 +30,9 @@ from fenchel.errors import Incompatible, InvalidData
 from fenchel.risks.base import Array
 from fenchel.risks.structured import Evaluation, StructuredRisk
 from fenchel.settings import whole
+from fenchel.tolerances import USERS_SUMS
 
 _SHARDS = 8
-_ROUND_OFF = 1e-9  # of an oracle's own sums, relative to them
 
 
 class Oracle(ABC):
@@ -174,7 +174,7 @@ def _asked(shard: Examples, k: int, oracle: Oracle, w: Array) -> tuple[float, Ar
         )
     product = 0.0 if oracle.differentiable else float(slope @ w)
     value, size = product + part, abs(product) + abs(part)
-    if oracle.nonnegative and value < -_ROUND_OFF * size:
+    if oracle.nonnegative and value < -USERS_SUMS * size:
         raise InvalidData(
             f"{call} gave a loss of {value:.3g}, less than 0: its argmax is not the largest, or it "
             "needs nonnegative = False"

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from fenchel.engines import PerShard
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
-from fenchel.risks.base import ROUND_OFF
 from fenchel.risks.intercept import Offset, profile
 from fenchel.risks.kinks import (
     balanced,
@@ -24,13 +23,10 @@ from fenchel.risks.kinks import (
     ties,
 )
 from fenchel.risks.sharded_loss import ShardedLoss
+from fenchel.tolerances import EPSILON, OFFSET_BLUR, ROUND_OFF, SCORES
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
-
-_EPSILON = float(np.finfo(np.float64).eps)
-_DRIFT = 1e-13  # of scores, relative to them, before they are computed anew
-_BLUR = 1e-12  # of an intercept, relative to the scores: some thousand units of round-off
 
 
 class LinearPoint:
@@ -59,7 +55,7 @@ class LinearPoint:
     def _resolution(self) -> float:
         """The least distance of offsets that makes a difference."""
         largest: float = max(self.risk.engine.map(shardwork.largest, self.z))
-        return _BLUR * (1.0 + largest)
+        return OFFSET_BLUR * (1.0 + largest)
 
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
@@ -195,7 +191,7 @@ class LinearPoint:
     def towards(self, p: Array) -> LinearRay:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
         origin, engine = self, self.risk.engine
-        if self.drift > _DRIFT * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
+        if self.drift > SCORES * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
             z = engine.map(shardwork.scores, self.risk.outputs(self.w))
             origin = type(self)(self.risk, self.w, z, self.intercept)
@@ -217,7 +213,7 @@ class LinearRay:
             z = origin.risk.engine.map(shardwork.moved, origin.z, self.q, eta)
             w = origin.w + eta * self.p
             longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
-            drift = origin.drift + _EPSILON * longest
+            drift = origin.drift + EPSILON * longest
             self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
         return self._last[1]
 

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
 from fenchel.regularizers import Regularizer
-from fenchel.risks.base import ROUND_OFF, Array, Problem
+from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.forms import (
@@ -44,6 +44,7 @@ from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers._gradient_bound import few_gradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; [Zhang11] leaves them open

@@ -26,10 +26,10 @@ import numpy.typing as npt
 
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers.base import State
+from fenchel.tolerances import ZERO_SUM
 from fenchel.witness import Witness, mixture, packed, unpacked
 
 _IDLE = 50  # solves without weight after which a cut is dropped
-ZERO_SLOPE = 1e-12  # a sum of slopes below this fraction of its terms is zero
 
 Indices = npt.NDArray[np.intp]
 Sizes = tuple[float, float]
@@ -146,7 +146,7 @@ class CuttingPlanes(ABC):
         b = float(self.alpha @ self.b)
         if len(self.free):
             terms = self.alpha @ np.abs(self.A[:, self.free])
-            a[self.free] *= np.abs(a[self.free]) > ZERO_SLOPE * terms
+            a[self.free] *= np.abs(a[self.free]) > ZERO_SUM * terms
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
         size_a, size_b = self.alpha @ self._sizes
         return self.problem.bound(scale * a, scale * b, (float(size_a), float(size_b))), scale

@@ -18,9 +18,9 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.risks.base import Array
+from fenchel.tolerances import ZERO_SUM
 
 _INNER_GAP = 1e-14
-_NOTHING = 1e-24  # a square, relative to those it is left over from
 
 Oracle = Callable[[Array], Array]
 
@@ -56,6 +56,6 @@ def descent_direction(
         qp.solve(_INNER_GAP)
         p = -(qp.weights @ np.array(BG))  # line 9
         D = 0.5 * float(p @ (qp.weights @ np.array(G)))
-        if -D <= _NOTHING * largest:  # 0 is in dJ(w), up to round-off
+        if -D <= ZERO_SUM**2 * largest:  # 0 is in dJ(w), up to round-off
             break
     return (best, best_slope) if best_slope < 0 else None  # lines 15-19

@@ -14,13 +14,13 @@ import numpy as np
 
 from fenchel.piecewise import Slope, crossing
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.tolerances import FEW_OPERATIONS
 
 _DECREASE = 1e-4
 _CURVATURE = 0.9
 _TRIALS, _TRIALS_AT_KINKS = 200, 12
 _LEFT = 0.05  # of the descent that a step between tangents may leave
 _HOPELESS = 1e-6  # of the descent that the slope promises, where there was none so far
-_ROUND_OFF = 1e-15
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
 
@@ -188,7 +188,7 @@ def _descends(trial: float, trial_slope: float, value: float, slope: float, eta:
     """Sufficient decrease, or its slope form where the values differ by round-off only."""
     if trial <= value + _DECREASE * eta * slope:
         return True
-    flat = trial <= value + _ROUND_OFF * abs(value)
+    flat = trial <= value + FEW_OPERATIONS * abs(value)
     return flat and trial_slope <= (2 * _DECREASE - 1) * slope
 
 

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.regularizers import L2, Coupled, StronglyConvex
 from fenchel.risks.base import Array, Problem
-from fenchel.solvers._cutting_planes import ZERO_SLOPE, CuttingPlanes, Indices
+from fenchel.solvers._cutting_planes import CuttingPlanes, Indices
 from fenchel.solvers.base import State
+from fenchel.tolerances import ZERO_SUM
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 30
@@ -87,7 +88,7 @@ class QuadraticPlanes(CuttingPlanes):
             0
         ]
         polished = solution[: len(support)]
-        if not np.min(polished) > -ZERO_SLOPE:
+        if not np.min(polished) > -ZERO_SUM:
             return False
         self.alpha[support] = np.maximum(polished, 0.0)
         self.alpha /= np.sum(self.alpha)

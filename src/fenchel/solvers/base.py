@@ -17,7 +17,10 @@ from fenchel.witness import Witness
 
 @dataclass(frozen=True)
 class Step:
-    """One iteration: a point, J there, and the best lower bound proved by now."""
+    """One iteration: a point, J there, and the best lower bound proved by now.
+
+    A bound is believed with its `witness` only; without, it is left out of the certificate.
+    """
 
     point: Point
     objective: float
@@ -31,7 +34,7 @@ class Step:
 class Needs:
     """What a solver asks of a problem; everything else it must not rely on."""
 
-    regularizers: tuple[type[Regularizer], ...]
+    regularizers: tuple[type[Regularizer], ...] = (Regularizer,)
     differentiable: bool = False
     strongly_convex: bool = False
     positive_strength: bool = True
@@ -43,6 +46,11 @@ class Solver(ABC):
 
     It never tests for convergence, prints, times or keeps history: `minimize` does that for all.
     A generator that ends says that no further progress is possible.
+
+    `minimize` believes the objective of each step, and a lower bound that comes with its evidence:
+    a step's `witness` makes what `fenchel.verify` can recompute the bound from. A bound without
+    one is left out of the certificate, with a warning, so that a run cannot converge by it; and a
+    bound above the objective ends in InvalidCertificate (docs/own-solver.md).
     """
 
     name: ClassVar[str]

@@ -23,7 +23,10 @@ from fenchel.witness import Witness, mixture, packed, unpacked
 
 
 class BMRMWithoutQP(Solver):
-    """Bundle method with a closed-form dual step: O(n + d) memory, more iterations."""
+    """Bundle method with a closed-form dual step: O(n + d) memory, more iterations.
+
+    For a loss without a conjugate, the evidence for its bounds is every point it has met.
+    """
 
     name = "bmrm-noqp"
     needs = Needs(regularizers=(L2,), strongly_convex=True)
@@ -48,11 +51,10 @@ class BMRMWithoutQP(Solver):
             eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
-            if risk.facts.has_duals:
-                evidence = mixture([evidence, Witness(alpha=point.alpha)], [1 - eta, eta])
-            witness = (
-                functools.partial(mixture, [evidence], [1.0]) if risk.facts.has_duals else None
-            )
+            if eta > 0:
+                newest = Witness(alpha=point.alpha) if risk.facts.has_duals else point.witness
+                evidence = mixture([evidence, newest], [1 - eta, eta])
+            witness = functools.partial(mixture, [evidence], [1.0])
             point = risk.at(-u / (strength * c), near=point)
             yield Step(
                 point,

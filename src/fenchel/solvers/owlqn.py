@@ -37,12 +37,12 @@ from fenchel.solvers._direction import descent_direction
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.tolerances import FEW_OPERATIONS
 
 _GAMMA = 1e-4  # gamma, the sufficient decrease
 _BETA = 0.5  # beta, the factor from one trial to the next
 _TRIALS = 40
 _EVERY = 5  # points from one lower bound to the next, at least
-_ROUND_OFF = 1e-15  # of J, relative to it
 _K_MAX = 1000  # algorithm 2 from a random subgradient needs hundreds, from the steepest a few
 
 
@@ -150,7 +150,7 @@ def _search(problem: Problem, point: Point, J: float, p: Array) -> Point | None:
         slope = float(_steepest(problem, point, s) @ s)  # J'(w; s)
         if slope < 0:
             new = point.towards(s).at(1.0)
-            if problem.objective(new) <= J + _GAMMA * slope + _ROUND_OFF * abs(J):
+            if problem.objective(new) <= J + _GAMMA * slope + FEW_OPERATIONS * abs(J):
                 return new
         alpha *= _BETA
     return None

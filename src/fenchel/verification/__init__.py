@@ -1,5 +1,29 @@
-"""Checks of a certificate, by code that shares nothing with solvers or kernels."""
+"""Checks of a certificate, by code that shares nothing with solvers, kernels or risks.
 
-from fenchel.verification.rows import verify
+What is minimised is taken from the problem: its rows, labels and weights, the loss's formula in
+NumPy (which solvers do not run on: they have kernels) and the regulariser's settings. All that is
+computed from these, is computed here.
+"""
+
+from __future__ import annotations
+
+from fenchel.errors import InvalidData
+from fenchel.result import Certificate, Result
+from fenchel.risks.base import Problem
+from fenchel.verification.check import judged
+from fenchel.verification.cuts import cuts_of
+from fenchel.verification.rows import rows_of
 
 __all__ = ["verify"]
+
+
+def verify(result: Result, problem: Problem) -> Certificate:
+    """The certificate recomputed from the result's witness and the data.
+
+    Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
+    result claims. A result without a witness gets the tangent bound at its w, and says so.
+    """
+    evidence = rows_of(problem.risk) or cuts_of(problem.risk)
+    if evidence is None:
+        raise InvalidData(f"verify does not know risks of type {type(problem.risk).__name__}")
+    return judged(result, problem, evidence)

@@ -1,4 +1,4 @@
-"""Checking results of risks that are known by their cuts, as verification.py does for linear ones.
+"""What a witness proves of a risk that is known by its cuts.
 
 A chain's cuts are recomputed from NumPy's sums over labellings (losses/chain_formulas.py), or from
 the labels that the witness names: any labels make a valid cut of a max-margin network. An oracle of
@@ -8,7 +8,7 @@ trust.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
@@ -16,70 +16,72 @@ from fenchel.data.sequences import Sequences
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import M3N
 from fenchel.losses.chains import Tangent
-from fenchel.result import Certificate, Result
-from fenchel.risks.base import Array, Problem
+from fenchel.result import Result
+from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.chains import ChainRisk
-from fenchel.risks.oracle import OracleRisk
+from fenchel.risks.oracle import Examples, OracleRisk
 from fenchel.risks.owners import OwnersRisk
-from fenchel.risks.structured import StructuredRisk
+from fenchel.tolerances import VERIFIED_ZERO
+from fenchel.verification import penalties
+from fenchel.verification.check import Evidence
 from fenchel.witness import Tangency, Witness
 
-_AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
-_ROUND_OFF = 1e-13  # of a mean loss, relative to the scores it is computed from
-_ZERO = 1e-10
+
+def cuts_of(risk: Risk) -> Evidence | None:
+    """A risk's cuts; None where it is none that is known by them."""
+    if isinstance(risk, ChainRisk):
+        return _Chains(risk)
+    if isinstance(risk, OracleRisk):
+        return _Oracle(risk)
+    return _Owners(risk) if isinstance(risk, OwnersRisk) else None
 
 
-def verify_cuts(result: Result, problem: Problem) -> Certificate:
-    """The certificate recomputed; InvalidCertificate if it proves less than the result claims."""
-    risk = problem.risk
-    assert isinstance(risk, StructuredRisk | OwnersRisk)
-    cuts = _Chains(risk) if isinstance(risk, ChainRisk) else _Asked(risk)
-    w = np.asarray(result.w, dtype=np.float64)
-    if w.shape != risk.shape or not np.isfinite(w).all():
-        raise InvalidCertificate(f"w must hold {risk.shape[0]} finite numbers")
-    w = risk.flattened(w, result.intercept)
-    upper = problem.strength * problem.regularizer.value(w) + cuts.value(w)
-    if result.witness is None:
-        lower = _tangent_bound(problem, cuts, w)
-        return Certificate(lower, upper, "tangent at w, as the result has no witness")
-    lower = _bound(problem, *_mixed(cuts, risk, result.witness), cuts.size)
-    if risk.facts.nonnegative:
-        lower = max(lower, 0.0)  # J >= 0 needs no proof
-    allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * risk.length * float(np.linalg.norm(w))
-    if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
-        raise InvalidCertificate(
-            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
-        )
-    if not lower >= result.lower_bound - allowed:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
-        )
-    if lower > upper + allowed:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
-            "convex, or its argmax not the largest"
-        )
-    return Certificate(min(lower, upper), upper, "witness")
-
-
-class _Cuts(ABC):
+class _Cuts(Evidence):
     """R and its cuts, R(v) >= <a, v> + b."""
 
-    size = 0.0  # what was added up to a, at most, of all cuts so far
+    size: float  # what was added up to a, at most, of all cuts so far
+    shape: tuple[int, ...]  # of the result's w
 
     @abstractmethod
-    def value(self, w: Array) -> float:
-        """R(w)."""
+    def at(self, touch: Tangency) -> tuple[Array, float]:
+        """The cut (a, b) that touches R there."""
 
-    @abstractmethod
-    def cut(self, touch: Tangency) -> tuple[Array, float]:
-        """(a, b)."""
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        w = np.asarray(result.w, dtype=np.float64)
+        if w.shape != self.shape or not np.isfinite(w).all():
+            raise InvalidCertificate(f"w must hold {self.shape[0]} finite numbers")
+        return w, 0.0
+
+    def scale(self, w: Array, b: float) -> float:
+        return self.size * float(np.linalg.norm(w))
+
+    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
+        """The weighted sum of the witness's cuts."""
+        weights = np.asarray(witness.weights, dtype=np.float64)
+        if witness.alpha is not None or len(weights) != len(witness.tangencies):
+            raise InvalidCertificate(
+                "the witness needs a weight for each tangent, and nothing else"
+            )
+        total = float(np.sum(weights))
+        short = total < 1 - VERIFIED_ZERO and not self.nonnegative
+        if not np.all(weights >= 0) or total > 1 + VERIFIED_ZERO or short:
+            raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
+        a, b = np.zeros(problem.risk.n_parameters), 0.0
+        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
+            slope, constant = self.at(touch)
+            a += weight * slope
+            b += weight * constant
+        free = penalties.free(problem.regularizer, len(a))
+        if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.size):
+            raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+        a[free] = 0.0
+        return a, b
 
 
 class _Chains(_Cuts):
     def __init__(self, risk: ChainRisk):
         shards = [shard for shard in risk.engine.shards if isinstance(shard, Sequences)]
-        self.risk, self.pairs, self.loss, self.size = risk, risk.pairs, risk.loss, risk.length
+        self.pairs, self.loss, self.nonnegative = risk.pairs, risk.loss, True
         self.blocks = [shard.rows.matrix() for shard in shards]
         self.y = np.concatenate([shard.y for shard in shards])
         firsts = np.cumsum([0, *(len(shard.y) for shard in shards)])
@@ -90,6 +92,17 @@ class _Chains(_Cuts):
         ]
         s = np.concatenate(weights)
         self.share: Array = s / np.sum(s)  # s_i / S
+        self.shape, self.size = (len(risk.pairs.label),), self._length()
+
+    def _length(self) -> float:
+        """The mean length of phi(y') - phi(y) at most, times the wrong labels of a slack."""
+        tokens = np.diff(self.starts)
+        slack = isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
+        each = np.repeat(self.share * (tokens if slack else 1), tokens)
+        ends = np.cumsum([X.shape[0] for X in self.blocks])
+        parts = zip(self.blocks, np.split(each, ends[:-1]), strict=True)
+        sizes = sum(float(np.repeat(part, np.diff(X.indptr)) @ np.abs(X.data)) for X, part in parts)
+        return 2.0 * (sizes + float(np.sum(each)))
 
     def _tangent(self, w: Array) -> tuple[Tangent, float]:
         """The losses and slopes at w, and what the slopes are worth there."""
@@ -98,10 +111,10 @@ class _Chains(_Cuts):
         at = self.loss.tangent(Z, T, self.y, self.starts, self.share)
         return at, float(np.sum(at.tokens * Z) + np.sum(at.transitions * T))
 
-    def value(self, w: Array) -> float:
+    def value(self, w: Array, b: float) -> float:
         return float(self.share @ self._tangent(w)[0].value)
 
-    def cut(self, touch: Tangency) -> tuple[Array, float]:
+    def at(self, touch: Tangency) -> tuple[Array, float]:
         if isinstance(self.loss, M3N) and touch.ties is not None:
             labels = touch.ties.slopes.astype(np.int64)
             L = self.pairs.n_labels
@@ -119,71 +132,64 @@ class _Chains(_Cuts):
 
 
 class _Asked(_Cuts):
-    def __init__(self, risk: StructuredRisk | OwnersRisk):
-        assert isinstance(risk, OracleRisk | OwnersRisk)
-        if isinstance(risk, OwnersRisk) and risk.noisy:
-            raise InvalidData("the owners add noise to what they answer: nothing can be verified")
-        self.risk = risk
+    """Cuts that others are asked for; a point is asked for its value and subgradient."""
 
-    def value(self, w: Array) -> float:
-        return self.risk.at(w).value
+    n_parameters: int
 
-    def cut(self, touch: Tangency) -> tuple[Array, float]:
-        if np.shape(touch.w) != (self.risk.n_parameters,):
+    @abstractmethod
+    def asked(self, w: Array) -> tuple[float, Array]:
+        """(R(w), a subgradient)."""
+
+    def value(self, w: Array, b: float) -> float:
+        return self.asked(w)[0]
+
+    def at(self, touch: Tangency) -> tuple[Array, float]:
+        if np.shape(touch.w) != (self.n_parameters,):
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
-        point = self.risk.at(np.asarray(touch.w, dtype=np.float64))
-        self.size = max(self.size, point.sizes[0])
-        return point.subgradient, point.constant
+        w = np.asarray(touch.w, dtype=np.float64)
+        value, a = self.asked(w)
+        return a, value - float(a @ w)
 
 
-def _mixed(cuts: _Cuts, risk: StructuredRisk | OwnersRisk, witness: Witness) -> tuple[Array, float]:
-    """The weighted sum of the witness's cuts."""
-    weights = np.asarray(witness.weights, dtype=np.float64)
-    if witness.alpha is not None or len(weights) != len(witness.tangencies):
-        raise InvalidCertificate("the witness needs a weight for each tangent, and nothing else")
-    total = float(np.sum(weights))
-    short = total < 1 - _ZERO and not risk.facts.nonnegative
-    if not np.all(weights >= 0) or total > 1 + _ZERO or short:
-        raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
-    a, b = np.zeros(risk.n_parameters), 0.0
-    for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
-        slope, constant = cuts.cut(touch)
-        a += weight * slope
-        b += weight * constant
-    return a, b
+class _Oracle(_Asked):
+    def __init__(self, risk: OracleRisk):
+        self.oracle, self.nonnegative = risk.oracle, risk.oracle.nonnegative
+        shards = [shard for shard in risk.engine.shards if isinstance(shard, Examples)]
+        self.pairs = [pair for shard in shards for pair in shard.pairs]
+        self.n_parameters, self.size = risk.oracle.n_parameters, 1.0
+        self.shape = (self.n_parameters,)
+
+    def asked(self, w: Array) -> tuple[float, Array]:
+        """The mean over all examples, which also tells how long slopes are."""
+        value, total, lengths = 0.0, np.zeros(self.n_parameters), 0.0
+        for x, y in self.pairs:
+            if self.oracle.differentiable:
+                part, slope = self.oracle.expectation(w.copy(), x, y)
+            else:
+                slope, cost = self.oracle.argmax(w.copy(), x, y)
+                part = float(np.dot(slope, w)) + cost
+            value += float(part)
+            total += slope
+            lengths += float(np.linalg.norm(slope))
+        n = len(self.pairs)
+        self.size = max(self.size, 1.0 + lengths / n)
+        return value / n, total / n
 
 
-def _tangent_bound(problem: Problem, cuts: _Cuts, w: Array) -> float:
-    """What the cut at w proves by itself, nothing included."""
-    a, b = cuts.cut(Tangency(w))
-    least = 0.0 if problem.risk.facts.nonnegative else -np.inf
-    try:
-        return max(_bound(problem, a, b, cuts.size), least)
-    except InvalidCertificate:
-        return least
+class _Owners(_Asked):
+    def __init__(self, risk: OwnersRisk):
+        if risk.noisy:
+            raise InvalidData("the owners add noise to what they answer: nothing can be verified")
+        self.owners, self.nonnegative = risk.owners, risk.loss.nonnegative
+        self.n_parameters, self.n_rows = risk.n_parameters, risk.n_rows
+        self.has_offset, self.shape = risk.n_offsets > 0, risk.shape
+        self.size = risk.length
 
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """The intercept is the last parameter."""
+        w, _ = super().parameters(result)
+        return (np.append(w, result.intercept) if self.has_offset else w), 0.0
 
-def _bound(problem: Problem, a: Array, b: float, size: float) -> float:
-    """What the cut proves, nothing of it lying in a free coordinate."""
-    free = problem.regularizer.free(len(a))
-    if np.any(np.abs(a[free]) > _ZERO * size):
-        raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
-    a = a.copy()
-    a[free] = 0.0
-    return penalised(problem, a, b, problem.risk.facts.nonnegative)
-
-
-def penalised(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
-    """b - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0.
-
-    Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
-    """
-    if problem.strength == 0:
-        return b if not a.any() else -np.inf
-    u = -a / problem.strength
-    scale = problem.regularizer.dual_scale(u)
-    if scale < 1:
-        if not nonnegative:
-            return -np.inf
-        u, b = scale * u, scale * b
-    return b - problem.strength * problem.regularizer.conjugate(u)
+    def asked(self, w: Array) -> tuple[float, Array]:
+        value, total = self.owners.evaluate(w)
+        return value / self.n_rows, total / self.n_rows

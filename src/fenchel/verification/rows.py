@@ -1,7 +1,7 @@
-"""Checking a result from its witness and the data alone.
+"""What a witness proves of a risk of rows.
 
-This file shares no code with the solvers or the kernels: scores and gradients are products of
-NumPy and SciPy, losses and regularisers are their Python formulas, all in float64. It proves
+Scores and gradients are products of NumPy and SciPy, losses their formulas in NumPy, all in
+float64. It proves
 
     min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
 
@@ -21,67 +21,33 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import Conjugable, ConjugableVector, Loss, NuLoss, NuNovelty, Sample
-from fenchel.result import Certificate, Result
-from fenchel.risks.base import Problem
+from fenchel.result import Result
+from fenchel.risks.base import Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
-from fenchel.risks.owners import OwnersRisk
-from fenchel.risks.structured import StructuredRisk
-from fenchel.verification.cuts import penalised, verify_cuts
-from fenchel.witness import Bracket, Tangency, Ties, Witness
+from fenchel.tolerances import CONTRADICTION, SCORES, VERIFIED_KINK, VERIFIED_ZERO
+from fenchel.verification import penalties
+from fenchel.verification.check import Evidence
+from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
 
-_AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
-_ROUND_OFF = 1e-13  # of a mean loss, relative to the scores and labels it is computed from
-_KINK = 1e-10  # how far from a kink a witness may choose the slope of a row
-_ZERO = 1e-10  # a sum below this fraction of its terms' magnitude is zero up to round-off
+# Where a tangent is looked at, relative to 1 and the score it touches the loss at: far enough for a
+# loss that is not convex, and close enough for a slope that is not right.
+_NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
 
 
-def verify(result: Result, problem: Problem) -> Certificate:
-    """The certificate recomputed from the result's witness and the data.
-
-    Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
-    result claims. A result without a witness gets the tangent bound at its w, and says so.
-    """
-    risk = problem.risk
-    if isinstance(risk, StructuredRisk | OwnersRisk):
-        return verify_cuts(result, problem)
-    if not isinstance(risk, LinearRisk):
-        raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
-    data = _data(risk)
-    w, b = data.parameters(result)
-    upper = problem.strength * problem.regularizer.value(w) + data.mean_loss(w, b)
-    if result.witness is None:
-        return _without_witness(data, problem, Tangency(w, Bracket(b, b)), upper)
-    lower = _proved(data, problem, result.witness)
-    if risk.facts.nonnegative:
-        lower = max(lower, 0.0)  # J >= 0 needs no proof, and round-off may have cost it
-    allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, b)
-    if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
-        raise InvalidCertificate(
-            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
-        )
-    if not lower >= result.lower_bound - allowed:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
-        )
-    if lower > upper + allowed:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
-            "convex, or its argmax not the largest"
-        )
-    return Certificate(min(lower, upper), upper, "witness")
-
-
-def _data(risk: LinearRisk) -> _Data:
+def rows_of(risk: Risk) -> Evidence | None:
+    """A risk's rows; None where it is not made of rows that are here."""
     if isinstance(risk, MultivariateRisk):
         return _JointData(risk)
-    return _NuData(risk) if isinstance(risk, NuRisk) else _Data(risk)
+    if isinstance(risk, NuRisk):
+        return _NuData(risk)
+    return _Data(risk) if isinstance(risk, LinearRisk) else None
 
 
-class _Data:
+class _Data(Evidence):
     """The rows of all shards, and the loss, with plain NumPy and SciPy."""
 
     def __init__(self, risk: LinearRisk):
@@ -96,6 +62,7 @@ class _Data:
         s = np.concatenate(weights)
         self.share: Array = s / np.sum(s)  # s_i / S
         self.has_intercept = risk.facts.has_intercept
+        self.nonnegative = self.loss.nonnegative
 
     def blocks(self) -> Iterator[Any]:
         """The rows as matrices, one at a time: they may be more than memory holds."""
@@ -150,7 +117,7 @@ class _Data:
         total[n] = np.sum(np.abs(a), axis=0)
         return total.ravel()[coordinates]
 
-    def mean_loss(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
         value = self.loss.value(self.scores(w) + b, self.y)
         return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
@@ -172,11 +139,34 @@ class _Data:
             if not np.all(possible(z[ties.rows], self.y[ties.rows], ties.slopes)):
                 raise InvalidCertificate("the witness claims a slope that its loss does not have")
             slope[ties.rows] = ties.slopes
+        if not self.loss.has_conjugate:
+            self._check_lines(z, slope)
         return slope
+
+    def _check_lines(self, z: Array, slope: Array) -> None:
+        """Raises InvalidCertificate where tangents are above the loss at some scores nearby.
+
+        That cannot prove a user's loss convex, but finds most that are not, and wrong slopes.
+        """
+        each = self.loss.value(z, self.y)
+        ahead = np.ones_like(z) if self.K is None else np.sign(slope)
+        for distance in _NEARBY:
+            step = distance * (1 + np.abs(z)) * ahead
+            value, rise = self.loss.value(z + step, self.y), slope * step
+            line = each + (rise if self.K is None else np.sum(rise, axis=1))
+            size = np.abs(each) + np.abs(value) + np.abs(line - each)
+            below = (value < line - CONTRADICTION * size) & (self.share > 0)
+            if np.any(below):
+                i = int(np.argmax(below))
+                raise InvalidCertificate(
+                    f"the tangent of row {i} at the score {z[i]} is above the loss at "
+                    f"{(z + step)[i]}: {line[i]:.9g} > {value[i]:.9g}. The loss is not convex, or "
+                    "its slope is no subgradient"
+                )
 
     def _possible(self, z: Array, y: Array, slope: Array) -> npt.NDArray[np.bool_]:
         """Between the slopes on the two sides of z."""
-        off = _KINK * (1 + np.abs(z))
+        off = VERIFIED_KINK * (1 + np.abs(z))
         below, above = self.loss.slope(z - off, y), self.loss.slope(z + off, y)
         return np.asarray((below <= slope) & (slope <= above))
 
@@ -188,7 +178,7 @@ class _Data:
         """
         if self.loss.has_conjugate:
             return np.ones(len(z), dtype=bool)
-        off = _KINK * (1 + np.max(np.abs(z), axis=1))
+        off = VERIFIED_KINK * (1 + np.max(np.abs(z), axis=1))
         ahead = self.loss.slope(z + off[:, np.newaxis] * slope, y)
         flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
         return np.asarray(flat | np.all(ahead == slope, axis=1))
@@ -209,6 +199,37 @@ class _Data:
             constant += float(np.sum(weight * self.share * value - product))
         return alpha, constant
 
+    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
+        """(X'alpha, constant) of all tangents and dual variables together."""
+        weights, alpha = _checked(self, witness, problem.risk.n_parameters)
+        constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
+        for touch, weight in zip(witness.tangencies, weights, strict=True):
+            part, rest = self.tangent(touch)
+            alpha += weight * part
+            constant += weight * rest
+            magnitude += weight * float(np.sum(np.abs(part)))
+        if self.loss.has_conjugate:
+            alpha, constant = _conjugate_bound(self, alpha)
+        else:
+            _check_weights(self, weights, witness)
+        if self.has_intercept:
+            slopes = magnitude + SCORES * float(np.sum(self.share * np.abs(self.y)))
+            if abs(float(np.sum(alpha))) > VERIFIED_ZERO * slopes:
+                raise InvalidCertificate(
+                    "the witness's dual variables do not add up to 0, as an intercept needs"
+                )
+        return self._without_free(alpha, problem), constant
+
+    def _without_free(self, alpha: Array, problem: Problem) -> Array:
+        """X'alpha, 0 in unpenalised coordinates, where it must be 0 but for round-off."""
+        a = self.adjoint(alpha)
+        free = penalties.free(problem.regularizer, len(a))
+        if len(free):
+            if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.magnitude(alpha, free)):
+                raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+            a[free] = 0.0
+        return a
+
 
 class _JointData(_Data):
     """The same for a loss of all scores at once."""
@@ -220,7 +241,7 @@ class _JointData(_Data):
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
         self.has_ties = risk.has_ties
 
-    def mean_loss(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float) -> float:
         """L(Xw + b)."""
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
@@ -252,9 +273,10 @@ class _NuData(_Data):
     def __init__(self, risk: NuRisk):
         super().__init__(risk)
         self.loss, self.has_intercept = risk.nu_loss, False
+        self.nonnegative = False
         self.groups = risk.groups
 
-    def mean_loss(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float) -> float:
         """The mean of max(0, rho - u) - nu rho at this b; of novelty, which has no b, at rho = -b.
 
         Rho need not be looked for between margins: the mean bends nowhere else.
@@ -287,22 +309,26 @@ class _NuData(_Data):
             share, left = self.share[order], mass - float(np.sum(alpha[rows]))
             alpha[order] = np.clip(left - (np.cumsum(share) - share), 0.0, share)
             missing = abs(mass - float(np.sum(alpha[rows])))
-            if missing > _ZERO or np.any(alpha < 0) or np.any(alpha > self.share * (1 + _ZERO)):
+            if (
+                missing > VERIFIED_ZERO
+                or np.any(alpha < 0)
+                or np.any(alpha > self.share * (1 + VERIFIED_ZERO))
+            ):
                 raise InvalidCertificate("the witness's slopes are none that its loss can have")
         return -self.y * alpha, 0.0
 
 
-def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
-    """The lower bound that the witness proves."""
+def _checked(data: _Data, witness: Witness, n_parameters: int) -> tuple[Array, Array]:
+    """The tangents' weights and the rows' dual variables, if they are such."""
     weights = np.asarray(witness.weights, dtype=np.float64)
     shares = np.array([touch.bracket[2:] for touch in witness.tangencies]).reshape(-1, 2)
     if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
         raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
-    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= _ZERO)):
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= VERIFIED_ZERO)):
         raise InvalidCertificate("a tangent of the witness is not a mean of two")
     for touch in witness.tangencies:
         rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
-        if np.shape(touch.w) != (problem.risk.n_parameters,) or np.any(rows >= len(data.y)):
+        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)):
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
     n_duals = len(data.y) * (data.K or 1)
     alpha = (
@@ -310,18 +336,7 @@ def _proved(data: _Data, problem: Problem, witness: Witness) -> float:
     )
     if alpha.shape != (n_duals,) or not np.isfinite(alpha).all():
         raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
-    alpha = data.columns(alpha)
-    constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
-    for touch, weight in zip(witness.tangencies, weights, strict=True):
-        part, rest = data.tangent(touch)
-        alpha += weight * part
-        constant += weight * rest
-        magnitude += weight * float(np.sum(np.abs(part)))
-    if data.loss.has_conjugate:
-        alpha, constant = _conjugate_bound(data, alpha)
-    else:
-        _check_weights(data, weights, witness)
-    return _regularised(data, problem, alpha, constant, magnitude)
+    return weights, data.columns(alpha)
 
 
 def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
@@ -333,7 +348,7 @@ def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
     each = loss.feasible(alpha[counted] / data.each(share), y)
     moved = np.zeros_like(alpha)
     moved[counted] = data.each(share) * each
-    if np.any(np.abs(moved - alpha) > _ZERO * (np.abs(alpha) + data.each(data.share))):
+    if np.any(np.abs(moved - alpha) > VERIFIED_ZERO * (np.abs(alpha) + data.each(data.share))):
         raise InvalidCertificate("the witness's dual variables lie outside the conjugate's domain")
     if data.has_intercept and isinstance(loss, Conjugable):
         each = _balanced(each, share, *loss.domain(y))
@@ -361,36 +376,5 @@ def _check_weights(data: _Data, weights: Array, witness: Witness) -> None:
     total = float(np.sum(weights))
     if witness.alpha is not None:
         raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
-    if total > 1 + _ZERO or (total < 1 - _ZERO and not data.loss.nonnegative):
+    if total > 1 + VERIFIED_ZERO or (total < 1 - VERIFIED_ZERO and not data.loss.nonnegative):
         raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
-
-
-def _regularised(
-    data: _Data, problem: Problem, alpha: Array, constant: float, magnitude: float
-) -> float:
-    """constant - lambda Omega*(-X'alpha / lambda), after the conditions of free coordinates."""
-    if data.has_intercept:
-        slopes = magnitude + _ROUND_OFF * float(np.sum(data.share * np.abs(data.y)))
-        if abs(float(np.sum(alpha))) > _ZERO * slopes:
-            raise InvalidCertificate(
-                "the witness's dual variables do not add up to 0, as an intercept needs"
-            )
-    a = data.adjoint(alpha)
-    free = problem.regularizer.free(len(a))
-    if len(free):
-        if np.any(np.abs(a[free]) > _ZERO * data.magnitude(alpha, free)):
-            raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
-        a[free] = 0.0
-    return penalised(problem, a, constant, data.loss.nonnegative)
-
-
-def _without_witness(data: _Data, problem: Problem, touch: Tangency, upper: float) -> Certificate:
-    alpha, constant = data.tangent(touch)
-    try:
-        lower = _regularised(data, problem, alpha, constant, float(np.sum(np.abs(alpha))))
-    except InvalidCertificate:
-        lower = -np.inf
-    if data.loss.nonnegative:
-        lower = max(lower, 0.0)
-    lower = min(lower, upper)  # it touches J at w: what is more is round-off
-    return Certificate(lower, upper, "tangent at w, as the result has no witness")

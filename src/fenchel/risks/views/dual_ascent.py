@@ -31,9 +31,10 @@ from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, Labels, twins
 from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
-from fenchel.risks.base import ROUND_OFF, Array, Cut, Point, Problem, Risk
+from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 # How far a step on one row takes the offset with it: relative to how far it moves the score of a

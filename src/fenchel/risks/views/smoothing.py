@@ -26,8 +26,8 @@ from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
 from fenchel.risks.kinks import weighted
 from fenchel.risks.linear import LinearRisk
+from fenchel.tolerances import OFFSET_BLUR
 
-_BLUR = 1e-12  # of an intercept, relative to the scores
 _STEPS = 10  # of Newton's method for the offset
 _POWER = 6  # steps of the power iteration: [Zhang11] says that 5 to 6 are enough
 _NARROWEST = 0.1  # width of a row, relative to the mean
@@ -62,7 +62,7 @@ class SmoothedRisk:
         if not self.risk.facts.has_intercept:
             sums = self._sums(z, 0.0)
             return Smooth(sums.value, sums.u, 0.0)
-        blur = _BLUR * (1.0 + max(self.risk.engine.map(shardwork.largest, z)))
+        blur = OFFSET_BLUR * (1.0 + max(self.risk.engine.map(shardwork.largest, z)))
         start = self._newton(z, near, blur)
         offset = profile(lambda b: self._sums(z, b)[:2], start, blur, smooth=True)
         bracket = offset.bracket

@@ -1,0 +1,78 @@
+"""Checking a result from its witness and the data alone: what is claimed and what is proved."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidCertificate
+from fenchel.result import Certificate, Result
+from fenchel.risks.base import Problem
+from fenchel.tolerances import AGREEMENT, SCORES
+from fenchel.verification import penalties
+from fenchel.witness import Bracket, Tangency, Witness
+
+Array = npt.NDArray[np.float64]
+
+
+class Evidence(ABC):
+    """A risk R as verification computes it, and the cuts of it that a witness stands for."""
+
+    nonnegative: bool
+
+    @abstractmethod
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """(w as one vector, the intercept that is not part of it)."""
+
+    @abstractmethod
+    def value(self, w: Array, b: float) -> float:
+        """R at these parameters."""
+
+    @abstractmethod
+    def scale(self, w: Array, b: float) -> float:
+        """The magnitude of what R was computed from, with which its round-off goes."""
+
+    @abstractmethod
+    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
+        """(a, c) with R(v) >= <a, v> + c for all v, a being 0 in unpenalised coordinates.
+
+        Raises InvalidCertificate where the witness proves no such thing.
+        """
+
+
+def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
+    """The certificate recomputed; InvalidCertificate if it proves less than the result claims."""
+    w, b = evidence.parameters(result)
+    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
+    if result.witness is None:
+        touch = Witness([Tangency(w, Bracket(b, b))], [1.0])
+        try:
+            lower = min(_proved(evidence, problem, touch), upper)  # they touch, but for round-off
+        except InvalidCertificate:
+            lower = 0.0 if evidence.nonnegative else -np.inf
+        return Certificate(lower, upper, "tangent at w, as the result has no witness")
+    lower = _proved(evidence, problem, result.witness)
+    allowed = AGREEMENT * abs(upper) + SCORES * evidence.scale(w, b)
+    if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
+        raise InvalidCertificate(
+            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
+        )
+    if not lower >= result.lower_bound - allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
+        )
+    if lower > upper + allowed:
+        raise InvalidCertificate(
+            f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
+            "convex, or its slopes (an oracle's argmax) are no subgradients"
+        )
+    return Certificate(min(lower, upper), upper, "witness")
+
+
+def _proved(evidence: Evidence, problem: Problem, witness: Witness) -> float:
+    """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
+    a, c = evidence.cut(witness, problem)
+    lower = penalties.bound(problem, a, c, evidence.nonnegative)
+    return max(lower, 0.0) if evidence.nonnegative else lower

@@ -1,0 +1,198 @@
+"""Regularisers as verification sees them: value and conjugate by formulas of its own.
+
+They are written from the definitions, without a look at speed, and share nothing with
+`regularizers/` but the settings. A regulariser of a user is the only one to know its formulas, so
+it is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import logsumexp, xlogy
+
+from fenchel.regularizers import (
+    L1,
+    L2,
+    ElasticNet,
+    ElasticNetBall,
+    Entropy,
+    Regularizer,
+    SquaredPNorm,
+)
+from fenchel.risks.base import Problem
+from fenchel.tolerances import DOMAIN_EDGE
+
+Array = npt.NDArray[np.float64]
+
+
+class Formulas(NamedTuple):
+    """Omega(w) and Omega*(u), which is inf outside its domain."""
+
+    value: Callable[[Any, Array], float]
+    conjugate: Callable[[Any, Array], float]
+
+
+def value(omega: Regularizer, w: Array) -> float:
+    """Omega(w)."""
+    known = FORMULAS.get(type(omega))
+    return float(omega.value(w) if known is None else known.value(omega, w))
+
+
+def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
+    """The indices of the unpenalised among n coordinates."""
+    if type(omega) not in FORMULAS:
+        return omega.free(n)
+    return np.empty(0, dtype=np.intp) if omega.weights is None else np.flatnonzero(omega.c == 0)
+
+
+def bound(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
+    """b - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0.
+
+    Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0.
+    """
+    if problem.strength == 0:
+        return b if not a.any() else -math.inf
+    u, omega = -a / problem.strength, problem.regularizer
+    scale = _scale(omega, u)
+    if scale < 1 and not nonnegative:
+        return -math.inf
+    known = FORMULAS.get(type(omega))
+    conjugate = omega.conjugate if known is None else lambda u: known.conjugate(omega, u)
+    return float(scale * b - problem.strength * conjugate(scale * u))
+
+
+def _scale(omega: Regularizer, u: Array) -> float:
+    """An s <= 1, as large as possible, for which Omega*(s u) is finite."""
+    if type(omega) is L1:
+        inside = np.abs(u) <= omega.c
+        c = np.broadcast_to(np.asarray(omega.c), u.shape)
+        s = float(np.min(c[~inside] / np.abs(u[~inside]), initial=1.0))
+        while s > 0 and np.any(np.abs(s * u) > omega.c):  # rounded up
+            s = math.nextafter(s, 0.0)
+        return s
+    return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
+
+
+def _l2(omega: L2, w: Array) -> float:
+    return float(np.sum(omega.c * w**2)) / 2
+
+
+def _l2_conjugate(omega: L2, u: Array) -> float:
+    """sum u_j^2 / (2 c_j)."""
+    return float(np.sum(_over(u**2, omega.c))) / 2
+
+
+def _l1(omega: L1, w: Array) -> float:
+    return float(np.sum(omega.c * np.abs(w)))
+
+
+def _l1_conjugate(omega: L1, u: Array) -> float:
+    """0 in the box |u_j| <= c_j."""
+    return 0.0 if np.all(np.abs(u) <= omega.c) else math.inf
+
+
+def _elastic_net(omega: ElasticNet, w: Array) -> float:
+    rho = omega.l1_ratio
+    return float(np.sum(omega.c * (rho * np.abs(w) + (1 - rho) * w**2 / 2)))
+
+
+def _elastic_net_conjugate(omega: ElasticNet, u: Array) -> float:
+    """sum max(0, |u_j| - c_j rho)^2 / (2 c_j (1 - rho))."""
+    excess = np.maximum(np.abs(u) - omega.c * omega.l1_ratio, 0.0)
+    return float(np.sum(_over(excess**2, omega.c))) / (2 * (1 - omega.l1_ratio))
+
+
+def _ball(omega: ElasticNetBall, w: Array) -> float:
+    size = _elastic_net(omega.net, w)
+    return 0.0 if size <= omega.radius * (1 + DOMAIN_EDGE) else math.inf
+
+
+def _ball_conjugate(omega: ElasticNetBall, u: Array) -> float:
+    """min over kappa > 0 of kappa (radius + net*(u / kappa)): none is less than Omega*.
+
+    The derivative is radius - net(w) at the w that attains net*(u / kappa), 0 for a large kappa.
+    """
+    rho, top = omega.net.l1_ratio, float(np.max(np.abs(u), initial=0.0))
+    if top == 0:
+        return 0.0
+
+    def excess(log_kappa: float) -> float:
+        w = np.maximum(np.abs(u) / math.exp(log_kappa) - rho, 0.0) / (1 - rho)
+        return _elastic_net(omega.net, w) - omega.radius
+
+    high = math.log(top) - math.log(rho)
+    low = high - 1.0
+    while excess(low) < 0:
+        low -= 1.0
+    kappa = math.exp(brentq(excess, low, high, xtol=1e-14))
+    return kappa * (omega.radius + _elastic_net_conjugate(omega.net, u / kappa))
+
+
+def _entropy(omega: Entropy, w: Array) -> float:
+    cap, total = _cap(omega), float(np.sum(w))
+    inside = np.all(w >= -DOMAIN_EDGE) and np.all(w <= cap + DOMAIN_EDGE)
+    if not inside or abs(total - 1) > DOMAIN_EDGE:
+        return math.inf
+    return float(np.sum(xlogy(np.maximum(w, 0.0), len(w) * np.maximum(w, 0.0))))
+
+
+def _entropy_conjugate(omega: Entropy, u: Array) -> float:
+    """log mean exp u_j; with a cap, min over t of sum_j phi(u_j - t) + t - log d.
+
+    phi(v) = max over 0 <= x <= cap of v x - x log x, and t is the multiplier of sum w = 1: by weak
+    duality no t gives less than Omega*.
+    """
+    d, cap = len(u), _cap(omega)
+    if cap == 1:
+        return float(logsumexp(u)) - math.log(d)
+
+    def weights(t: float) -> Array:
+        return np.asarray(np.exp(np.minimum(u - t - 1, math.log(cap))))
+
+    # At `low` all weights are at the cap; at `high` they would be right without one.
+    low, high = float(np.min(u)) - 1 - math.log(cap), float(logsumexp(u)) - 1
+    t = high if weights(high).sum() >= 1 else low
+    if weights(low).sum() > 1 > weights(high).sum():
+        t = brentq(lambda t: weights(t).sum() - 1, low, high, xtol=1e-14)
+    w = weights(t)
+    return float(np.sum((u - t) * w - xlogy(w, w))) + t - math.log(d)
+
+
+def _cap(omega: Entropy) -> float:
+    return 1.0 if omega.cap is None else min(omega.cap, 1.0)
+
+
+def _p_norm(omega: SquaredPNorm, w: Array) -> float:
+    return _norm(w, omega.p) ** 2 / 2
+
+
+def _p_norm_conjugate(omega: SquaredPNorm, u: Array) -> float:
+    """|u|_q^2 / 2 with 1/p + 1/q = 1."""
+    return _norm(u, omega.p / (omega.p - 1)) ** 2 / 2
+
+
+def _norm(w: Array, p: float) -> float:
+    """|w|_p, scaled so that no power overflows."""
+    top = float(np.max(np.abs(w), initial=0.0))
+    return top * float(np.linalg.norm(w / top, p)) if top > 0 else 0.0
+
+
+def _over(squares: Array, c: Array | float) -> Array:
+    """What is 0 counts as 0 over any c, and all else as inf over c = 0."""
+    return np.divide(squares, c, out=np.zeros_like(squares), where=squares > 0)
+
+
+FORMULAS: dict[type[Regularizer], Formulas] = {
+    L2: Formulas(_l2, _l2_conjugate),
+    L1: Formulas(_l1, _l1_conjugate),
+    ElasticNet: Formulas(_elastic_net, _elastic_net_conjugate),
+    ElasticNetBall: Formulas(_ball, _ball_conjugate),
+    Entropy: Formulas(_entropy, _entropy_conjugate),
+    SquaredPNorm: Formulas(_p_norm, _p_norm_conjugate),
+}

@@ -1,0 +1,253 @@
+"""What a run may claim: bounds that agree with each other, and none without evidence."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from catalogue import (
+    LOSSES,
+    MULTIVARIATE_LOSSES,
+    SOLVERS,
+    VECTOR_LOSSES,
+    ids,
+    multivariate_problem_for,
+    problem_for,
+    vector_problem_for,
+)
+from structures import CASES
+
+import fenchel
+from fenchel import FenchelWarning, InvalidCertificate, Status, losses
+from fenchel.driver import _Run
+from fenchel.losses import ScalarLoss
+from fenchel.solvers import Needs, Solver, Step
+
+
+class Welsch(ScalarLoss):
+    """l(z, y) = 1 - exp(-(z - y)^2 / 2), which is not convex."""
+
+    nonnegative = True
+    differentiable = True
+    smoothness = 1.0
+
+    def value(self, z, y):
+        return 1.0 - np.exp(-((z - y) ** 2) / 2)
+
+    def slope(self, z, y):
+        return (z - y) * np.exp(-((z - y) ** 2) / 2)
+
+
+class SoftAbsolute(ScalarLoss):
+    """l(z, y) = sqrt(1 + (z - y)^2) - 1: convex, without a conjugate."""
+
+    nonnegative = True
+    differentiable = True
+
+    def value(self, z, y):
+        return np.hypot(1.0, z - y) - 1.0
+
+    def slope(self, z, y):
+        return (z - y) / np.hypot(1.0, z - y)
+
+
+class Uphill(ScalarLoss):
+    """The squared error with its slope's sign turned."""
+
+    nonnegative = True
+    differentiable = True
+    smoothness = 1.0
+
+    def value(self, z, y):
+        return (z - y) ** 2 / 2
+
+    def slope(self, z, y):
+        return y - z
+
+
+def wrong_problem(loss, regularizer="l2", intercept=False):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = 2 * X @ rng.normal(size=4) + rng.normal(size=60)
+    return fenchel.problem(
+        X, y, loss=loss, regularizer=regularizer, strength=1e-2, intercept=intercept
+    )
+
+
+def able(problem):
+    return [solver for solver in SOLVERS if solver.obstacle(problem) is None]
+
+
+# Contradictions.
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no-intercept", "intercept"])
+@pytest.mark.parametrize("regularizer", ["l2", "l1"])
+@pytest.mark.parametrize("loss", [Welsch(), Uphill()], ids=ids)
+def test_no_solver_claims_a_bound_above_the_objective(loss, regularizer, intercept):
+    problem = wrong_problem(loss, regularizer, intercept)
+    caught = 0
+    for solver in able(problem):
+        try:
+            result = fenchel.minimize(problem, solver, max_iterations=100)
+        except InvalidCertificate as error:
+            assert "not convex" in str(error) and "subgradients" in str(error)
+            caught += 1
+        else:
+            assert result.lower_bound <= result.objective
+            assert all(record.lower_bound <= record.objective for record in result.history)
+    # With an intercept Uphill's mean falls for ever, and no solver gets anywhere.
+    assert caught or (isinstance(loss, Uphill) and (intercept or regularizer == "l1"))
+
+
+@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm", "bmrm-noqp", "lbfgs", "agm-inf", "fista"])
+def test_a_loss_that_is_not_convex_ends_in_an_error(solver):
+    with pytest.raises(InvalidCertificate, match=r"min J >= 0\.\d+ .* J is 0\.\d+ .*not convex"):
+        fenchel.minimize(wrong_problem(Welsch()), solver)
+
+
+def test_the_contradiction_is_found_with_a_callback_that_stops_the_run():
+    with pytest.raises(InvalidCertificate, match="not convex"):
+        fenchel.minimize(
+            wrong_problem(Welsch()), "bmrm", callback=lambda record: record.gap <= 1e-4
+        )
+
+
+class Scripted(Solver):
+    """Stays at 0 and claims bounds above J by some fractions of it."""
+
+    name = "scripted"
+    needs = Needs()
+
+    def __init__(self, excesses):
+        self.excesses = excesses
+
+    def iterate(self, problem, w, state=None):
+        point = problem.risk.at(w)
+        J = problem.objective(point)
+        for excess in self.excesses:
+            yield Step(point, J, (1 + excess) * J, fenchel.Witness)
+
+
+def test_a_contradiction_within_round_off_widens_the_gap_by_as_much():
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(problem, Scripted([1e-10]), gap=1e-9)
+    assert result.converged
+    assert result.gap == pytest.approx(1e-10, rel=1e-3)
+    assert result.lower_bound < result.objective == math.log(2)
+    result = fenchel.minimize(problem, Scripted([1e-10] * 3), gap=1e-12)
+    assert result.status is Status.STALLED
+
+
+@pytest.mark.parametrize("excess", [1e-5, 1.0, math.inf])
+def test_a_contradiction_beyond_round_off_is_an_error(excess):
+    with pytest.raises(InvalidCertificate):
+        fenchel.minimize(problem_for(losses.Logistic()), Scripted([excess]))
+
+
+class Line(ScalarLoss):
+    """l(z) = z."""
+
+    differentiable = True
+
+    def value(self, z, y):
+        return z
+
+    def slope(self, z, y):
+        return np.ones_like(z)
+
+
+def test_a_difference_of_large_terms_may_be_off_by_their_round_off():
+    # J(w) = w^2 + w is about -1e-9, the difference of two terms near 1.
+    problem = fenchel.problem(np.ones((1, 1)), np.zeros(1), loss=Line(), strength=2.0)
+    run = _Run(problem, 1e-12, 10, math.inf, None, 50)
+    point = problem.risk.at(np.array([-1 + 1e-9]))
+    J = problem.objective(point)
+    assert abs(J) < 2e-9
+    assert run.take(Step(point, J, J + 1e-12, fenchel.Witness)) is None
+    with pytest.raises(InvalidCertificate):
+        run.take(Step(point, J, J + 1e-5, fenchel.Witness))
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *VECTOR_LOSSES], ids=ids)
+def test_honest_runs_to_the_last_digit_never_contradict_themselves(loss):
+    problem = (problem_for if isinstance(loss, ScalarLoss) else vector_problem_for)(loss)
+    for solver in ("auto", "bmrm"):
+        result = fenchel.minimize(problem, solver, gap=1e-15, max_iterations=300)
+        assert result.lower_bound <= result.objective
+
+
+# Evidence.
+
+
+class Boaster(Solver):
+    """Claims, without any evidence, that its first point is the best."""
+
+    name = "boaster"
+    needs = Needs()
+
+    def iterate(self, problem, w, state=None):
+        point = problem.risk.at(w)
+        J = problem.objective(point)
+        for _ in range(3):
+            yield Step(point, J, J)
+
+
+def test_a_bound_without_evidence_is_not_believed():
+    problem = problem_for(losses.Logistic())
+    with pytest.warns(FenchelWarning, match="without a witness") as warned:
+        result = fenchel.minimize(problem, Boaster())
+    assert len(warned) == 1
+    assert result.status is Status.STALLED
+    assert result.lower_bound == 0.0 and result.witness == fenchel.Witness()  # the loss is >= 0
+    assert fenchel.verify(result, problem).lower_bound == 0.0
+
+
+def test_a_bound_without_evidence_does_not_hide_one_with_it():
+    problem = problem_for(losses.Logistic())
+    point = problem.risk.at(np.zeros(problem.risk.n_parameters))
+    best = problem.risk.at(fenchel.minimize(problem, gap=1e-3).w)
+    J, proved = problem.objective(point), problem.tangent_bound(best)
+
+    class Both(Boaster):
+        def iterate(self, problem, w, state=None):
+            yield Step(point, J, J)
+            yield Step(point, J, proved, lambda: best.witness)
+
+    with pytest.warns(FenchelWarning):
+        result = fenchel.minimize(problem, Both())
+    assert result.lower_bound == proved
+    assert fenchel.verify(result, problem).lower_bound == pytest.approx(proved)
+
+
+def problems():
+    yield problem_for(losses.Hinge(), intercept=True)
+    yield problem_for(losses.Poisson(), "l1")
+    yield problem_for(losses.Logistic(), "elastic_net", d=40)
+    yield problem_for(SoftAbsolute())  # no conjugate
+    yield vector_problem_for(losses.MulticlassHinge(rescaling="slack"))
+    yield multivariate_problem_for(MULTIVARIATE_LOSSES[0])
+    for name in ("crf", "m3n", "oracle"):
+        _, loss, X, y, groups = CASES[name]
+        yield fenchel.problem(X, y, loss=loss, groups=groups, strength=0.02)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=ids)
+def test_every_bound_of_our_solvers_has_its_evidence(solver):
+    for problem in problems():
+        if solver.obstacle(problem) is not None:
+            continue
+        method = solver.aiming(1e-6)
+        steps = method.iterate(problem, problem.regularizer.start(problem.risk.n_parameters))
+        for step, _ in zip(steps, range(12), strict=False):
+            assert step.witness is not None or step.lower_bound == -math.inf
+
+
+def test_bmrm_without_qp_proves_its_bounds_without_a_conjugate():
+    problem = problem_for(SoftAbsolute())
+    result = fenchel.minimize(problem, "bmrm-noqp", gap=1e-3)
+    assert result.converged and len(result.witness.tangencies) <= result.iterations
+    assert fenchel.verify(result, problem).source == "witness"
+    forged = dataclasses.replace(result, witness=fenchel.Witness())
+    with pytest.raises(InvalidCertificate):
+        fenchel.verify(forged, problem)

@@ -1,0 +1,248 @@
+"""Verification shares nothing with what it verifies, and so finds out when that is wrong."""
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from catalogue import (
+    LOSSES,
+    MULTIVARIATE_LOSSES,
+    REGULARIZERS,
+    VECTOR_LOSSES,
+    ids,
+    multivariate_problem_for,
+    problem_for,
+    vector_problem_for,
+)
+from structures import CASES
+
+import fenchel
+from fenchel import InvalidCertificate, _kernels, losses, regularizers, verification
+from fenchel.regularizers import L1, L2, Entropy, Regularizer
+from fenchel.verification import penalties
+
+FOLDER = Path(verification.__file__).parent
+
+FORBIDDEN = (
+    "fenchel._kernels",
+    "fenchel.solvers",
+    "fenchel.driver",
+    "fenchel.engines",
+    "fenchel.risks.views",
+    "fenchel.risks.shardwork",
+    "fenchel.risks.point",
+    "fenchel.risks.kinks",
+    "fenchel.losses.twins",
+    "fenchel.losses.vector_twins",
+    "fenchel.losses.multivariate_twins",
+)
+
+
+def imported(path):
+    """The modules and names that a file imports, dotted."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_it_imports_no_arithmetic_of_the_product(path):
+    names = list(imported(path))
+    assert not [name for name in names if name.startswith(FORBIDDEN)]
+    classes = [name.rsplit(".")[-1] for name in names if name.startswith("fenchel.risks")]
+    assert all(name[0].isupper() for name in classes), "functions of risks are not to be used"
+
+
+def problems():
+    yield from (problem_for(loss, intercept=True) for loss in LOSSES)
+    yield from (vector_problem_for(loss) for loss in VECTOR_LOSSES)
+    yield from (multivariate_problem_for(loss) for loss in MULTIVARIATE_LOSSES[::3])
+    yield from (problem_for(losses.Logistic(), omega) for omega in REGULARIZERS)
+    yield from (problem_for(losses.Logistic(), omega, d=40) for omega in ("l2", "l1"))
+    yield problem_for(losses.NuHinge(0.3), intercept=True)
+    for _, loss, X, y, groups in CASES.values():
+        yield fenchel.problem(X, y, loss=loss, groups=groups, strength=0.02)
+
+
+def test_it_runs_without_a_single_kernel(monkeypatch):
+    pairs = [(problem, fenchel.minimize(problem, max_iterations=20)) for problem in problems()]
+
+    def broken(*args, **options):
+        raise AssertionError("verification called a kernel")
+
+    for name in dir(_kernels):
+        if not name.startswith("__"):
+            monkeypatch.setattr(_kernels, name, broken)
+    for problem, result in pairs:
+        assert fenchel.verify(result, problem).gap <= result.gap + 1e-8
+
+
+# Regularisers.
+
+
+class SoftAbsolute(losses.ScalarLoss):
+    """l(z, y) = sqrt(1 + (z - y)^2) - 1: without a conjugate a witness proves its cuts, no more."""
+
+    nonnegative = True
+    differentiable = True
+
+    def value(self, z, y):
+        return np.hypot(1.0, z - y) - 1.0
+
+    def slope(self, z, y):
+        return (z - y) / np.hypot(1.0, z - y)
+
+
+def test_every_regulariser_of_ours_has_formulas():
+    assert set(penalties.FORMULAS) == set(regularizers.REGULARIZERS.values())
+
+
+@pytest.mark.parametrize("omega", REGULARIZERS, ids=ids)
+@pytest.mark.parametrize("size", [1e-3, 1.0, 50.0])
+def test_its_formulas_are_those_of_the_product(omega, size):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        u = size * rng.normal(size=4)
+        u[omega.free(4)] = 0.0
+        w = omega.start(4) if isinstance(omega, Entropy) else rng.normal(size=4)
+        assert penalties.value(omega, w) == pytest.approx(omega.value(w), rel=1e-12)
+        assert np.array_equal(penalties.free(omega, 4), omega.free(4))
+        conjugate = penalties.FORMULAS[type(omega)].conjugate(omega, u)
+        assert conjugate == pytest.approx(omega.conjugate(u), rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("omega", REGULARIZERS, ids=ids)
+def test_a_conjugate_is_above_every_line(omega):
+    """<u, w> <= Omega(w) + Omega*(u)."""
+    rng = np.random.default_rng(6)
+    formulas = penalties.FORMULAS[type(omega)]
+    for _ in range(50):
+        u, w = 2 * rng.normal(size=4), omega.prox(rng.normal(size=4), 0.3)
+        u[omega.free(4)] = 0.0
+        assert u @ w <= formulas.value(omega, w) + formulas.conjugate(omega, u) + 1e-9
+
+
+@pytest.mark.parametrize("omega", REGULARIZERS, ids=ids)
+def test_a_wrong_conjugate_of_the_product_is_found_out(omega, monkeypatch):
+    problem = problem_for(SoftAbsolute(), omega)
+    kind = type(omega)
+    right = kind.conjugate
+    monkeypatch.setattr(kind, "conjugate", lambda self, u: right(self, u) - 1e-5)
+    wrong = fenchel.minimize(problem, "bmrm", gap=1e-2, max_iterations=200)
+    assert wrong.lower_bound > 0
+    with pytest.raises(InvalidCertificate, match="proves"):
+        fenchel.verify(wrong, problem)
+
+
+@pytest.mark.parametrize("omega", [L2(), L1(), Entropy()], ids=ids)
+def test_a_wrong_value_of_the_product_is_found_out(omega, monkeypatch):
+    problem = problem_for(losses.Logistic(), omega)
+    right = type(omega).value
+    monkeypatch.setattr(type(omega), "value", lambda self, w: right(self, w) - 0.01)
+    result = fenchel.minimize(problem, "bmrm", max_iterations=3)
+    with pytest.raises(InvalidCertificate, match="the objective at w"):
+        fenchel.verify(result, problem)
+
+
+def test_a_regulariser_of_a_user_is_asked():
+    class Doubled(L2):
+        """w'w."""
+
+        def value(self, w):
+            return 2 * super().value(w)
+
+        def subgradient(self, w):
+            return 2 * super().subgradient(w)
+
+        def conjugate(self, u):
+            return super().conjugate(u) / 2
+
+        def conjugate_argmax(self, u):
+            return super().conjugate_argmax(u) / 2
+
+    assert issubclass(Doubled, Regularizer) and Doubled not in penalties.FORMULAS
+    problem = problem_for(losses.Logistic(), Doubled(), strength=0.1)
+    same = problem_for(losses.Logistic(), L2(), strength=0.2)
+    result = fenchel.minimize(same, "lbfgs", gap=1e-8)
+    assert fenchel.verify(result, problem) == fenchel.verify(result, same)
+
+
+# Losses of users, whose formulas nobody else knows.
+
+
+class Twice(SoftAbsolute):
+    """A slope that is twice as large as it should be."""
+
+    def slope(self, z, y):
+        return 2 * super().slope(z, y)
+
+
+class Welsch(SoftAbsolute):
+    """1 - exp(-(z - y)^2 / 2), which is not convex."""
+
+    def value(self, z, y):
+        return 1 - np.exp(-((z - y) ** 2) / 2)
+
+    def slope(self, z, y):
+        return (z - y) * np.exp(-((z - y) ** 2) / 2)
+
+
+@pytest.mark.parametrize(("loss", "solver"), [(Twice(), "lbfgs"), (Welsch(), "owlqn")], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_false_claim_of_a_loss_that_did_not_contradict_itself_is_found_out(
+    loss, solver, intercept
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = 2 * X @ rng.normal(size=4) + rng.normal(size=60)
+    penalty = "l1" if solver == "owlqn" else "l2"
+    problem = fenchel.problem(
+        X, y, loss=loss, regularizer=penalty, strength=1e-2, intercept=intercept
+    )
+    result = fenchel.minimize(problem, solver, gap=1e-2)
+    assert result.converged
+    with pytest.raises(InvalidCertificate, match="above the loss"):
+        fenchel.verify(result, problem)
+
+
+class TwiceAsSteep(losses.VectorLoss):
+    """1/2 |z - e_y|^2, with a slope that is twice as large as it should be."""
+
+    labels = losses.Labels.CLASSES
+    nonnegative = True
+    differentiable = True
+    factor = 2.0
+
+    def value(self, Z, y):
+        return np.sum((Z - np.eye(Z.shape[1])[y]) ** 2, axis=1) / 2
+
+    def slope(self, Z, y):
+        return self.factor * (Z - np.eye(Z.shape[1])[y])
+
+
+def test_a_wrong_slope_of_several_scores_is_found_out(monkeypatch):
+    problem = vector_problem_for(TwiceAsSteep())
+    result = fenchel.minimize(problem, "lbfgs", max_iterations=3)
+    with pytest.raises(InvalidCertificate, match="above the loss"):
+        fenchel.verify(result, problem)
+    monkeypatch.setattr(TwiceAsSteep, "factor", 1.0)
+    fenchel.verify(fenchel.minimize(problem, "lbfgs"), problem)
+
+
+# Risks that are asked.
+
+
+def test_an_oracle_is_asked_by_verification_itself(monkeypatch):
+    _, loss, X, y, _ = CASES["oracle"]
+    problem = fenchel.problem(X, y, loss=loss, strength=0.02)
+    result = fenchel.minimize(problem, "bmrm", gap=1e-3)
+    monkeypatch.setattr(type(problem.risk), "at", None)
+    assert fenchel.verify(result, problem).lower_bound == pytest.approx(result.lower_bound)
+    certificate = dataclasses.replace(result.certificate, lower_bound=result.objective)
+    with pytest.raises(InvalidCertificate, match="proves"):
+        fenchel.verify(dataclasses.replace(result, certificate=certificate), problem)
