@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.piecewise import Slope
-from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks.views.declared import AugmentedRisk, Composite, Dual
 from fenchel.witness import Witness
 
@@ -164,7 +164,7 @@ class Risk(Protocol):
     def has_dual_steps(self) -> bool:
         """The best step on one dual variable is known, so that there is a `dual`."""
 
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
+    def dual(self, regularizer: Regularizer, strength: float, at_once: bool) -> Dual:
         """The dual point a = 0: a pass.
 
         Sweeps mix the rows of all shards, or go through all shards `at_once`.
@@ -174,7 +174,7 @@ class Risk(Protocol):
     def is_piecewise_linear(self) -> bool:
         """It is, row by row, and built in, so that it can be `polished` and `augmented`."""
 
-    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+    def polished(self, point: Point, regularizer: Regularizer, strength: float) -> Cut | None:
         """The cut of a point's slopes, those of rows near kinks chosen anew; see polishing.py."""
 
     def augmented(self, w: Array) -> AugmentedRisk:

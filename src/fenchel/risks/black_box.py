@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.errors import Incompatible
 from fenchel.piecewise import Slope
-from fenchel.regularizers import Regularizer, StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Point
 from fenchel.risks.views.composite import Opaque
 from fenchel.witness import Witness
@@ -100,11 +100,11 @@ class OpaqueRisk:
         """None."""
         self._closed()
 
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> NoReturn:
+    def dual(self, regularizer: Regularizer, strength: float, at_once: bool) -> NoReturn:
         """None."""
         self._closed()
 
-    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> NoReturn:
+    def polished(self, point: Point, regularizer: Regularizer, strength: float) -> NoReturn:
         """None."""
         self._closed()
 

@@ -21,7 +21,7 @@ from fenchel.data.shards import fingerprint
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
-from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Cut, Point
 from fenchel.risks.intercept import Offset
@@ -146,7 +146,7 @@ class LinearRisk:
         """The loss is a built-in one of one score a row."""
         return twins.twin(self.loss) is not None
 
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Duals:
+    def dual(self, regularizer: Regularizer, strength: float, at_once: bool) -> Duals:
         """The dual point a = 0."""
         return Duals(self, regularizer, strength, at_once)
 
@@ -159,7 +159,7 @@ class LinearRisk:
         pieces = self.loss.pieces(np.ones(1))
         return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
 
-    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
+    def polished(self, point: Point, regularizer: Regularizer, strength: float) -> Cut | None:
         """The cut of its dual polish."""
         assert isinstance(point, LinearPoint)
         return polished(self, point, regularizer, strength)
@@ -202,7 +202,6 @@ class LinearRisk:
 
     def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Dual:
         """The dual, with mu d2."""
-        assert isinstance(regularizer, StronglyConvex | Coupled)
         return Dual(self, regularizer, strength, mu)
 
     def curvature(self) -> Array:

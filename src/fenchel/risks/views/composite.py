@@ -22,7 +22,7 @@ from scipy.optimize import minimize_scalar
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut
 from fenchel.risks.point import LinearPoint
@@ -323,12 +323,10 @@ class Dual(Composite):
     [Zhang11] puts R* into f and asks it to be smooth (section 5.1.2); in Psi it need not be.
     """
 
-    regularizer: StronglyConvex | Coupled
-
     def __init__(
         self,
         risk: LinearRisk,
-        regularizer: StronglyConvex | Coupled,
+        regularizer: Regularizer,
         strength: float,
         mu: float = 0.0,
     ):

@@ -29,7 +29,7 @@ from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, Labels, twins
-from fenchel.regularizers import StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import ROUND_OFF, Array, Cut, Point
 from fenchel.risks.point import LinearPoint
@@ -73,9 +73,7 @@ class RowDuals:
 class Duals:
     """A dual point of strength * Omega + R."""
 
-    def __init__(
-        self, risk: LinearRisk, regularizer: StronglyConvex, strength: float, at_once: bool
-    ):
+    def __init__(self, risk: LinearRisk, regularizer: Regularizer, strength: float, at_once: bool):
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
         # passes. Where they are in one memory, one shard of them all costs nothing.

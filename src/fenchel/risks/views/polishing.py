@@ -19,7 +19,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import Shard, size
 from fenchel.engines import PerShard
 from fenchel.losses import Conjugable, ScalarLoss, twins
-from fenchel.regularizers import StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut
 from fenchel.risks.point import LinearPoint
@@ -43,7 +43,7 @@ _SWEEPS = 20
 
 
 def polished(
-    risk: LinearRisk, point: LinearPoint, regularizer: StronglyConvex, strength: float
+    risk: LinearRisk, point: LinearPoint, regularizer: Regularizer, strength: float
 ) -> Cut | None:
     """The cut of the point's slopes, those near kinks chosen anew; None where there are none."""
     engine = risk.engine
@@ -79,7 +79,7 @@ def _ascended(
     a: Array,
     risk: LinearRisk,
     point: LinearPoint,
-    regularizer: StronglyConvex,
+    regularizer: Regularizer,
     strength: float,
 ) -> Array:
     """The slopes a of some rows after sweeps of dual ascent, from where the point's slopes lead."""
