@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import inspect
 from typing import Any
@@ -29,7 +28,6 @@ from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.sequences import (
     MOST_LABELS,
-    Pairs,
     all_pairs,
     compressed,
     cut_sequences,
@@ -43,7 +41,7 @@ from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, Ve
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.multivariate import group_weights
-from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
+from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
@@ -261,15 +259,8 @@ def _chains(
     s = None if s is None else group_weights(s, starts)
     shards = cut_sequences(tokens, targets.y, s, starts, pairs)
     risk = ChainRisk(loss, engine.place(shards), targets.classes)
-    return Problem(risk, _for_pairs(regularizer, pairs), strength)
-
-
-def _for_pairs(penalty: Regularizer, pairs: Pairs) -> Regularizer:
-    """A feature's weight for each of its pairs; 1 for transitions."""
-    if penalty.weights is None:
-        return penalty
-    each = np.append(np.broadcast_to(penalty.c, pairs.n_features), np.ones(pairs.n_labels))
-    return _reweighted(penalty, each[pairs.feature])
+    penalty = regularizer.spread(pairs.feature, pairs.n_features)  # transitions belong to none
+    return Problem(risk, penalty, strength)
 
 
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
@@ -285,23 +276,9 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
 
 
 def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
-    """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
-    if penalty.weights is None and not intercept:
-        return penalty
-    if isinstance(penalty, Coupled):
-        raise Incompatible(
-            f"{penalty!r} has no unpenalised coordinates, which the intercepts of a vector loss "
-            "are: use intercept=False, or l2, l1 or elastic_net"
-        )
-    each = np.broadcast_to(penalty.c, n_columns)
-    return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
-
-
-def _reweighted(penalty: Regularizer, weights: Array) -> Regularizer:
-    weights.setflags(write=False)
-    changed = copy.copy(penalty)
-    changed.weights = weights
-    return changed
+    """The regulariser of K outputs: each column has K parameters, as have the intercepts."""
+    columns = np.append(np.arange(n_columns), -1) if intercept else np.arange(n_columns)
+    return penalty.spread(np.repeat(columns, K), n_columns)
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:

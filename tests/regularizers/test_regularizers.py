@@ -10,26 +10,27 @@ from fenchel import InvalidData, regularizers
 from fenchel.regularizers import (
     L1,
     L2,
-    Coupled,
     ElasticNet,
     ElasticNetBall,
     Entropy,
     SquaredPNorm,
-    StronglyConvex,
+    Weighted,
 )
 
 EVERY = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 SEPARABLE = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if not isinstance(x, Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if isinstance(x, Weighted)], ids=ids
 )
 COUPLED = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if x.has("conjugate_coupling")], ids=ids
 )
 STRONGLY_CONVEX = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, StronglyConvex)], ids=ids
+    "regularizer",
+    [x for x in REGULARIZERS if x.has("conjugate_curvature") and x.separable],
+    ids=ids,
 )
 WITH_ARGMAX = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, StronglyConvex | Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if x.has("conjugate_argmax")], ids=ids
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.regularizers.base import Coupled, Regularizer, StronglyConvex
+from fenchel.regularizers.base import Regularizer, Weighted, lacking
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.elastic_net_ball import ElasticNetBall
 from fenchel.regularizers.entropy import Entropy
@@ -17,14 +17,14 @@ __all__ = [
     "L1",
     "L2",
     "REGULARIZERS",
-    "Coupled",
     "ElasticNet",
     "ElasticNetBall",
     "Entropy",
     "Regularizer",
     "SquaredPNorm",
-    "StronglyConvex",
+    "Weighted",
     "named",
+    "lacking",
 ]
 
 REGULARIZERS: dict[str, type[Regularizer]] = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.piecewise import Slope
-from fenchel.regularizers.base import Array, StronglyConvex, over, squared_slope
+from fenchel.regularizers.base import Array, Weighted, over, squared_slope
 
 
-class L2(StronglyConvex):
+class L2(Weighted):
     """Omega(w) = 1/2 sum_j c_j w_j^2."""
+
+    smooth = quadratic = True
 
     @property
     def strong_convexity(self) -> float:
@@ -32,6 +34,10 @@ class L2(StronglyConvex):
         """A straight line."""
         return squared_slope(w, p, self.c, eta)
 
+    def curvature(self, n_parameters: int) -> Array:
+        """C itself."""
+        return np.array(np.broadcast_to(self.c, n_parameters))
+
     def prox(self, v: Array, step: float) -> Array:
         """v / (1 + step c)."""
         return v / (1.0 + step * self.c)
@@ -46,11 +52,15 @@ class L2(StronglyConvex):
         """u / c."""
         return over(u, self.c)
 
-    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
+    def extended_argmax(self, u: Array) -> Array:
+        """u / c, and an end of the line where c = 0."""
+        return over(u, self.c, np.inf)
+
+    def shrinkage(self, n_parameters: int) -> tuple[Array, Array] | None:
         """(0, 1 / c)."""
         if self.weights is None:
             return None
-        return np.zeros(n_features), over(np.ones(n_features), self.weights)
+        return np.zeros(n_parameters), over(np.ones(n_parameters), self.weights)
 
     def conjugate_curvature(self, u: Array) -> Array:
         """1 / c."""

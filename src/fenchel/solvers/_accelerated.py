@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InvalidData
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import lacking
 from fenchel.risks.base import ROUND_OFF, Array, Problem
 from fenchel.risks.views.declared import Composite, Place
 from fenchel.settings import one_of, positive
@@ -69,7 +69,7 @@ class Accelerated(Solver):
     `widths="optimised"` smooths each row by its own share of mu ([Zhang11] section 5.6).
     """
 
-    needs = Needs(regularizers=(Regularizer,))
+    needs = Needs(regularizer=("prox",))
     patience = 1000  # with momentum, bounds rise and fall
 
     def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):
@@ -120,6 +120,8 @@ class Accelerated(Solver):
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
                 return "form='dual' needs a strongly convex regulariser"
+            if not problem.regularizer.has("conjugate_argmax"):
+                return f"form='dual' needs {lacking(problem.regularizer, 'conjugate_argmax')}"
             if not risk.has_dual_steps:
                 return "form='dual' knows the built-in losses of one score a row only"
         elif not risk.differentiable and not risk.smoothable:

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.regularizers import L1, ElasticNetBall
+from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.declared import Composite, Place
 from fenchel.solvers._cutting_planes import InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
+from fenchel.solvers.bmrm import has_model
 from fenchel.witness import Witness
 
 _MANY = 30  # stretches; 60 hardly prove more
@@ -57,10 +58,11 @@ class DualHull:
         self.problem = problem
         self._stretches: list[_Stretch] = []
         regularizer = problem.regularizer
-        self._max_stretches = _MANY_L1 if isinstance(regularizer, L1) else _MANY
-        self._has_model = not isinstance(regularizer, ElasticNetBall) and (
-            problem.risk.nonnegative or regularizer.strong_convexity > 0
-        )
+        self._kind = LinearPlanes if LinearPlanes.suit(problem) else QuadraticPlanes
+        self._max_stretches = _MANY_L1 if self._kind is LinearPlanes else _MANY
+        bounded = problem.risk.nonnegative or regularizer.strong_convexity > 0
+        is_ball = isinstance(regularizer, ElasticNetBall)  # whose model takes many multipliers
+        self._has_model = has_model(problem) and bounded and not is_ball
 
     @property
     def is_empty(self) -> bool:
@@ -92,8 +94,7 @@ class DualHull:
 
     def _model_weights(self, J: Composite) -> Array | None:
         """They may add up to less than 1: what is missing is the weight of R >= 0."""
-        kind = LinearPlanes if isinstance(self.problem.regularizer, L1) else QuadraticPlanes
-        model = kind(self.problem, max_cuts=2 * self._max_stretches)
+        model = self._kind(self.problem, max_cuts=2 * self._max_stretches)
         for stretch in self._stretches:
             stretch.mean = J.measured(stretch.mean)
             model.append(stretch.mean.image, stretch.mean.height, Witness())

@@ -78,7 +78,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         obstacle = kind().obstacle(problem)
         if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
             continue
-        if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
+        exact = problem.regularizer.has("slope") and problem.risk.keeps_scores
+        if kind is LineSearchBMRM and (free or not exact):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
             unproved = "; at strength 0 nothing can be certified" * (problem.strength == 0)

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L2, ElasticNet, StronglyConvex
 from fenchel.result import relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.declared import Dual
@@ -45,7 +44,7 @@ class SDCA(Solver):
     """
 
     name = "sdca"
-    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+    needs = Needs(regularizer=("conjugate", "conjugate_argmax", "shrinkage"), strongly_convex=True)
     takes_duals = True
 
     def __init__(self, seed: int = 0, at_once: bool = False):
@@ -61,7 +60,6 @@ class SDCA(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Rounds of sweeps, and a look at the gap where it may have fallen far enough."""
-        assert isinstance(problem.regularizer, StronglyConvex)
         dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
         ascent = _Ascent(dual, self.seed, problem.risk.piecewise)
         if state is not None and "alpha" in state:
