@@ -41,7 +41,7 @@ from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, Ve
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.multivariate import group_weights
-from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.regularizers import REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
@@ -64,6 +64,8 @@ def problem(
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
+    lower: npt.ArrayLike | None = None,
+    upper: npt.ArrayLike | None = None,
     engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
@@ -78,7 +80,10 @@ def problem(
     The losses multiclass_hinge and softmax take any classes in y, multilabel_hinge sets of labels:
     an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
     each row. They have a w and a b for each class; the classes, sorted, are `risk.classes` of the
-    problem. The regulariser's weights, one for each column, are the same for all classes.
+    problem. The regulariser's weights, one for each column, are the same for all classes, and so
+    are the bounds `lower` and `upper` on coefficients, a number or one for each column. Intercepts
+    are neither penalised nor bounded. group_l1 takes `feature_groups=`, quadratic `Q=`
+    (docs/regularizers.md).
 
     Multivariate losses are of all scores at once (docs/multivariate-losses.md). Those that rank the
     documents of queries need `groups`, the query of each row; rows of a query stand together.
@@ -93,15 +98,16 @@ def problem(
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
+    penalty = regularizers.named(regularizer, penalty_options).resolved(column_names(X))
+    if lower is not None or upper is not None:
+        penalty = Boxed(penalty, lower, upper)
     if isinstance(loss, Oracle):
         if intercept or sample_weight is not None or groups is not None or loss_options:
             raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
         if isinstance(engine, Owners):
             raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
-        penalty = regularizers.named(regularizer, penalty_options)
         return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
-    penalty = regularizers.named(regularizer, penalty_options)
     if isinstance(engine, Owners):
         if X is not None or y is not None or sample_weight is not None or groups is not None:
             raise Incompatible("X, y, sample_weight and groups are the owners': leave them out")
@@ -126,6 +132,12 @@ def problem(
         engine=placed,
         groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns, None where X has none."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
 
 
 def _of_oracle(

@@ -35,6 +35,13 @@ class Regularizer(ABC):
     separable: bool = False  # Omega(w) = sum_j omega_j(w_j)
     finite: bool = True  # everywhere
 
+    weights: Array | None = None  # of coordinates, where it has any
+
+    @property
+    def c(self) -> Array | float:
+        """The coordinate weights as a factor."""
+        return 1.0 if self.weights is None else self.weights
+
     @abstractmethod
     def value(self, w: Array) -> float:
         """Omega(w)."""
@@ -212,12 +219,7 @@ class Weighted(Regularizer):
     separable = True
 
     def __init__(self, weights: npt.ArrayLike | None = None):
-        self.weights = None if weights is None else _checked(weights)
-
-    @property
-    def c(self) -> Array | float:
-        """The coordinate weights as a factor."""
-        return 1.0 if self.weights is None else self.weights
+        self.weights = None if weights is None else checked_weights("weights", weights)
 
     def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
         """Where c_j = 0."""
@@ -291,16 +293,17 @@ def over(numerator: Array, c: Array | float, end: float = 0.0) -> Array:
     return np.divide(numerator, c, out=ends, where=c > 0)
 
 
-def _checked(weights: npt.ArrayLike) -> Array:
+def checked_weights(name: str, weights: npt.ArrayLike, each: str = "column of X") -> Array:
+    """Numbers >= 0, one for each of something."""
     try:
         c = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"weights must be one number per column of X: {error}") from error
+        raise InvalidData(f"{name} must be one number per {each}: {error}") from error
     if c.ndim != 1:
-        raise InvalidData(f"weights must be one number per column of X; got shape {c.shape}")
+        raise InvalidData(f"{name} must be one number per {each}; got shape {c.shape}")
     bad = ~(np.isfinite(c) & (c >= 0))
     if bad.any():
         j = int(np.argmax(bad))
-        raise InvalidData(f"weights must be finite and >= 0; weights[{j}] is {c[j]}")
+        raise InvalidData(f"{name} must be finite and >= 0; {name}[{j}] is {c[j]}")
     c.setflags(write=False)
     return c

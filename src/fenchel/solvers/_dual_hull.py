@@ -83,8 +83,14 @@ class DualHull:
             stretches[i : i + 2] = [stretches[i].joined(stretches[i + 1])]
 
     def best(self, J: Composite) -> Place:
-        """The mean that proves most; where there is no model to tell, [Zhang11]'s."""
-        weights = self._model_weights(J) if self._has_model else None
+        """The mean that proves most; where there is no model to tell, the newest point.
+
+        Under a group lasso, say, a dual point is scaled into the domain of Omega*, and the mean's
+        older parts cost more than they bring.
+        """
+        if not self._has_model:
+            return self._stretches[-1].mean
+        weights = self._model_weights(J)
         if weights is None or not weights.any():
             weights = np.array([stretch.weight for stretch in self._stretches])
         used = np.flatnonzero(weights)

@@ -22,6 +22,7 @@ from fenchel.risks.chains import ChainRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.risks.owners import OwnersRisk
 from fenchel.risks.structured import StructuredRisk
+from fenchel.verification.coupled_penalties import CONJUGATES
 from fenchel.witness import Tangency, Witness
 
 _AGREEMENT = 1e-9  # how far recomputed and claimed bounds may differ, relative to the objective
@@ -186,4 +187,5 @@ def penalised(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
         if not nonnegative:
             return -np.inf
         u, b = scale * u, scale * b
-    return b - problem.strength * problem.regularizer.conjugate(u)
+    conjugate = CONJUGATES.get(type(problem.regularizer), type(problem.regularizer).conjugate)
+    return b - problem.strength * conjugate(problem.regularizer, u)
