@@ -174,7 +174,10 @@ def _fingerprint(problem: Problem) -> str:
     digest.update(f"{type(problem.regularizer).__name__} {problem.strength!r}".encode())
     for name, value in _settings(problem.regularizer):
         digest.update(f"{name} {np.shape(value)}".encode())
-        digest.update(np.asarray(value, dtype=np.float64).tobytes())
+        try:
+            digest.update(np.asarray(value, dtype=np.float64).tobytes())
+        except (TypeError, ValueError):  # a user's, of any type
+            digest.update(repr(value).encode())
     return digest.hexdigest()
 
 

@@ -33,8 +33,8 @@ def test_weights_help_a_wrong_model_and_not_a_right_one(seed):
 
 
 @pytest.mark.parametrize(
-    "page", ["accelerated", "metrics", "multiclass-and-hierarchies", "sequences"]
+    "page", ["accelerated", "metrics", "multiclass-and-hierarchies", "regularizers", "sequences"]
 )
 def test_the_examples_of_a_page_are_true(page):
-    failed, tried = doctest.testfile(f"../docs/{page}.md")
+    failed, tried = doctest.testfile(f"../../docs/{page}.md")
     assert tried >= 5 and not failed

@@ -58,6 +58,11 @@ class Regularizer(ABC):
         return getattr(type(self), fact) is not plain
 
     @property
+    def piecewise(self) -> bool:
+        """It is piecewise quadratic along every ray, and its `slope` and `kinks` say so."""
+        return self.quadratic or self.has("slope")
+
+    @property
     def strong_convexity(self) -> float:
         """The largest m known for which Omega - m/2 ||w||^2 is convex."""
         return 0.0
@@ -104,7 +109,11 @@ class Regularizer(ABC):
 
         To write it says that Omega is piecewise quadratic along every ray, with these `kinks`.
         """
-        return Slope(float(self.subgradient(w + eta * p) @ p), 0.0)
+        if not self.quadratic:
+            return Slope(float(self.subgradient(w + eta * p) @ p), 0.0)
+        Qp = self.subgradient(p)
+        curvature = max(0.0, float(Qp @ p))
+        return Slope(float(Qp @ w) + eta * curvature, curvature)
 
     def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""

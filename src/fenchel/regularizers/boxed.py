@@ -67,10 +67,10 @@ class Boxed(Regularizer):
     @property
     def _has_corners(self) -> bool:
         """An unpenalised coordinate is bounded: Omega* is not differentiable there."""
-        bounded = np.atleast_1d(np.isfinite(self.lower) | np.isfinite(self.upper))
-        if len(bounded) == 1:
-            return bool(bounded[0]) and self.inner.strong_convexity == 0
-        return bool(np.any(bounded[self.inner.free(len(bounded))]))
+        bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
+        if self.inner.weights is not None:
+            return bool(np.any(bounded & (self.inner.weights == 0)))
+        return bool(bounded.ndim and np.any(bounded[self.inner.free(len(bounded))]))
 
     @property
     def strong_convexity(self) -> float:

@@ -140,12 +140,6 @@ class Quadratic(Regularizer):
         """Q w."""
         return np.asarray(self.Q @ w.reshape(len(self.Q), -1)).ravel()
 
-    def slope(self, w: Array, p: Array, eta: float) -> Slope:
-        """A straight line."""
-        Qp = self.subgradient(p)
-        curvature = max(0.0, float(Qp @ p))
-        return Slope(float(Qp @ w) + eta * curvature, curvature)
-
     def curvature(self, n_parameters: int) -> Array:
         """The diagonal of Q."""
         return np.repeat(np.diag(self.Q), n_parameters // len(self.Q))

@@ -43,7 +43,7 @@ class Along:
     @property
     def is_piecewise(self) -> bool:
         """J is piecewise quadratic and knows its kinks."""
-        return self.problem.risk.piecewise and self.problem.regularizer.has("slope")
+        return self.problem.risk.piecewise and self.problem.regularizer.piecewise
 
     def at(self, eta: float) -> Point:
         """The point w + eta p."""
@@ -108,7 +108,7 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
     slope = along(0.0)[1]
     if not slope < 0:
         return 0.0
-    knows_kinks = risk.knows_kinks and (regularizer.smooth or regularizer.has("slope"))
+    knows_kinks = risk.knows_kinks and (regularizer.smooth or regularizer.piecewise)
     if not (knows_kinks and risk.separable):
         return between_tangents(along, value, slope, eta)
     trials = _TRIALS if risk.differentiable else _TRIALS_AT_KINKS

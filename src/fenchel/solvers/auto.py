@@ -82,7 +82,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         obstacle = kind().obstacle(problem)
         if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
             continue
-        exact = problem.regularizer.has("slope") and problem.risk.keeps_scores
+        exact = problem.regularizer.piecewise and problem.risk.keeps_scores
         if kind is LineSearchBMRM and (free or not exact):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if kind is FISTA and not problem.risk.differentiable:
