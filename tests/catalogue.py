@@ -122,6 +122,8 @@ CHAIN_LOSSES = [
 _UNEVEN = [0.5, 1.0, 2.0, 3.0]
 _ONE_FREE = [1.0, 0.0, 2.0, 0.7]
 
+_CHAIN = [[2.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -1.0, 0.0], [0.0, -1.0, 2.0, -1.0], [0, 0, -1.0, 1.5]]
+
 REGULARIZERS = [
     regularizers.L2(),
     regularizers.L2(weights=_UNEVEN),
@@ -139,6 +141,12 @@ REGULARIZERS = [
     regularizers.SquaredPNorm(),
     regularizers.SquaredPNorm(p=1.1),
     regularizers.SquaredPNorm(p=2.0),
+    regularizers.GroupL1(feature_groups=[0, 1, 0, 1]),
+    regularizers.GroupL1(feature_groups=[0, 1, 1, 2], group_weights=[0.5, 2.0, 1.0]),
+    regularizers.Quadratic(Q=_CHAIN),
+    regularizers.Boxed(regularizers.L2(), lower=0.0),
+    regularizers.Boxed(regularizers.ElasticNet(l1_ratio=0.3), lower=[-0.1, 0.0, -np.inf, 0.2]),
+    regularizers.Boxed(regularizers.L1(weights=_UNEVEN), lower=-0.4, upper=[0.3, np.inf, 0.0, 1]),
 ]
 
 SOLVERS = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ import numpy as np
 from fenchel._system.files import destination
 from fenchel.errors import InvalidData, Phrase
 from fenchel.model import container
+from fenchel.regularizers import Regularizer
 from fenchel.result import Record
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers import Solver, State
@@ -171,9 +172,21 @@ def _record(iteration: float, *numbers: float) -> Record:
 def _fingerprint(problem: Problem) -> str:
     """A digest of the data and of all that defines the problem."""
     digest = hashlib.blake2b(problem.risk.fingerprint(), digest_size=16)
-    regularizer = problem.regularizer
-    digest.update(f"{type(regularizer).__name__} {problem.strength!r}".encode())
-    for name, value in regularizer.settings().items():
+    digest.update(f"{type(problem.regularizer).__name__} {problem.strength!r}".encode())
+    for name, value in _settings(problem.regularizer):
         digest.update(f"{name} {np.shape(value)}".encode())
-        digest.update(np.asarray(value, dtype=np.float64).tobytes())
+        try:
+            digest.update(np.asarray(value, dtype=np.float64).tobytes())
+        except (TypeError, ValueError):  # a user's, of any type
+            digest.update(repr(value).encode())
     return digest.hexdigest()
+
+
+def _settings(regularizer: Regularizer) -> Iterator[tuple[str, Any]]:
+    """The settings of a regulariser and of those within it."""
+    for name, value in regularizer.settings().items():
+        if isinstance(value, Regularizer):
+            yield f"{name} {type(value).__name__}", None
+            yield from _settings(value)
+        else:
+            yield name, value

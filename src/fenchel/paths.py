@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.posing import checked_strength
-from fenchel.regularizers import L2
 from fenchel.result import Path, Record, Result, Status
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import whole
@@ -89,7 +88,7 @@ def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -
         return last
     # No further than the last change was: beyond that no secant says anything.
     witness = _further(before.witness, last.witness, min((here - near) / (near - far), 1.0))
-    if not (problem.risk.facts.differentiable and isinstance(problem.regularizer, L2)):
+    if not (problem.risk.facts.differentiable and problem.regularizer.smooth):
         return dataclasses.replace(last, witness=witness)
     step = min(math.log(here / near) / math.log(near / far), 1.0)
     w = last.w + step * (last.w - before.w)
@@ -133,7 +132,7 @@ def vanishing(problem: Problem) -> float | None:
     from max_j |a_j| / h_j on. No smaller strength will do where R has a gradient at 0.
     """
     zero = np.zeros(problem.risk.n_parameters)
-    if problem.regularizer.value(zero) > 0:
+    if problem.regularizer.value(zero) > 0 or not problem.regularizer.separable:
         return None
     h: Array = np.abs(problem.regularizer.support(zero, np.ones_like(zero)))
     if not h.any():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import inspect
 from typing import Any
@@ -29,7 +28,6 @@ from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.sequences import (
     MOST_LABELS,
-    Pairs,
     all_pairs,
     compressed,
     cut_sequences,
@@ -43,7 +41,7 @@ from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, Ve
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.multivariate import group_weights
-from fenchel.regularizers import REGULARIZERS, Coupled, Regularizer
+from fenchel.regularizers import REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
@@ -66,6 +64,8 @@ def problem(
     intercept: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
+    lower: npt.ArrayLike | None = None,
+    upper: npt.ArrayLike | None = None,
     engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
@@ -80,7 +80,10 @@ def problem(
     The losses multiclass_hinge and softmax take any classes in y, multilabel_hinge sets of labels:
     an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
     each row. They have a w and a b for each class; the classes, sorted, are `risk.classes` of the
-    problem. The regulariser's weights, one for each column, are the same for all classes.
+    problem. The regulariser's weights, one for each column, are the same for all classes, and so
+    are the bounds `lower` and `upper` on coefficients, a number or one for each column. Intercepts
+    are neither penalised nor bounded. group_l1 takes `feature_groups=`, quadratic `Q=`
+    (docs/regularizers.md).
 
     Multivariate losses are of all scores at once (docs/multivariate-losses.md). Those that rank the
     documents of queries need `groups`, the query of each row; rows of a query stand together.
@@ -95,15 +98,16 @@ def problem(
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
+    penalty = regularizers.named(regularizer, penalty_options).resolved(column_names(X))
+    if lower is not None or upper is not None:
+        penalty = Boxed(penalty, lower, upper)
     if isinstance(loss, Oracle):
         if intercept or sample_weight is not None or groups is not None or loss_options:
             raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
         if isinstance(engine, Owners):
             raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
-        penalty = regularizers.named(regularizer, penalty_options)
         return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
-    penalty = regularizers.named(regularizer, penalty_options)
     if isinstance(engine, Owners):
         if X is not None or y is not None or sample_weight is not None or groups is not None:
             raise Incompatible("X, y, sample_weight and groups are the owners': leave them out")
@@ -128,6 +132,12 @@ def problem(
         engine=placed,
         groups=checked_groups(_computed(groups, placed), rows.n_rows),
     )
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns, None where X has none."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
 
 
 def _of_oracle(
@@ -263,15 +273,8 @@ def _chains(
     s = None if s is None else group_weights(s, starts)
     shards = cut_sequences(tokens, targets.y, s, starts, pairs)
     risk = ChainRisk(loss, engine.place(shards), targets.classes)
-    return Problem(risk, _for_pairs(regularizer, pairs), strength)
-
-
-def _for_pairs(penalty: Regularizer, pairs: Pairs) -> Regularizer:
-    """A feature's weight for each of its pairs; 1 for transitions."""
-    if penalty.weights is None:
-        return penalty
-    each = np.append(np.broadcast_to(penalty.c, pairs.n_features), np.ones(pairs.n_labels))
-    return _reweighted(penalty, each[pairs.feature])
+    penalty = regularizer.spread(pairs.feature, pairs.n_features)  # transitions belong to none
+    return Problem(risk, penalty, strength)
 
 
 def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
@@ -287,25 +290,9 @@ def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
 
 
 def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
-    """The regulariser of K outputs: a column's weight for each of them, 0 for the intercepts."""
-    if penalty.weights is None and not intercept:
-        return penalty
-    if isinstance(penalty, Coupled):
-        raise Incompatible(
-            f"{penalty!r} has no unpenalised coordinates, which the intercepts of a vector loss "
-            "are: use ",
-            Setting("intercept", False),
-            ", or l2, l1 or elastic_net",
-        )
-    each = np.broadcast_to(penalty.c, n_columns)
-    return _reweighted(penalty, np.repeat(np.append(each, 0.0) if intercept else each, K))
-
-
-def _reweighted(penalty: Regularizer, weights: Array) -> Regularizer:
-    weights.setflags(write=False)
-    changed = copy.copy(penalty)
-    changed.weights = weights
-    return changed
+    """The regulariser of K outputs: each column has K parameters, as have the intercepts."""
+    columns = np.append(np.arange(n_columns), -1) if intercept else np.arange(n_columns)
+    return penalty.spread(np.repeat(columns, K), n_columns)
 
 
 def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,12 @@ FLAT = 1e-14
 # and sums of shards as a tree, which adds log2 of their number. `Problem.bound` takes this off.
 ROUND_OFF = 2e-14
 
+# Of a norm of a group's dual variables, relative to it, at the edge of the dual ball: 45 units. A
+# dual point outside by no more has one inside so near that what `Problem.bound` takes off for the
+# round-off of its terms makes up for the difference; `verify`, which adds them up otherwise, allows ten times it.
+GROUP_NORM = 1e-14
+VERIFIED_NORM = 1e-13
+
 # Of scores, relative to the length of row and w: 450 units. A step along a ray adds a unit or
 # so to what was off before; scores are computed anew when they have drifted by this much, so a
 # mean loss that is recomputed from the data may differ by as much of its scores.

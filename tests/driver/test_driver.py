@@ -12,7 +12,7 @@ from scipy import sparse
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss, twins
-from fenchel.regularizers import L1, L2, Coupled, ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
 from fenchel.solvers.auto import auto
@@ -298,8 +298,8 @@ def test_bad_arguments_are_refused_before_the_data_are_touched(options):
     ("solver", "loss", "regularizer", "missing", "able"),
     [
         ("lbfgs", losses.Hinge(), L2(), "differentiable loss", "bmrm, ls-bmrm, bmrm-noqp"),
-        ("lbfgs", losses.Logistic(), L1(), "L2, not L1", "bmrm"),
-        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "L2, not ElasticNet", "bmrm"),
+        ("lbfgs", losses.Logistic(), L1(), "smooth regulariser, and L1.smooth is False", "bmrm"),
+        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "ElasticNet.quadratic is False", "bmrm"),
         ("bmrm-noqp", losses.Hinge(), L2(weights=[1, 0, 1, 1]), "weights > 0", "bmrm"),
         ("lbfgs", losses.Logistic(), L2(weights=[1, 0, 1, 1]), "unpenalised", "bmrm"),
     ],
@@ -341,13 +341,13 @@ def test_an_unknown_solver_comes_with_a_suggestion():
 @pytest.mark.parametrize("loss", LOSSES, ids=ids)
 def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
-    smooth = loss.differentiable and np.all(np.asarray(regularizer.c) > 0)
-    smooth &= not isinstance(regularizer, Coupled)
+    weighted = isinstance(regularizer, Weighted)
+    free = len(regularizer.free(N_FEATURES)) > 0
+    smooth = loss.differentiable and weighted and not free
     built_in = twins.twin(loss) is not None
     quadratic = "newton" if built_in else "lbfgs"
     suited = quadratic if isinstance(regularizer, L2) else "owlqn"
-    free = not np.all(np.asarray(regularizer.c) > 0)
-    bundle = "bmrm" if free or isinstance(regularizer, Coupled) else "ls-bmrm"
+    bundle = "bmrm" if free or not weighted else "ls-bmrm"
     assert result.solver == (suited if smooth else bundle)
     assert re.search("differentiable|smooth" if smooth else "bundle", result.reason)
 

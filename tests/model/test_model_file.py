@@ -180,7 +180,7 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
 def test_every_penalty_of_the_library_can_be_saved_with_its_weights(kind, path):
     weights = np.linspace(0.1, 1, X.shape[1])
     settings = {"radius": 0.1} if kind is regularizers.ElasticNetBall else {}
-    if not issubclass(kind, regularizers.Coupled):
+    if issubclass(kind, regularizers.Weighted):
         settings["weights"] = weights
     penalty = kind(**settings)
     model = fenchel.Regressor(penalty=penalty, tol=0.1).fit(X, X[:, 0])

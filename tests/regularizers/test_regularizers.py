@@ -10,26 +10,28 @@ from fenchel import InvalidData, regularizers
 from fenchel.regularizers import (
     L1,
     L2,
-    Coupled,
+    Boxed,
     ElasticNet,
     ElasticNetBall,
     Entropy,
     SquaredPNorm,
-    StronglyConvex,
+    Weighted,
 )
 
 EVERY = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 SEPARABLE = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if not isinstance(x, Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if isinstance(x, Weighted)], ids=ids
 )
 COUPLED = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if x.has("conjugate_coupling")], ids=ids
 )
 STRONGLY_CONVEX = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, StronglyConvex)], ids=ids
+    "regularizer",
+    [x for x in REGULARIZERS if x.has("conjugate_curvature") and x.separable],
+    ids=ids,
 )
 WITH_ARGMAX = pytest.mark.parametrize(
-    "regularizer", [x for x in REGULARIZERS if isinstance(x, StronglyConvex | Coupled)], ids=ids
+    "regularizer", [x for x in REGULARIZERS if x.has("conjugate_argmax")], ids=ids
 )
 
 
@@ -47,6 +49,8 @@ def points(regularizer, n, seed=0):
 
 
 def moved(regularizer, v):
+    if isinstance(regularizer, Boxed):
+        return np.clip(v, regularizer.lower, regularizer.upper)
     if isinstance(regularizer, ElasticNetBall):
         return v * min(1.0, regularizer.radius / max(regularizer.net.value(v), 1e-9))
     if not isinstance(regularizer, Entropy):
@@ -72,12 +76,16 @@ def along(regularizer, j, t):
 
 
 def test_the_catalogue_holds_every_regulariser():
-    assert {type(x) for x in REGULARIZERS} == set(regularizers.REGULARIZERS.values())
+    named = {type(x) for x in REGULARIZERS} - {Boxed}  # which `lower` and `upper` ask for
+    assert named == set(regularizers.REGULARIZERS.values())
 
 
 @EVERY
 def test_is_nonnegative_and_zero_at_its_start(regularizer):
-    assert regularizer.value(regularizer.start(N_FEATURES)) == 0.0
+    least = regularizer.value(regularizer.start(N_FEATURES))
+    excludes_zero = isinstance(regularizer, Boxed) and np.any(regularizer.lower > 0)
+    assert (least > 0) == excludes_zero
+    assert all(regularizer.value(w) >= least for w in vectors(50))
     assert all(regularizer.value(w) >= 0 for w in vectors(50))
     assert all(0 <= regularizer.value(w) < np.inf for w in points(regularizer, 50))
 

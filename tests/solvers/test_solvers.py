@@ -21,7 +21,17 @@ import fenchel
 from fenchel import losses
 from fenchel.data.rows import DenseRows
 from fenchel.losses import Labels, ScalarLoss
-from fenchel.regularizers import L1, L2, ElasticNet, ElasticNetBall, Entropy, SquaredPNorm
+from fenchel.regularizers import (
+    L1,
+    L2,
+    Boxed,
+    ElasticNet,
+    ElasticNetBall,
+    Entropy,
+    GroupL1,
+    Quadratic,
+    SquaredPNorm,
+)
 from fenchel.risks.base import Point, Problem, Ray, Risk
 from fenchel.solvers import BMRM, LBFGS, AGMInf, AGMOne, BMRMWithoutQP, ExcessiveGap, Polish
 from fenchel.solvers._linear_planes import LinearPlanes
@@ -99,6 +109,17 @@ def cvxpy_regularizer(regularizer, w):
             return cp.sum(cp.rel_entr(w, 1 / N_FEATURES)), [cp.sum(w) == 1, *cap]
         case ElasticNetBall():
             return 0.0, [cvxpy_regularizer(regularizer.net, w)[0] <= regularizer.radius]
+        case GroupL1():
+            index, c = regularizer.groups, regularizer.penalties
+            norms = [cp.norm(w[index == g]) for g in range(len(c))]
+            return c @ cp.hstack(norms), []
+        case Quadratic():
+            return cp.quad_form(w, regularizer.Q) / 2, []
+        case Boxed():
+            bounds = np.broadcast_arrays(regularizer.lower, regularizer.upper, np.zeros(N_FEATURES))
+            low = [w[j] >= x for j, x in enumerate(bounds[0]) if np.isfinite(x)]
+            high = [w[j] <= x for j, x in enumerate(bounds[1]) if np.isfinite(x)]
+            return cvxpy_regularizer(regularizer.inner, w)[0], [*low, *high]
     c = np.broadcast_to(regularizer.c, N_FEATURES)
     l1, l2 = c @ cp.abs(w), c @ cp.square(w) / 2
     match regularizer:
@@ -158,8 +179,12 @@ def test_every_solver_certifies_the_true_minimum(loss, regularizer, intercept, w
 
 def test_every_regulariser_has_a_solver_for_every_loss():
     for loss, regularizer in itertools.product(LOSSES, REGULARIZERS):
-        assert accepted(BMRM(), loss, regularizer)
-        plain = isinstance(regularizer, L2) and regularizer.strong_convexity > 0
+        polyhedral = isinstance(regularizer, L1)
+        assert accepted(BMRM(), loss, regularizer) == (
+            polyhedral or regularizer.has("conjugate_argmax")
+        )
+        assert accepted(AGMOne(), loss, regularizer) or accepted(BMRM(), loss, regularizer)
+        plain = isinstance(regularizer, L2 | Quadratic) and regularizer.strong_convexity > 0
         assert accepted(BMRMWithoutQP(), loss, regularizer) == plain
         assert accepted(LBFGS(), loss, regularizer) == (plain and loss.differentiable)
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.regularizers.base import Coupled, Regularizer, StronglyConvex
+from fenchel.regularizers.base import Regularizer, Weighted, lacking
+from fenchel.regularizers.boxed import Boxed
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.elastic_net_ball import ElasticNetBall
 from fenchel.regularizers.entropy import Entropy
+from fenchel.regularizers.group_l1 import GroupL1
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.p_norm import SquaredPNorm
-from fenchel.regularizers.quadratic import L2
+from fenchel.regularizers.quadratic import L2, Quadratic
 from fenchel.settings import construct, instance
 
 __all__ = [
     "L1",
     "L2",
     "REGULARIZERS",
-    "Coupled",
+    "Boxed",
     "ElasticNet",
     "ElasticNetBall",
     "Entropy",
+    "GroupL1",
+    "Quadratic",
     "Regularizer",
     "SquaredPNorm",
-    "StronglyConvex",
+    "Weighted",
+    "lacking",
     "named",
 ]
 
@@ -34,6 +39,8 @@ REGULARIZERS: dict[str, type[Regularizer]] = {
     "elastic_net_ball": ElasticNetBall,
     "entropy": Entropy,
     "squared_p_norm": SquaredPNorm,
+    "group_l1": GroupL1,
+    "quadratic": Quadratic,
 }
 
 

@@ -1,59 +1,46 @@
-"""What a regulariser is: a convex function Omega(w) >= 0 that knows its conjugate."""
+"""What a regulariser is: a convex function Omega(w) >= 0, and facts about it that solvers need."""
 
 from __future__ import annotations
 
+import copy
+import inspect
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel import _kernels
-from fenchel.errors import InvalidData
+from fenchel.errors import Incompatible, InvalidData
 from fenchel.piecewise import NO_KINKS, Slope
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+_LEAST_SCALE = 1e-100  # of a dual point: below it nothing is left
 
 
 class Regularizer(ABC):
-    """A convex Omega(w) >= 0, mostly with Omega(0) = 0 and separable with weights c_j >= 0.
+    """A convex Omega(w) >= 0, as far as it is known (docs/regularizers.md).
 
-    `weights` are the c_j (None: all 1); c_j = 0 leaves coordinate j unpenalised. The conjugate
-    Omega*(u) = sup over w of <u, w> - Omega(w) is then inf unless u_j = 0, and `conjugate_argmax`
-    says 0 there: whoever uses it supplies the free coordinates.
+    `value` and `subgradient` must be written. All else is mathematics that some solvers need: what
+    is written tells which of them can be used, and a refusal names the method that is missing. The
+    four claims below are for what no method tells.
     """
 
-    def __init__(self, weights: npt.ArrayLike | None = None):
-        self.weights = None if weights is None else _checked(weights)
+    smooth: bool = False  # it has a Lipschitz continuous gradient
+    quadratic: bool = False  # Omega(w) = 1/2 w'Qw: `subgradient` and `conjugate_argmax` are linear
+    separable: bool = False  # Omega(w) = sum_j omega_j(w_j)
+    finite: bool = True  # everywhere
+
+    weights: Array | None = None  # of coordinates, where it has any
 
     @property
     def c(self) -> Array | float:
         """The coordinate weights as a factor."""
         return 1.0 if self.weights is None else self.weights
-
-    def free(self, n_features: int) -> npt.NDArray[np.intp]:
-        """The indices of the unpenalised coordinates."""
-        if self.weights is None:
-            return np.empty(0, dtype=np.intp)
-        if len(self.weights) != n_features:
-            raise InvalidData(
-                f"the regulariser has {len(self.weights)} weights but X has {n_features} columns; "
-                "give one weight per column"
-            )
-        return np.flatnonzero(self.weights == 0)
-
-    def start(self, n_features: int) -> Array:
-        """A minimiser of Omega."""
-        return np.zeros(n_features)
-
-    def check(self, w: Array) -> None:
-        """Raises InvalidData where Omega(w) is inf."""
-        return None
-
-    @property
-    def strong_convexity(self) -> float:
-        """The largest m known for which Omega - m/2 ||w||^2 is convex."""
-        return 0.0
 
     @abstractmethod
     def value(self, w: Array) -> float:
@@ -63,23 +50,88 @@ class Regularizer(ABC):
     def subgradient(self, w: Array) -> Array:
         """One element of the subdifferential of Omega at w."""
 
+    def has(self, fact: str) -> bool:
+        """Whether the method of that name is written, or the claim of that name made."""
+        plain = getattr(Regularizer, fact)
+        if isinstance(plain, bool):
+            return bool(getattr(self, fact))
+        return getattr(type(self), fact) is not plain
+
+    @property
+    def piecewise(self) -> bool:
+        """It is piecewise quadratic along every ray, and its `slope` and `kinks` say so."""
+        return self.quadratic or self.has("slope")
+
+    @property
+    def strong_convexity(self) -> float:
+        """The largest m known for which Omega - m/2 ||w||^2 is convex."""
+        return 0.0
+
+    # The parameters it belongs to.
+
+    def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
+        """The indices of the unpenalised coordinates; an error if Omega has another dimension."""
+        return np.empty(0, dtype=np.intp)
+
+    def resolved(self, names: Sequence[str] | None) -> Regularizer:
+        """The same for columns of these names, where it was given by names."""
+        return self
+
+    def spread(self, columns: Indices, n_columns: int) -> Regularizer:
+        """The regulariser of parameters of which the j-th belongs to the column columns[j].
+
+        -1 stands for an intercept, which is not penalised; n_columns and more for a parameter that
+        belongs to no column and is penalised by itself. By default Omega is taken of all together.
+        """
+        if np.any(columns < 0):
+            raise Incompatible(
+                f"{self!r} has no unpenalised coordinates, which the intercepts of a vector loss "
+                "are: use intercept=False, or l2, l1 or elastic_net"
+            )
+        return self
+
+    def start(self, n_parameters: int) -> Array:
+        """A minimiser of Omega."""
+        return np.zeros(n_parameters)
+
+    def check(self, w: Array) -> None:
+        """Raises InvalidData where Omega(w) is inf."""
+        return None
+
+    # Descent: the subdifferential, and J along a ray.
+
     def support(self, w: Array, p: Array) -> Array:
         """Argsup over g in the subdifferential of Omega at w of <g, p>."""
         return self.subgradient(w)
 
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
-        """Of eta -> Omega(w + eta p), just right of eta; curved where Omega is quadratic."""
-        return Slope(float(self.subgradient(w + eta * p) @ p), 0.0)
+        """Of eta -> Omega(w + eta p), just right of eta; curved where Omega is quadratic.
+
+        To write it says that Omega is piecewise quadratic along every ray, with these `kinks`.
+        """
+        if not self.quadratic:
+            return Slope(float(self.subgradient(w + eta * p) @ p), 0.0)
+        Qp = self.subgradient(p)
+        curvature = max(0.0, float(Qp @ p))
+        return Slope(float(Qp @ w) + eta * curvature, curvature)
 
     def kinks(self, w: Array, p: Array, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
         return NO_KINKS
 
-    @abstractmethod
+    def curvature(self, n_parameters: int) -> Array:
+        """A rough diagonal of the Hessian; all of it where Omega is quadratic and separable."""
+        return np.full(n_parameters, self.strong_convexity)
+
+    def orthant_curvature(self, n_parameters: int) -> Array:
+        """The h of Omega(w) = sum_j c_j |w_j| + h_j/2 w_j^2, for orthant-wise methods."""
+        raise NotImplementedError(lacking(self, "orthant_curvature"))
+
+    # Proximal methods, and the prox-function d of [Zhang11], 1-strongly convex in a norm.
+
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
-
-    # The prox-function d of accelerated methods ([Zhang11] section 2), 1-strongly convex in a norm.
+        raise NotImplementedError(lacking(self, "prox"))
 
     @property
     def relative_convexity(self) -> float:
@@ -102,71 +154,106 @@ class Regularizer(ABC):
         """What mean <x_i, v>^2 is at most for |v| = 1, given the columns' mean squares."""
         return float(np.sum(squares))
 
-    @abstractmethod
-    def conjugate(self, u: Array) -> float:
-        """Omega*(u) = sup over w of <u, w> - Omega(w)."""
+    # The conjugate: lower bounds, and the duals of bundle methods.
 
-    @abstractmethod
+    def conjugate(self, u: Array) -> float:
+        """Omega*(u) = sup over w of <u, w> - Omega(w), or an upper bound of it.
+
+        All that is known without it is Omega >= 0, which bounds Omega*(0).
+        """
+        return 0.0 if not u.any() else math.inf
+
+    def conjugate_argmax(self, u: Array) -> Array:
+        """The gradient of Omega* at u: the one w that attains it."""
+        raise NotImplementedError(lacking(self, "conjugate_argmax"))
+
     def reach(self, u: Array, value: float) -> float:
         """The length of a w that attains Omega*(u); else of any with Omega(w) <= value."""
+        if self.has("conjugate_argmax"):
+            return float(np.linalg.norm(self.conjugate_argmax(u)))
+        return math.inf if u.any() else 0.0
 
     def dual_scale(self, u: Array) -> float:
-        """The largest s <= 1 for which Omega*(s u) is finite."""
-        return 0.0 if np.any(u[self.free(len(u))]) else 1.0
+        """The largest s <= 1 for which Omega*(s u) is finite, by bisection."""
+        if np.isfinite(self.conjugate(u)):
+            return 1.0
+        low, high = 0.0, 1.0
+        while high - low > 1e-12 * high and high > _LEAST_SCALE:
+            s = 0.5 * (low + high)
+            low, high = (s, high) if np.isfinite(self.conjugate(s * u)) else (low, s)
+        return low
+
+    def conjugate_curvature(self, u: Array) -> Array:
+        """The diagonal H of a generalised Hessian H^1/2 (I - s s') H^1/2 of Omega* at u."""
+        raise NotImplementedError(lacking(self, "conjugate_curvature"))
+
+    def conjugate_coupling(self, u: Array) -> Array:
+        """The vector s of the same, no longer than 1; left out where it is 0."""
+        raise NotImplementedError(lacking(self, "conjugate_coupling"))
+
+    def extended_argmax(self, u: Array) -> Array:
+        """`conjugate_argmax` of a separable Omega, with inf or -inf where none attains Omega*."""
+        return self.conjugate_argmax(u)
+
+    def shrinkage(self, n_parameters: int) -> tuple[Array, Array] | None:
+        """(t, c) with `conjugate_argmax`(u) = c sign(u) max(0, |u| - t); None where it is u."""
+        raise NotImplementedError(lacking(self, "shrinkage"))
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings().items() if v is not None)
         return f"{type(self).__name__}({settings})"
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments and their values."""
-        return {"weights": self.weights}
+        """The constructor's arguments and their values, as attributes of the same names."""
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name, None) for name in names}
 
 
-class StronglyConvex(Regularizer):
-    """A regulariser whose conjugate is differentiable, with a Hessian that is diagonal."""
-
-    @abstractmethod
-    def conjugate_argmax(self, u: Array) -> Array:
-        """The gradient of Omega* at u: the w that attains it."""
-
-    def reach(self, u: Array, value: float) -> float:
-        """The length of the gradient of Omega* at u."""
-        return float(np.linalg.norm(self.conjugate_argmax(u)))
-
-    @abstractmethod
-    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
-        """(t, c) with `conjugate_argmax`(u) = c sign(u) max(0, |u| - t); None where it is u."""
-
-    @abstractmethod
-    def conjugate_curvature(self, u: Array) -> Array:
-        """The diagonal of a generalised Hessian of Omega* at u."""
+def lacking(regularizer: Regularizer, fact: str) -> str:
+    """The words for what a regulariser lacks."""
+    name = type(regularizer).__name__
+    if isinstance(getattr(Regularizer, fact), bool):
+        return f"a {fact} regulariser, and {name}.{fact} is False"
+    return f"{name}.{fact}, which is not written"
 
 
-class Coupled(Regularizer):
-    """A regulariser whose coordinates act together, without weights.
+class Weighted(Regularizer):
+    """Omega(w) = sum_j c_j omega(w_j) with weights c_j >= 0.
 
-    Its conjugate is differentiable, but perhaps at 0, with a Hessian H^1/2 (I - s s') H^1/2.
+    `weights` are the c_j (None: all 1); c_j = 0 leaves coordinate j unpenalised. The conjugate is
+    then inf unless u_j = 0, and `conjugate_argmax` says 0 there: whoever uses it supplies the free
+    coordinates.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    separable = True
 
-    @abstractmethod
-    def conjugate_argmax(self, u: Array) -> Array:
-        """The gradient of Omega* at u: the w that attains it."""
+    def __init__(self, weights: npt.ArrayLike | None = None):
+        self.weights = None if weights is None else checked_weights("weights", weights)
 
-    def reach(self, u: Array, value: float) -> float:
-        """The length of the gradient of Omega* at u."""
-        return float(np.linalg.norm(self.conjugate_argmax(u)))
+    def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
+        """Where c_j = 0."""
+        if self.weights is None:
+            return np.empty(0, dtype=np.intp)
+        if len(self.weights) != n_parameters:
+            raise InvalidData(
+                f"the regulariser has {len(self.weights)} weights but X has {n_parameters} "
+                "columns; give one weight per column"
+            )
+        return np.flatnonzero(self.weights == 0)
 
-    @abstractmethod
-    def conjugate_curvature(self, u: Array) -> Array:
-        """The diagonal H at u."""
+    def spread(self, columns: Indices, n_columns: int) -> Regularizer:
+        """A column's weight for each of its parameters, 0 for intercepts, 1 for all others."""
+        if self.weights is None and not np.any(columns < 0):
+            return self
+        each = np.append(np.broadcast_to(self.c, n_columns), [1.0, 0.0])
+        spread = copy.copy(self)
+        spread.weights = each[np.minimum(columns, n_columns)]
+        spread.weights.setflags(write=False)
+        return spread
 
-    @abstractmethod
-    def conjugate_coupling(self, u: Array) -> Array:
-        """The vector s at u, no longer than 1."""
+    def dual_scale(self, u: Array) -> float:
+        """0 where an unpenalised coordinate has a slope."""
+        return 0.0 if np.any(u[self.free(len(u))]) else 1.0
 
 
 def absolute_slope(w: Array, p: Array, c: Array | float, eta: float) -> Slope:
@@ -207,23 +294,25 @@ def elastic_net_prox(v: Array, l1: float, l2: float, weights: Array | None) -> A
     return x
 
 
-def over(numerator: Array, c: Array | float) -> Array:
-    """numerator / c, and 0 where c = 0 (an unpenalised coordinate)."""
+def over(numerator: Array, c: Array | float, end: float = 0.0) -> Array:
+    """numerator / c, and end * sign(numerator) where c = 0 (an unpenalised coordinate)."""
     if isinstance(c, float):
         return numerator / c
-    return np.divide(numerator, c, out=np.zeros_like(numerator), where=c > 0)
+    ends = np.where(numerator == 0, 0.0, np.copysign(end, numerator))
+    return np.divide(numerator, c, out=ends, where=c > 0)
 
 
-def _checked(weights: npt.ArrayLike) -> Array:
+def checked_weights(name: str, weights: npt.ArrayLike, each: str = "column of X") -> Array:
+    """Numbers >= 0, one for each of something."""
     try:
         c = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"weights must be one number per column of X: {error}") from error
+        raise InvalidData(f"{name} must be one number per {each}: {error}") from error
     if c.ndim != 1:
-        raise InvalidData(f"weights must be one number per column of X; got shape {c.shape}")
+        raise InvalidData(f"{name} must be one number per {each}; got shape {c.shape}")
     bad = ~(np.isfinite(c) & (c >= 0))
     if bad.any():
         j = int(np.argmax(bad))
-        raise InvalidData(f"weights must be finite and >= 0; weights[{j}] is {c[j]}")
+        raise InvalidData(f"{name} must be finite and >= 0; {name}[{j}] is {c[j]}")
     c.setflags(write=False)
     return c

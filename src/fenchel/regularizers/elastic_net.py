@@ -11,7 +11,7 @@ from fenchel.errors import InvalidData, Setting
 from fenchel.piecewise import Slope
 from fenchel.regularizers.base import (
     Array,
-    StronglyConvex,
+    Weighted,
     absolute_kinks,
     absolute_slope,
     elastic_net_prox,
@@ -22,7 +22,7 @@ from fenchel.regularizers.base import (
 from fenchel.settings import between, real
 
 
-class ElasticNet(StronglyConvex):
+class ElasticNet(Weighted):
     """Omega(w) = sum_j c_j (rho |w_j| + (1 - rho)/2 w_j^2), rho = l1_ratio in (0, 1)."""
 
     def __init__(self, l1_ratio: float = 0.5, weights: npt.ArrayLike | None = None):
@@ -64,6 +64,10 @@ class ElasticNet(StronglyConvex):
         """Where a coordinate changes its sign."""
         return absolute_kinks(w, p, self.l1_ratio * self.c, low, high)
 
+    def orthant_curvature(self, n_parameters: int) -> Array:
+        """(1 - rho) c."""
+        return np.array(np.broadcast_to((1 - self.l1_ratio) * self.c, n_parameters))
+
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c rho, then shrinking by 1 + step c (1 - rho)."""
         rho = self.l1_ratio
@@ -80,10 +84,15 @@ class ElasticNet(StronglyConvex):
         """Soft threshold of u at c rho, over c (1 - rho)."""
         return over(soft_threshold(u, self.c * self.l1_ratio), self.c) / (1 - self.l1_ratio)
 
-    def shrinkage(self, n_features: int) -> tuple[Array, Array] | None:
+    def extended_argmax(self, u: Array) -> Array:
+        """The same, and an end of the line where c = 0."""
+        excess = soft_threshold(u, self.c * self.l1_ratio)
+        return over(excess, self.c, np.inf) / (1 - self.l1_ratio)
+
+    def shrinkage(self, n_parameters: int) -> tuple[Array, Array] | None:
         """(c rho, 1 / (c (1 - rho)))."""
-        c = np.broadcast_to(np.asarray(self.c), n_features)
-        return c * self.l1_ratio, over(np.ones(n_features), c) / (1 - self.l1_ratio)
+        c = np.broadcast_to(np.asarray(self.c), n_parameters)
+        return c * self.l1_ratio, over(np.ones(n_parameters), c) / (1 - self.l1_ratio)
 
     def conjugate_curvature(self, u: Array) -> Array:
         """1 / (c (1 - rho)) where |u| > c rho, else 0."""

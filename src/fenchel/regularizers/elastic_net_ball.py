@@ -9,20 +9,21 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.errors import InvalidData, Setting
-from fenchel.regularizers.base import Array, Coupled
+from fenchel.regularizers.base import Array, Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.settings import positive
 from fenchel.tolerances import DOMAIN_EDGE
 
 
-class ElasticNetBall(Coupled):
+class ElasticNetBall(Regularizer):
     """Omega(w) = 0 where rho |w|_1 + (1 - rho)/2 |w|^2 <= radius, else inf; rho = l1_ratio.
 
     The strength of a problem does not matter: the radius takes its place.
     """
 
+    finite = False
+
     def __init__(self, radius: float = 1.0, l1_ratio: float = 0.5):
-        super().__init__()
         self.radius = positive("radius", radius)
         self.net = ElasticNet(l1_ratio)
 
@@ -59,6 +60,10 @@ class ElasticNetBall(Coupled):
         """The gradient of net* at u / kappa, on the sphere; 0 at u = 0."""
         kappa = self._multiplier(u)
         return self.net.conjugate_argmax(u / kappa) if kappa > 0 else np.zeros_like(u)
+
+    def dual_scale(self, u: Array) -> float:
+        """1: Omega* is finite."""
+        return 1.0
 
     def conjugate_curvature(self, u: Array) -> Array:
         """That of net* at u / kappa, over kappa."""

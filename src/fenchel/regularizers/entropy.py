@@ -11,39 +11,40 @@ from scipy.special import wrightomega, xlogy
 
 from fenchel import _kernels
 from fenchel.errors import InvalidData, Setting
-from fenchel.regularizers.base import Array, Coupled
+from fenchel.regularizers.base import Array, Regularizer
 from fenchel.settings import positive
 from fenchel.tolerances import DOMAIN_EDGE, EPSILON
 
 _TINY = np.finfo(float).tiny
 
 
-class Entropy(Coupled):
+class Entropy(Regularizer):
     """Omega(w) = sum_j w_j log(d w_j) on the simplex {w >= 0, sum w = 1, w <= cap}, else inf.
 
     It is 0 for equal weights 1/d. With respect to the L1 norm its strong convexity is 1.
     """
 
+    finite = False
+
     def __init__(self, cap: float | None = None):
-        super().__init__()
         self.cap = None if cap is None else positive("cap", cap)
 
     @property
     def _cap(self) -> float:
         return 1.0 if self.cap is None else min(self.cap, 1.0)
 
-    def free(self, n_features: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def free(self, n_parameters: int) -> np.ndarray[Any, np.dtype[np.intp]]:
         """None; the simplex must not be empty."""
-        if n_features * self._cap < 1 - DOMAIN_EDGE:
+        if n_parameters * self._cap < 1 - DOMAIN_EDGE:
             raise InvalidData(
-                f"no {n_features} weights of at most cap = {self.cap} sum up to 1: the cap must be "
-                f"at least 1/{n_features} = {1 / n_features:.6g}"
+                f"no {n_parameters} weights of at most cap = {self.cap} sum up to 1: the cap must "
+                f"be at least 1/{n_parameters} = {1 / n_parameters:.6g}"
             )
-        return super().free(n_features)
+        return super().free(n_parameters)
 
-    def start(self, n_features: int) -> Array:
+    def start(self, n_parameters: int) -> Array:
         """Equal weights."""
-        return np.full(n_features, 1.0 / n_features)
+        return np.full(n_parameters, 1.0 / n_parameters)
 
     def check(self, w: Array) -> None:
         """The weights are in the simplex."""
@@ -138,6 +139,10 @@ class Entropy(Coupled):
     def conjugate_argmax(self, u: Array) -> Array:
         """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""
         return self._shifted(u)[0]
+
+    def dual_scale(self, u: Array) -> float:
+        """1: Omega* is finite."""
+        return 1.0
 
     def conjugate_curvature(self, u: Array) -> Array:
         """w_j where w_j < cap, else 0."""

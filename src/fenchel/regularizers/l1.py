@@ -7,7 +7,7 @@ import numpy as np
 from fenchel.piecewise import Slope
 from fenchel.regularizers.base import (
     Array,
-    Regularizer,
+    Weighted,
     absolute_kinks,
     absolute_slope,
     elastic_net_prox,
@@ -15,7 +15,7 @@ from fenchel.regularizers.base import (
 from fenchel.tolerances import INSIDE
 
 
-class L1(Regularizer):
+class L1(Weighted):
     """Omega(w) = sum_j c_j |w_j|."""
 
     def value(self, w: Array) -> float:
@@ -38,6 +38,10 @@ class L1(Regularizer):
         """Where a coordinate changes its sign."""
         return absolute_kinks(w, p, self.c, low, high)
 
+    def orthant_curvature(self, n_parameters: int) -> Array:
+        """0."""
+        return np.zeros(n_parameters)
+
     def prox(self, v: Array, step: float) -> Array:
         """Soft thresholding at step c."""
         return elastic_net_prox(v, step, 0.0, self.weights)
@@ -45,6 +49,10 @@ class L1(Regularizer):
     def conjugate(self, u: Array) -> float:
         """0 where |u_j| <= c_j for all j, else inf."""
         return 0.0 if np.all(np.abs(u) <= self.c) else np.inf
+
+    def extended_argmax(self, u: Array) -> Array:
+        """0 where |u| <= c, else an end of the line."""
+        return np.where(np.abs(u) <= self.c, 0.0, np.copysign(np.inf, u))
 
     def reach(self, u: Array, value: float) -> float:
         """sum_j c_j |w_j| <= value bounds the length by value over the least penalty."""

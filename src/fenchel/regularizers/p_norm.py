@@ -8,17 +8,16 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.errors import InvalidData
-from fenchel.regularizers.base import Array, Coupled
+from fenchel.regularizers.base import Array, Regularizer
 from fenchel.settings import real
 
 _NEWTON_STEPS = 100
 
 
-class SquaredPNorm(Coupled):
+class SquaredPNorm(Regularizer):
     """Omega(w) = 1/2 |w|_p^2, 1 < p <= 2."""
 
     def __init__(self, p: float = 1.5):
-        super().__init__()
         if not 1 < real("p", p) <= 2:
             raise InvalidData(f"p must lie in (1, 2]; got {p!r}")
         self.p = real("p", p)
@@ -62,6 +61,10 @@ class SquaredPNorm(Coupled):
     def conjugate_argmax(self, u: Array) -> Array:
         """sign(u) |u|^(q-1) |u|_q^(2-q)."""
         return _gradient(u, self.q)
+
+    def dual_scale(self, u: Array) -> float:
+        """1: Omega* is finite."""
+        return 1.0
 
     def conjugate_curvature(self, u: Array) -> Array:
         """(q - 1) t^(q-2), t = |u| / |u|_q."""

@@ -9,7 +9,7 @@ from fenchel.risks.base import Problem
 from fenchel.settings import construct
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
-from fenchel.solvers.auto import auto
+from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
@@ -103,4 +103,4 @@ def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
         able = [name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None]
         remedy = f"solvers that can: {', '.join(able)}" if able else "no solver here can"
         raise Incompatible(f"{picked.name} cannot minimise this problem: ", obstacle, f"; {remedy}")
-    return picked, "asked for"
+    return picked, "asked for" + unproved(problem)

@@ -24,7 +24,7 @@ import numpy as np
 
 from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
@@ -82,7 +82,7 @@ class Accelerated(Solver):
     `widths="optimised"` smooths each row by its own share of mu ([Zhang11] section 5.6).
     """
 
-    needs = Needs(regularizers=(Regularizer,))
+    needs = Needs(regularizer=("prox",))
     patience = 1000  # with momentum, bounds rise and fall
 
     def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):
@@ -149,6 +149,8 @@ class Accelerated(Solver):
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
                 return "form='dual' needs a strongly convex regulariser"
+            if not problem.regularizer.has("conjugate_argmax"):
+                return f"form='dual' needs {lacking(problem.regularizer, 'conjugate_argmax')}"
             if not has_dual_steps(risk):
                 return "form='dual' knows the built-in losses of one score a row only"
         elif not risk.facts.differentiable and not is_smoothable(risk):

@@ -24,13 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.regularizers import L1, ElasticNetBall
+from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.forms import DualPoint, LinearForm
 from fenchel.risks.views.images import X, Y
 from fenchel.solvers._cutting_planes import InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
+from fenchel.solvers.bmrm import has_model
 from fenchel.witness import Witness
 
 _MANY = 30  # stretches; 60 hardly prove more
@@ -58,10 +59,11 @@ class DualHull:
         self.problem = problem
         self._stretches: list[_Stretch] = []
         regularizer = problem.regularizer
-        self._max_stretches = _MANY_L1 if isinstance(regularizer, L1) else _MANY
-        self._has_model = not isinstance(regularizer, ElasticNetBall) and (
-            problem.risk.facts.nonnegative or regularizer.strong_convexity > 0
-        )
+        self._kind = LinearPlanes if LinearPlanes.suit(problem) else QuadraticPlanes
+        self._max_stretches = _MANY_L1 if self._kind is LinearPlanes else _MANY
+        bounded = problem.risk.facts.nonnegative or regularizer.strong_convexity > 0
+        is_ball = isinstance(regularizer, ElasticNetBall)  # whose model takes many multipliers
+        self._has_model = has_model(problem) and bounded and not is_ball
 
     @property
     def is_empty(self) -> bool:
@@ -82,8 +84,14 @@ class DualHull:
             stretches[i : i + 2] = [stretches[i].joined(stretches[i + 1])]
 
     def best(self, J: LinearForm[X, Y]) -> DualPoint:
-        """The mean that proves most; where there is no model to tell, [Zhang11]'s."""
-        weights = self._model_weights(J) if self._has_model else None
+        """The mean that proves most; where there is no model to tell, the newest point.
+
+        Under a group lasso, say, a dual point is scaled into the domain of Omega*, and the mean's
+        older parts cost more than they bring.
+        """
+        if not self._has_model:
+            return self._stretches[-1].mean
+        weights = self._model_weights(J)
         if weights is None or not weights.any():
             weights = np.array([stretch.weight for stretch in self._stretches])
         used = np.flatnonzero(weights)
@@ -93,8 +101,7 @@ class DualHull:
 
     def _model_weights(self, J: LinearForm[X, Y]) -> Array | None:
         """They may add up to less than 1: what is missing is the weight of R >= 0."""
-        kind = LinearPlanes if isinstance(self.problem.regularizer, L1) else QuadraticPlanes
-        model = kind(self.problem, max_cuts=2 * self._max_stretches)
+        model = self._kind(self.problem, max_cuts=2 * self._max_stretches)
         for stretch in self._stretches:
             stretch.mean = J.measured(stretch.mean)
             model.append(stretch.mean.image, stretch.mean.height, Witness())

@@ -11,7 +11,6 @@ import functools
 import math
 from collections.abc import Callable
 
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.risks.views.polishing import polished
@@ -19,7 +18,7 @@ from fenchel.solvers._cutting_planes import CuttingPlanes
 from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
-from fenchel.solvers.bmrm import cutting_planes
+from fenchel.solvers.bmrm import cutting_planes, has_model
 from fenchel.witness import Witness
 
 _FEW, _MANY = 30, 300  # cuts
@@ -113,15 +112,17 @@ def few_gradients(problem: Problem) -> GradientBound:
     # With more columns than rows gradients hardly repeat, and the cuts would take more memory
     # than the data.
     tall = problem.risk.n_duals >= problem.risk.n_parameters and problem.strength > 0
-    model = QuadraticPlanes(problem, 2 * _FEW) if tall else None
+    has_dual = problem.regularizer.has("conjugate_argmax")
+    model = QuadraticPlanes(problem, 2 * _FEW) if tall and has_dual else None
     return GradientBound(problem, model, _FEW, every=1)
 
 
 def many_subgradients(problem: Problem) -> GradientBound:
     """For a risk with kinks, where tangents prove little: as many cuts as bring something."""
-    if problem.strength == 0:
+    if problem.strength == 0 or not has_model(problem):
         return GradientBound(problem, None, _MANY, every=5)
-    model = cutting_planes(problem, 2 * _MANY)
-    polishes = is_piecewise_linear(problem.risk) and isinstance(problem.regularizer, L2)
+    model, regularizer = cutting_planes(problem, 2 * _MANY), problem.regularizer
+    diagonal = regularizer.quadratic and regularizer.has("shrinkage")
+    polishes = is_piecewise_linear(problem.risk) and diagonal
     kind = PolishedBound if polishes else GradientBound
     return kind(problem, model, _MANY, every=5)

@@ -94,7 +94,8 @@ class DenseBFGS:
 
 def diagonal(problem: Problem) -> Array:
     """A rough diagonal of the inverse Hessian of J; its root if rows are fewer than columns."""
-    hessian = problem.strength * problem.regularizer.c + problem.risk.curvature()
+    penalty = problem.regularizer.curvature(problem.risk.n_parameters)
+    hessian = problem.strength * penalty + problem.risk.curvature()
     hessian[hessian == 0] = 1.0  # an empty column without a penalty
     wide = problem.risk.n_duals < problem.risk.n_parameters
     D: Array = 1.0 / (hessian**0.5 if wide else hessian)

@@ -40,6 +40,11 @@ class Along:
         self.problem, self.w, self.p = problem, point.w, p
         self.ray = point.towards(p)
 
+    @property
+    def is_piecewise(self) -> bool:
+        """J is piecewise quadratic and knows its kinks."""
+        return self.problem.risk.facts.piecewise and self.problem.regularizer.piecewise
+
     def at(self, eta: float) -> Point:
         """The point w + eta p."""
         return self.ray.at(eta)
@@ -97,13 +102,14 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
 
     `value` is J at 0 and `eta` is tried first; 0 where p does not descend.
     """
-    risk = along.problem.risk
-    if risk.facts.piecewise and not risk.facts.has_intercept:
+    risk, regularizer = along.problem.risk, along.problem.regularizer
+    if along.is_piecewise and not risk.facts.has_intercept:
         return exact(along, eta)
     slope = along(0.0)[1]
     if not slope < 0:
         return 0.0
-    if not (risk.facts.knows_kinks and risk.facts.separable):
+    knows_kinks = risk.facts.knows_kinks and (regularizer.smooth or regularizer.piecewise)
+    if not (knows_kinks and risk.facts.separable):
         return between_tangents(along, value, slope, eta)
     trials = _TRIALS if risk.facts.differentiable else _TRIALS_AT_KINKS
     return wolfe(along, value, slope, eta, trials)

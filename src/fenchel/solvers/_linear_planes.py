@@ -28,10 +28,16 @@ _PRICE = 1 + 1e-9  # a dual constraint violated by less is within the LP solver'
 class LinearPlanes(CuttingPlanes):
     """The model by linear programmes."""
 
+    @staticmethod
+    def suit(problem: Problem) -> bool:
+        """Whether Omega(w) = sum_j c_j |w_j|."""
+        regularizer, d = problem.regularizer, problem.risk.n_parameters
+        return regularizer.has("orthant_curvature") and not regularizer.orthant_curvature(d).any()
+
     def __init__(self, problem: Problem, max_cuts: int):
-        d = problem.risk.n_parameters
         self.lp = _empty_programme()
-        self.c = np.broadcast_to(np.asarray(problem.regularizer.c, dtype=np.float64), (d,))
+        zeros = np.zeros(problem.risk.n_parameters)
+        self.c = problem.regularizer.support(zeros, zeros + 1)  # of Omega(w) = sum_j c_j |w_j|
         self.columns = np.empty(0, dtype=np.intp)  # column j is u at 1 + 2k, v at 2 + 2k
         super().__init__(problem, max_cuts)
         self._enter(self.free)

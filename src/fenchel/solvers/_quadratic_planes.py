@@ -4,7 +4,9 @@ For L2 the dual is [Smola07] eq. 7,  max <b, alpha> - 1/(2 lambda) alpha'A C^-1 
 coordinate weights: the Gram matrix grows by a row a cut and the active set stays warm. For any
 other Omega* (elastic net, entropy, p-norm) the same programme with Q = A H(u) A' / lambda, H the
 Hessian of Omega* at u = -A'alpha / lambda, is the Newton step of a damped Newton method on the
-dual.
+dual. Of a user's regulariser that has no more than `conjugate_argmax`, the gradient of Omega*, the
+differences along the cuts give Q. How good it is decides on the number of steps alone: they end by
+the Frank-Wolfe gap max_i D_i - <D', alpha> of the dual itself.
 
 Unpenalised coordinates F must satisfy A_F'alpha = 0. They are handled by the method of
 multipliers: the term rho/2 ||A_F'alpha - v/rho||^2 joins the programme, which gives these
@@ -14,13 +16,12 @@ iteration on w_F = v, which ends after finitely many steps because the model is 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel import _kernels
-from fenchel.regularizers import L2, Coupled, StronglyConvex
 from fenchel.risks.base import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices
 from fenchel.solvers.base import State
@@ -31,6 +32,7 @@ _MULTIPLIER_STEPS = 30
 _NEARLY = 1e-6  # a sum of free slopes that is this small has the right support
 _NEWTON_STEPS = 100
 _NEWTON_GAP = 1e-4  # of the dual, relative to what the newest cut opened: the outer gap's size
+_DIFFERENCE = 1e-7  # of u, for the derivative of w along a cut
 _INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
 
 
@@ -38,7 +40,7 @@ class QuadraticPlanes(CuttingPlanes):
     """The model's dual by quadratic programmes."""
 
     def __init__(self, problem: Problem, max_cuts: int):
-        self.regularizer = cast(StronglyConvex | Coupled, problem.regularizer)
+        self.regularizer = problem.regularizer
         self.strength = problem.strength
         self.qp = _kernels.SimplexQP()
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
@@ -52,12 +54,12 @@ class QuadraticPlanes(CuttingPlanes):
         """Starts from the cuts' weights, with a new factor."""
         super().restore(state)
         self.v = state["v"].copy()
-        if isinstance(self.regularizer, L2):
+        if self.regularizer.quadratic:
             self.qp.assign(state["Q"], self.b, self.alpha)
 
     def maximize(self) -> None:
-        """Exact for L2, by Newton's method for others; free coordinates by multipliers."""
-        maximize = self._exact if isinstance(self.regularizer, L2) else self._newton
+        """Exact for quadratics, by Newton's method for others; free coordinates by multipliers."""
+        maximize = self._exact if self.regularizer.quadratic else self._newton
         maximize()
         for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
             slope = self.alpha @ self.A[:, self.free]
@@ -111,17 +113,23 @@ class QuadraticPlanes(CuttingPlanes):
         h[self.free] = self._rho
         return h
 
-    # L2: the Hessian is constant.
+    def _moved(self, a: Array) -> Array:
+        """-w that a quadratic Omega has for a."""
+        if self.regularizer.separable:
+            return self._curvature(a) * a
+        return self.regularizer.conjugate_argmax(a) / self.strength
+
+    # Quadratics: the Hessian is constant.
 
     def appended(self, a: Array, b: float) -> None:
         """Extends the Gram matrix by the new cut."""
-        if isinstance(self.regularizer, L2):
-            row = self.A @ (self._curvature(a) * a)
+        if self.regularizer.quadratic:
+            row = self.A @ self._moved(a)
             self.qp.append(row[:-1], row[-1], b)
 
     def dropped(self, cuts: Indices) -> None:
         """Shrinks the Gram matrix."""
-        if isinstance(self.regularizer, L2):
+        if self.regularizer.quadratic:
             self.qp.remove(cuts.astype(np.int64))
 
     def _exact(self) -> None:
@@ -147,8 +155,7 @@ class QuadraticPlanes(CuttingPlanes):
             round_off = _INNER_GAP * float(np.abs(self.b) @ alpha + np.abs(alpha @ g) + stiff)
             if gap <= max(enough, round_off):
                 break
-            root = self._root(a)
-            Q = root @ root.T
+            Q = self._hessian(a)
             self.qp.assign(Q, g + Q @ alpha, alpha)
             self.qp.solve(_INNER_GAP)
             towards = self.qp.weights - alpha
@@ -160,12 +167,28 @@ class QuadraticPlanes(CuttingPlanes):
             alpha, last = alpha + step * towards, gap
         self.alpha = alpha
 
+    def _hessian(self, a: Array) -> Array:
+        """A H A' / lambda, the Hessian of -D; by differences where H is not written."""
+        if self.regularizer.has("conjugate_curvature"):
+            root = self._root(a)
+            return root @ root.T
+        u, w = -a / self.strength, self.minimizer(a)
+        size = max(float(np.linalg.norm(u)), 1.0)
+        Q = np.zeros((len(self.b), len(self.b)))
+        for i, cut in enumerate(self.A):
+            if length := float(np.linalg.norm(cut)):
+                h = _DIFFERENCE * size / length
+                moved = self.regularizer.conjugate_argmax(u + h * cut)
+                Q[i] = self.A @ (moved - w) / (h * self.strength)
+        values, vectors = np.linalg.eigh((Q + Q.T) / 2)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
     def _root(self, a: Array) -> Array:
         """A H^1/2, where H is not 0."""
         h = self._curvature(a)
         moving = h > 0
         root: Array = self.A[:, moving] * np.sqrt(h[moving])
-        if isinstance(self.regularizer, Coupled):  # I - s s' is the square of I - k s s'
+        if self.regularizer.has("conjugate_coupling"):  # I - s s' is the square of I - k s s'
             s = self.regularizer.conjugate_coupling(-a / self.strength)[moving]
             square = float(s @ s)
             k = 1 / (1 + np.sqrt(max(0.0, 1 - square)))

@@ -16,11 +16,13 @@ from importlib import resources
 from typing import Any
 
 from fenchel.errors import Incompatible
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L2, ElasticNet, lacking
 from fenchel.risks.base import Problem
 from fenchel.risks.views.lagrangian import is_piecewise_linear
+from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
+from fenchel.solvers.fista import FISTA
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
@@ -61,7 +63,9 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
-    (SubLBFGS, "no bundle works without a regulariser"),
+    (FISTA, "the loss is differentiable and the regulariser has a prox"),
+    (AGMOne, "the loss can be smoothed and the regulariser has a prox"),
+    (SubLBFGS, "subgradients are all that is left"),
 )
 
 
@@ -80,13 +84,27 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         obstacle = kind().obstacle(problem)
         if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
             continue
-        if kind is LineSearchBMRM and (free or not problem.risk.facts.keeps_scores):
+        exact = problem.regularizer.piecewise and problem.risk.facts.keeps_scores
+        if kind is LineSearchBMRM and (free or not exact):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
+        if kind is FISTA and not problem.risk.facts.differentiable:
+            continue  # its steps shrink with the smoothing
         if obstacle is None:
-            unproved = "; at strength 0 nothing can be certified" * (problem.strength == 0)
-            return kind(), reason + unproved
+            return kind(), reason + unproved(problem)
         obstacles += ["; " if obstacles else "", f"for {kind.name}, ", obstacle]
     raise Incompatible("no solver can minimise this problem: ", *obstacles)
+
+
+def unproved(problem: Problem) -> str:
+    """A warning where no lower bound but that of R >= 0 will come."""
+    if problem.strength == 0:
+        return "; at strength 0 nothing can be certified"
+    regularizer = problem.regularizer
+    if not regularizer.has("conjugate"):
+        return f"; nothing can be certified without {lacking(regularizer, 'conjugate')}"
+    if not (regularizer.has("conjugate_argmax") or regularizer.has("reach")):
+        return f"; nothing can be certified without {lacking(regularizer, 'reach')}"
+    return ""
 
 
 def kind_of(problem: Problem) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fenchel.errors import Phrase
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Point, Problem, View
 from fenchel.risks.base import State as State  # what solvers and the driver call it
 from fenchel.witness import Witness
@@ -32,9 +32,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a solver asks of a problem; everything else it must not rely on."""
+    """What a solver asks of a problem; everything else it must not rely on.
 
-    regularizers: tuple[type[Regularizer], ...] = (Regularizer,)
+    `regularizer` names the methods of the regulariser that it calls and that must be written, and
+    the claims that must hold of it (regularizers/base.py).
+    """
+
+    regularizer: tuple[str, ...] = ()
     differentiable: bool = False
     strongly_convex: bool = False
     positive_strength: bool = True
@@ -72,9 +76,9 @@ class Solver(ABC):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
-        if not isinstance(regularizer, needs.regularizers):
-            names = " or ".join(kind.__name__ for kind in needs.regularizers)
-            return f"it needs the regulariser {names}, not {type(regularizer).__name__}"
+        for fact in needs.regularizer:
+            if not regularizer.has(fact):
+                return f"it needs {lacking(regularizer, fact)}"
         if needs.differentiable and not problem.risk.facts.differentiable:
             return "it needs a differentiable loss"
         if needs.positive_strength and problem.strength == 0:

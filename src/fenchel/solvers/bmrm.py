@@ -19,7 +19,7 @@ import functools
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
-from fenchel.regularizers import L1, L2, Coupled, ElasticNet, ElasticNetBall
+from fenchel.regularizers import ElasticNetBall, lacking
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
@@ -41,7 +41,7 @@ class BMRM(Solver):
     """
 
     name = "bmrm"
-    needs = Needs(regularizers=(L2, L1, ElasticNet, Coupled))
+    needs = Needs(regularizer=("conjugate",))
 
     def __init__(self, step: float = 0.3, max_cuts: int = 1000):
         if positive("step", step) > 1:
@@ -85,17 +85,25 @@ class BMRM(Solver):
                 f"with {regularizer!r}, which is not strongly convex, it needs a loss known to be "
                 ">= 0 (set `nonnegative = True` on the loss if it is)"
             )
+        if not has_model(problem):
+            return f"it needs {lacking(regularizer, 'conjugate_argmax')}"
         return super().obstacle(problem)
+
+
+def has_model(problem: Problem) -> bool:
+    """Whether `cutting_planes` can minimise its model: by linear programmes, or by a dual."""
+    return LinearPlanes.suit(problem) or problem.regularizer.has("conjugate_argmax")
 
 
 def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
     """The model that suits the regulariser and the shape of the data."""
     risk, regularizer = problem.risk, problem.regularizer
-    if isinstance(regularizer, L1):
+    if LinearPlanes.suit(problem):
         return LinearPlanes(problem, max_cuts)
     if isinstance(regularizer, ElasticNetBall):
         return BallPlanes(problem, max_cuts)
     wide = risk.facts.has_duals and risk.n_duals < risk.n_parameters
-    if wide and isinstance(regularizer, L2) and regularizer.strong_convexity > 0:
+    diagonal = regularizer.quadratic and regularizer.separable
+    if wide and diagonal and regularizer.strong_convexity > 0:
         return DualPlanes(problem, max_cuts)
     return QuadraticPlanes(problem, max_cuts)

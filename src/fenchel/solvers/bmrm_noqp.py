@@ -1,12 +1,12 @@
 """The bundle method without a quadratic programme ([Smola07] section 5).
 
-One dual step towards the newest cut, in closed form: with u = A'alpha, r = <b, alpha> and
-w = -C^-1 u / lambda, the dual along ((1 - eta) alpha, eta) is the parabola
+One dual step towards the newest cut, in closed form for Omega(w) = 1/2 w'Qw: with u = A'alpha,
+r = <b, alpha> and w = -Q^-1 u / lambda, the dual along ((1 - eta) alpha, eta) is the parabola
 
-    D(eta) = (1 - eta) r + eta b - ||(1 - eta) u + eta a||^2 / (2 lambda)     (norm of C^-1)
+    D(eta) = (1 - eta) r + eta b - ||(1 - eta) u + eta a||^2 / (2 lambda)     (norm of Q^-1)
 
 whose slope at 0 is gamma = <a - u, w> + b - r and whose curvature is -||a - u||^2 / lambda. That is
-[Smola07] eq. 15, because u = -lambda C w. Past cuts are not stored.
+[Smola07] eq. 15, because u = -lambda Q w. Past cuts are not stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.witness import Witness, mixture, packed, unpacked
@@ -29,11 +28,12 @@ class BMRMWithoutQP(Solver):
     """
 
     name = "bmrm-noqp"
-    needs = Needs(regularizers=(L2,), strongly_convex=True)
+    needs = Needs(regularizer=("quadratic", "conjugate", "conjugate_argmax"), strongly_convex=True)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """[Smola07] section 5."""
-        risk, c, strength = problem.risk, problem.regularizer.c, problem.strength
+        risk, strength = problem.risk, problem.strength
+        scaled = problem.regularizer.conjugate_argmax  # Q^-1 u
         point = risk.at(w)
         # All weight on the zero cut, or else on the first.
         u, r, evidence, sizes = point.subgradient, point.constant, point.witness, _sizes(point)
@@ -44,10 +44,10 @@ class BMRMWithoutQP(Solver):
             u, r, sizes = state["u"], float(state["r"]), state["sizes"]
         yield Step(point, problem.objective(point))
         while True:
-            w = -u / (strength * c)
+            w = scaled(-u / strength)
             a, b = point.subgradient, point.constant
             gamma = float((a - u) @ w) + b - r
-            curvature = float((a - u) @ ((a - u) / c)) / strength
+            curvature = float((a - u) @ scaled(a - u)) / strength
             eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
@@ -55,7 +55,7 @@ class BMRMWithoutQP(Solver):
                 newest = Witness(alpha=point.alpha) if risk.facts.has_duals else point.witness
                 evidence = mixture([evidence, newest], [1 - eta, eta])
             witness = functools.partial(mixture, [evidence], [1.0])
-            point = risk.at(-u / (strength * c), near=point)
+            point = risk.at(scaled(-u / strength), near=point)
             yield Step(
                 point,
                 problem.objective(point),

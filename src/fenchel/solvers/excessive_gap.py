@@ -22,7 +22,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.forms import DualForm, DualPoint, PrimalForm, PrimalPoint
 from fenchel.risks.views.images import packed
@@ -35,7 +34,9 @@ class ExcessiveGap(Solver):
     """Nesterov's excessive gap technique with an adaptive L."""
 
     name = "excessive-gap"
-    needs = Needs(regularizers=(Regularizer,), strongly_convex=True, views=(DualForm,))
+    needs = Needs(
+        regularizer=("conjugate", "conjugate_argmax"), strongly_convex=True, views=(DualForm,)
+    )
     patience = 1000
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, X, Y, packed
@@ -34,7 +33,7 @@ class FISTA(Accelerated):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Its momentum may leave a set where the prox-function alone is defined."""
-        if type(problem.regularizer).d is not Regularizer.d:
+        if problem.regularizer.has("d"):
             return "it needs a regulariser whose prox-function is that of Euclid"
         return super().obstacle(problem)
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import optimize
 
-from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import whole
 from fenchel.solvers import _scaled_dual
@@ -28,7 +27,7 @@ class KTSplit(Solver):
     """L-BFGS-B on the positive and negative parts, `burst` iterations a step."""
 
     name = "kt-split"
-    needs = Needs(regularizers=(L1, ElasticNet), differentiable=True)
+    needs = Needs(regularizer=("support", "orthant_curvature"), differentiable=True)
 
     def __init__(self, memory: int = 10, burst: int = 100):
         self.memory = whole("memory", memory, least=1)

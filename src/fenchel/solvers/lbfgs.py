@@ -1,4 +1,4 @@
-"""L-BFGS for smooth risks with a quadratic regulariser ([Teo07] section 4.2).
+"""L-BFGS for smooth risks with a smooth regulariser ([Teo07] section 4.2).
 
 Two passes an iteration: X p for the ray, on which every trial step of the line search is free,
 and X'a for the new gradient. The lower bound is the better of lemma 5 of [Teo07], the tangent's,
@@ -19,7 +19,6 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, few_gradients
@@ -33,7 +32,7 @@ class LBFGS(Solver):
     """Limited-memory BFGS with a Wolfe line search; `memory` pairs are kept."""
 
     name = "lbfgs"
-    needs = Needs(regularizers=(L2,), differentiable=True, positive_strength=False)
+    needs = Needs(regularizer=("smooth",), differentiable=True, positive_strength=False)
 
     def __init__(self, memory: int = 10):
         self.memory = whole("memory", memory, least=1)

@@ -14,11 +14,11 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.settings import between, whole
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._line_search import Along, exact, search
+from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
 
@@ -33,7 +33,7 @@ class LineSearchBMRM(Solver):
     """
 
     name = "ls-bmrm"
-    needs = Needs(regularizers=(L2, L1, ElasticNet))
+    needs = Needs(regularizer=("finite", "conjugate"))
 
     def __init__(self, mu: float = 0.05, max_cuts: int = 1000):
         self.mu = between("mu", mu, 0, 1)
@@ -77,7 +77,7 @@ class LineSearchBMRM(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """What BMRM says; and under an elastic net its cuts lie too close for slopes to cancel."""
         free = len(problem.regularizer.free(problem.risk.n_parameters))
-        if free and isinstance(problem.regularizer, ElasticNet):
+        if free and not (problem.regularizer.quadratic or LinearPlanes.suit(problem)):
             return "it cannot certify an elastic net with unpenalised coordinates (weights of 0)"
         return super().obstacle(problem) or BMRM().obstacle(problem)
 
@@ -85,5 +85,5 @@ class LineSearchBMRM(Solver):
 def _step(along: Along, J: float) -> float:
     """The best step, or, with an intercept, the best on a line above J, which costs far less."""
     risk = along.problem.risk
-    eta = exact(along, 1.0) if risk.facts.piecewise and risk.facts.has_intercept else 0.0
+    eta = exact(along, 1.0) if along.is_piecewise and risk.facts.has_intercept else 0.0
     return eta if eta > 0 else search(along, J)

@@ -17,9 +17,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-import numpy as np
-
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 from fenchel.solvers._line_search import Along, search
@@ -30,11 +27,16 @@ class Newton(Solver):
     """Newton's method for the built-in differentiable losses of one score a row."""
 
     name = "newton"
-    needs = Needs(regularizers=(L2,), differentiable=True, strongly_convex=True, views=(Hessian,))
+    needs = Needs(
+        regularizer=("quadratic", "separable"),
+        differentiable=True,
+        strongly_convex=True,
+        views=(Hessian,),
+    )
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps."""
-        diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
+        diagonal = problem.strength * problem.regularizer.curvature(len(w))
         point, hessian = problem.risk.at(w), Hessian(problem.risk)
         while True:
             J, bound = problem.objective(point), problem.tangent_bound(point)

@@ -29,7 +29,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.settings import whole
 from fenchel.solvers import _scaled_dual
@@ -50,7 +49,7 @@ class OWLQN(Solver):
     """Orthant-wise L-BFGS for smooth losses under L1 or elastic net; `memory` pairs are kept."""
 
     name = "owlqn"
-    needs = Needs(regularizers=(L1, ElasticNet), differentiable=True)
+    needs = Needs(regularizer=("support", "orthant_curvature"), differentiable=True)
 
     def __init__(self, memory: int = 10):
         self.memory = whole("memory", memory, least=1)
@@ -166,15 +165,12 @@ def _one_sided(problem: Problem, point: Point, side: float) -> Array:
     return _steepest(problem, point, np.full(len(point.w), side))
 
 
-def smooth_part(problem: Problem) -> Array | float:
+def smooth_part(problem: Problem) -> Array:
     """The curvature that Omega adds to l: that of the elastic net's quadratic."""
-    regularizer = problem.regularizer
-    if not isinstance(regularizer, ElasticNet):
-        return 0.0
-    return problem.strength * (1 - regularizer.l1_ratio) * regularizer.c
+    return problem.strength * problem.regularizer.orthant_curvature(problem.risk.n_parameters)
 
 
-def _diagonal(problem: Problem, quadratic: Array | float) -> Array:
+def _diagonal(problem: Problem, quadratic: Array) -> Array:
     hessian: Array = problem.risk.curvature() + quadratic
     hessian[hessian == 0] = 1.0  # an empty column
     return hessian**-0.5

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.sampling import Sampling
 from fenchel.settings import whole
@@ -32,7 +31,7 @@ class Pegasos(Solver):
     """
 
     name = "pegasos"
-    needs = Needs(regularizers=(L2,), strongly_convex=True)
+    needs = Needs(regularizer=("finite",), strongly_convex=True)
 
     def __init__(self, batch: int | None = None, seed: int = 0):
         self.batch = None if batch is None else whole("batch", batch, least=1)

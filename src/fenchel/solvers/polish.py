@@ -23,7 +23,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel.errors import InvalidData
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
 from fenchel.settings import real
@@ -42,7 +41,9 @@ class Polish(Solver):
     """
 
     name = "polish"
-    needs = Needs(regularizers=(L2,), strongly_convex=True, views=(AugmentedLagrangian,))
+    needs = Needs(
+        regularizer=("quadratic", "separable"), strongly_convex=True, views=(AugmentedLagrangian,)
+    )
     takes_duals = True
 
     def __init__(self, growth: float = 3.0):
@@ -52,7 +53,7 @@ class Polish(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
-        diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
+        diagonal = problem.strength * problem.regularizer.curvature(len(w))
         at, best = AugmentedLagrangian(problem.risk, w), -np.inf
         if state is not None and "alpha" in state:
             at.start(state["alpha"], at.kappa / self.growth**_AHEAD)

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L2, ElasticNet
 from fenchel.result import relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.dual_ascent import DualAscent
@@ -45,7 +44,11 @@ class SDCA(Solver):
     """
 
     name = "sdca"
-    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True, views=(DualAscent,))
+    needs = Needs(
+        regularizer=("conjugate", "conjugate_argmax", "shrinkage"),
+        strongly_convex=True,
+        views=(DualAscent,),
+    )
     takes_duals = True
 
     def __init__(self, seed: int = 0, at_once: bool = False):

@@ -12,7 +12,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.settings import positive, whole
 from fenchel.solvers._direction import descent_direction
@@ -33,7 +32,7 @@ class SubgradientMethod(Solver):
     `k_max` steps.
     """
 
-    needs = Needs(regularizers=(L2,), positive_strength=False)
+    needs = Needs(regularizer=("smooth",), positive_strength=False)
 
     def __init__(self, tolerance: float = 0.1, k_max: int = 100):
         self.tolerance = positive("tolerance", tolerance)

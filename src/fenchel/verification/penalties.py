@@ -27,6 +27,7 @@ from fenchel.regularizers import (
 )
 from fenchel.risks.base import Problem
 from fenchel.tolerances import DOMAIN_EDGE
+from fenchel.verification.coupled_penalties import COUPLED
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class Formulas(NamedTuple):
 
 def value(omega: Regularizer, w: Array) -> float:
     """Omega(w)."""
-    known = FORMULAS.get(type(omega))
+    known = _known(omega)
     return float(omega.value(w) if known is None else known.value(omega, w))
 
 
@@ -62,7 +63,7 @@ def bound(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
     scale = _scale(omega, u)
     if scale < 1 and not nonnegative:
         return -math.inf
-    known = FORMULAS.get(type(omega))
+    known = _known(omega)
     conjugate = omega.conjugate if known is None else lambda u: known.conjugate(omega, u)
     return float(scale * b - problem.strength * conjugate(scale * u))
 
@@ -77,6 +78,12 @@ def _scale(omega: Regularizer, u: Array) -> float:
             s = math.nextafter(s, 0.0)
         return s
     return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
+
+
+def _known(omega: Regularizer) -> Formulas | None:
+    """Our formulas of a built-in regulariser."""
+    coupled = COUPLED.get(type(omega))
+    return FORMULAS.get(type(omega)) if coupled is None else Formulas(*coupled)
 
 
 def _l2(omega: L2, w: Array) -> float:

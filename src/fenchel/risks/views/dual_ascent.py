@@ -29,7 +29,6 @@ from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, Labels, twins
-from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
@@ -89,7 +88,6 @@ class DualAscent:
     def __init__(self, problem: Problem, at_once: bool):
         risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
         assert isinstance(risk, LinearRisk)
-        assert isinstance(regularizer, StronglyConvex)
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
         # passes. Where they are in one memory, one shard of them all costs nothing.

@@ -19,7 +19,6 @@ from scipy.optimize import minimize_scalar
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.regularizers import Coupled, StronglyConvex
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
@@ -313,12 +312,8 @@ class DualForm(LinearForm[RowVector, Array]):
     [Zhang11] puts R* into f and asks it to be smooth (section 5.1.2); in Psi it need not be.
     """
 
-    regularizer: StronglyConvex | Coupled
-
     def __init__(self, problem: Problem, mu: float = 0.0):
         super().__init__(problem, mu)
-        assert isinstance(problem.regularizer, StronglyConvex | Coupled)
-        self.regularizer = problem.regularizer
         self.lambda_2 = mu + 1 / self.risk.loss.smoothness
         stretch = self.regularizer.stretch(self.risk.squares)
         self.L = stretch / (self.strength * self.regularizer.relative_convexity)

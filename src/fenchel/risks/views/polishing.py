@@ -17,7 +17,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import Shard, size
 from fenchel.engines import PerShard
 from fenchel.losses import Conjugable, ScalarLoss, twins
-from fenchel.regularizers import StronglyConvex
+from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem
 from fenchel.risks.linear import LinearRisk
@@ -45,7 +45,6 @@ def polished(problem: Problem, point: Point) -> Cut | None:
     """
     risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
     assert isinstance(risk, LinearRisk) and isinstance(point, LinearPoint)
-    assert isinstance(regularizer, StronglyConvex)
     engine = risk.engine
     slopes = engine.map(unweighted, point.slopes, 1.0, risk.loss)
     rows = _near(risk, point, slopes)
@@ -79,7 +78,7 @@ def _ascended(
     a: Array,
     risk: LinearRisk,
     point: LinearPoint,
-    regularizer: StronglyConvex,
+    regularizer: Regularizer,
     strength: float,
 ) -> Array:
     """The slopes a of some rows after sweeps of dual ascent, from where the point's slopes lead."""
