@@ -31,7 +31,8 @@ ROUND_OFF = 2e-14
 
 # Of a norm of a group's dual variables, relative to it, at the edge of the dual ball: 45 units. A
 # dual point outside by no more has one inside so near that what `Problem.bound` takes off for the
-# round-off of its terms makes up for the difference; `verify`, which adds them up otherwise, allows ten times it.
+# round-off of its terms makes up for the difference. `verify` adds them up otherwise, and allows
+# ten times it.
 GROUP_NORM = 1e-14
 VERIFIED_NORM = 1e-13
 
