@@ -22,6 +22,7 @@ import fenchel
 from fenchel import InvalidCertificate, _kernels, losses, regularizers, verification
 from fenchel.regularizers import L1, L2, Entropy, Regularizer
 from fenchel.verification import penalties
+from fenchel.verification.coupled_penalties import COUPLED
 
 FOLDER = Path(verification.__file__).parent
 
@@ -99,7 +100,8 @@ class SoftAbsolute(losses.ScalarLoss):
 
 
 def test_every_regulariser_of_ours_has_formulas():
-    assert set(penalties.FORMULAS) == set(regularizers.REGULARIZERS.values())
+    ours = {*penalties.FORMULAS, *COUPLED}
+    assert ours == {*regularizers.REGULARIZERS.values(), regularizers.Boxed}
 
 
 @pytest.mark.parametrize("omega", REGULARIZERS, ids=ids)
@@ -112,7 +114,7 @@ def test_its_formulas_are_those_of_the_product(omega, size):
         w = omega.start(4) if isinstance(omega, Entropy) else rng.normal(size=4)
         assert penalties.value(omega, w) == pytest.approx(omega.value(w), rel=1e-12)
         assert np.array_equal(penalties.free(omega, 4), omega.free(4))
-        conjugate = penalties.FORMULAS[type(omega)].conjugate(omega, u)
+        conjugate = penalties.known(omega).conjugate(omega, u)
         assert conjugate == pytest.approx(omega.conjugate(u), rel=1e-12, abs=1e-13)
 
 
@@ -120,7 +122,7 @@ def test_its_formulas_are_those_of_the_product(omega, size):
 def test_a_conjugate_is_above_every_line(omega):
     """<u, w> <= Omega(w) + Omega*(u)."""
     rng = np.random.default_rng(6)
-    formulas = penalties.FORMULAS[type(omega)]
+    formulas = penalties.known(omega)
     for _ in range(50):
         u, w = 2 * rng.normal(size=4), omega.prox(rng.normal(size=4), 0.3)
         u[omega.free(4)] = 0.0

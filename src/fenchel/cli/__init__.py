@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fenchel import __version__
+from fenchel.cli import wording
 from fenchel.cli.convert import convert
 from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 for command in (train, path, predict, evaluate, inspect, verify, convert, resume, worker, serve):
     app.command()(command)
+wording.APPS.append(app)
 
 
 def _version(asked: bool) -> None:

@@ -26,12 +26,13 @@ def _word(flags: dict[str, tuple[str, str]], setting: Setting) -> str:
     return on if setting.value is None else f"{on} {setting.value}"
 
 
+APPS: list[typer.Typer] = []  # the one whose flags these are, which joins it when it is made
+
+
 @functools.cache
 def _flags(command: str) -> dict[str, tuple[str, str]]:
     """The flag of each option of a command, and the one that turns it off, if it has one."""
-    from fenchel.cli import app  # which needs this module
-
-    commands = typer.main.get_group(app).commands
+    commands = typer.main.get_group(APPS[0]).commands
     options = commands[command].params if command in commands else ()
     return {
         option.name: (_long(option.opts), _long(option.secondary_opts))

@@ -41,8 +41,8 @@ class Formulas(NamedTuple):
 
 def value(omega: Regularizer, w: Array) -> float:
     """Omega(w)."""
-    known = _known(omega)
-    return float(omega.value(w) if known is None else known.value(omega, w))
+    ours = known(omega)
+    return float(omega.value(w) if ours is None else ours.value(omega, w))
 
 
 def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
@@ -63,8 +63,8 @@ def bound(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:
     scale = _scale(omega, u)
     if scale < 1 and not nonnegative:
         return -math.inf
-    known = _known(omega)
-    conjugate = omega.conjugate if known is None else lambda u: known.conjugate(omega, u)
+    ours = known(omega)
+    conjugate = omega.conjugate if ours is None else lambda u: ours.conjugate(omega, u)
     return float(scale * b - problem.strength * conjugate(scale * u))
 
 
@@ -80,7 +80,7 @@ def _scale(omega: Regularizer, u: Array) -> float:
     return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
 
 
-def _known(omega: Regularizer) -> Formulas | None:
+def known(omega: Regularizer) -> Formulas | None:
     """Our formulas of a built-in regulariser."""
     coupled = COUPLED.get(type(omega))
     return FORMULAS.get(type(omega)) if coupled is None else Formulas(*coupled)
