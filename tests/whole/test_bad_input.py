@@ -302,6 +302,7 @@ for kind, pointers in itertools.product(kinds, deceiving):
 """
 
 
+@pytest.mark.slow
 def test_pointers_made_to_deceive_are_refused():
     """In a process of its own: what is not refused reads out of bounds."""
     done = subprocess.run([sys.executable, "-c", POINTERS], capture_output=True, text=True)
