@@ -294,7 +294,7 @@ deceiving = (
 for kind, pointers in itertools.product(kinds, deceiving):
     X = kind(sparse.csr_array(np.ones((3, 3))))
     X.indptr = pointers
-    print(kind.__name__, pointers, end=": ", flush=True)
+    print(kind.__name__, pointers.tolist(), end=": ", flush=True)
     try:
         fenchel.problem(X, [0, 1, 1]).risk.at(np.ones(3))
     except fenchel.InvalidData:
