@@ -58,6 +58,7 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_modules_are_there_as_soon_as_the_package_is() -> None:
     code = "import fenchel; print(fenchel.engines.Threads(4).n_threads)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -72,6 +72,7 @@ def test_wrong_usage_exits_with_2(run: Command, arguments: list[str], said: str)
     assert os.listdir() == ["d"] and Path("d").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_model(run: Command) -> None:
     """FAULTS #25: a limit on the size of files stands for the disk."""
     data = svmlight("data.svm")

@@ -73,6 +73,7 @@ def test_the_score_suits_the_loss(run: Command, loss: str, score: str) -> None:
     assert done.json["score"] == score and 0.1 < done.json["points"][-1]["score"] <= 1
 
 
+@pytest.mark.slow
 def test_classes_one_against_the_rest_add_up(run: Command) -> None:
     _, z = rows()
     words = np.array(["low", "mid", "top"])[np.digitize(z, [0.0, 1.0])]
@@ -90,6 +91,7 @@ def test_classes_one_against_the_rest_add_up(run: Command) -> None:
     assert "low: " in drawn and "accuracy" in drawn and "certified gap" in drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.html"])
 def test_the_path_is_drawn(run: Command, name: str) -> None:
     done = run("path", svmlight("data.svm"), "--regularizer", "l1", *STRENGTHS, "--plot", name)

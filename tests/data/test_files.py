@@ -121,6 +121,7 @@ def kill_at(step, path):
     sys.setprofile(None)
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_any_step_leaves_the_old_file_or_the_new_one(target):
     """FAULTS #24"""
     seen, step = [], 0

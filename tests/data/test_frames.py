@@ -318,6 +318,7 @@ def test_a_series_for_a_matrix_is_refused():
     refused("two dimensions", X=pd.Series(Y), y=Y)
 
 
+@pytest.mark.slow
 def test_arrays_do_not_pay_for_narwhals():
     import subprocess
     import sys

@@ -203,6 +203,7 @@ def test_a_disk_that_is_really_full_is_named(tmp_path):
     assert "untouched" in done.stderr
 
 
+@pytest.mark.slow
 def test_data_ten_times_larger_than_the_memory_train_to_the_same_certificate(tmp_path):
     path = tmp_path / "large.store"
     large_store(path)
@@ -233,6 +234,7 @@ def test_data_ten_times_larger_than_the_memory_train_to_the_same_certificate(tmp
     assert in_child(script, "limited") == in_child(script)
 
 
+@pytest.mark.slow
 def test_text_ten_times_larger_than_the_memory_is_streamed_to_the_same_certificate(tmp_path):
     path, (X, y) = tmp_path / "large.svm", data_for(losses.Logistic(), n=300)
     rng = np.random.default_rng(0)
@@ -274,6 +276,7 @@ def test_text_ten_times_larger_than_the_memory_is_streamed_to_the_same_certifica
     assert in_child(script, "limited") == in_child(script)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_threads", "solver", "loss"), [(1, "lbfgs", "logistic"), (2, "bmrm", "hinge")]
 )
@@ -335,6 +338,7 @@ def in_child(script, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_command_line_converts_trains_and_predicts(run, tmp_path):
     data = dataset()
     write_svmlight(tmp_path / "d.svm", data.X, data.y)

@@ -132,6 +132,7 @@ def test_queries_read_as_in_scikit_learn(tmp_path_factory, data, queries):
     assert_as_scikit_learn(path, content, qid=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a9a/a9a", "20news/train.tfidf.svm", "mq2008/S1.svm"])
 def test_real_data_read_as_in_scikit_learn(file, name):
     root = os.environ.get("FENCHEL_DATA")
@@ -570,6 +571,7 @@ def test_what_is_written_reads_back_bit_for_bit(tmp_path_factory, X, data, base,
     assert_same(found[:3], (expected, y, qid if with_queries else None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", *PACKED])
 def test_written_files_are_compressed_as_their_names_say(tmp_path, suffix):
     rng = np.random.default_rng(0)
@@ -666,6 +668,7 @@ def test_the_kernel_refuses_arrays_that_do_not_fit():
             _kernels.svmlight_text(*good[:place], wrong, *good[place + 1 :])
 
 
+@pytest.mark.slow
 def test_reading_costs_no_more_memory_than_the_result_and_a_block(file):
     """The text is not kept: peak memory is the arrays, and some blocks and chunks."""
     path = file(("1 " + " ".join(f"{j}:0.1234567" for j in range(1, 200)) + "\n") * 20_000)

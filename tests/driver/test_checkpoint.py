@@ -61,6 +61,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "regularizer", "solver", "intercept"), CASES, ids=ids)
 def test_a_run_in_pieces_takes_the_same_steps(loss, solver, regularizer, intercept, tmp_path):
     """FAULTS #23, within one process."""
@@ -200,6 +201,7 @@ def last_line(process):
     return out.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
 def test_a_process_that_was_stopped_goes_on(blow, tmp_path):
     """FAULTS #23 and #24: the same last bits, however the process ended."""

@@ -416,6 +416,7 @@ schema = schemathesis.openapi.from_asgi(
 )
 
 
+@pytest.mark.slow
 @schema.parametrize()
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_service_does_what_its_description_says(case):

@@ -145,6 +145,7 @@ def longest(model, X, y):
     return np.linalg.norm(model.coef_)
 
 
+@pytest.mark.slow
 def test_an_interrupt_on_all_rows_leaves_the_model_it_came_to():
     X, y = classes()
     whole = ClassifierCV(alphas=ALPHAS, cv=3, scoring=longest).fit(X, y)

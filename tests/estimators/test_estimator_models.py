@@ -337,6 +337,7 @@ def test_pipelines_and_cross_validation():
     assert cross_val_score(regressor, load_diabetes().data, PROGRESSION).mean() > 0.45
 
 
+@pytest.mark.slow
 def test_grid_search_over_alpha_and_loss():
     grid = {
         "alpha": [1e-4, 1e-2, 1e0],
@@ -394,6 +395,7 @@ def test_copies_of_every_kind_are_as_good(model):
 # Data are used where they are.
 
 
+@pytest.mark.slow
 def test_classes_share_the_rows():
     """Ten problems on digits take less memory than a second copy of X would."""
     X, y = load_digits(return_X_y=True)

@@ -28,6 +28,8 @@ from fenchel.estimators import (
 )
 from fenchel.losses import Labels, ScalarLoss
 
+pytestmark = pytest.mark.slow
+
 
 class Cauchy(ScalarLoss):
     """l(z, y) = sqrt(1 + max(0, 1 - yz)^2) - 1, without a conjugate or a twin in C++."""
@@ -225,6 +227,7 @@ print("checks:", done)
 """
 
 
+@pytest.mark.slow
 def test_array_api_dispatch_changes_nothing():
     """In a process of its own, because SciPy reads the variable when it is imported."""
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}

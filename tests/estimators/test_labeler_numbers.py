@@ -229,6 +229,7 @@ def test_files_of_the_other_kind_are_refused_by_their_name(run, letters, tmp_pat
         assert done.code == 3 and "letters.svm is svmlight by its name" in done.err
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_handwriting(run):
     folder = Path(os.environ.get("FENCHEL_DATA", ".")) / "ocr_letters"
     if not folder.is_dir():

@@ -211,6 +211,7 @@ def test_scores_of_every_row_are_centred(scene):
     )
 
 
+@pytest.mark.slow
 def test_it_learns(scene):
     always = np.tile(LABELS.mean(axis=0) > 0.5, (len(LABELS), 1))
     found = scene.predict(SCENES)
@@ -258,6 +259,7 @@ def test_a_threshold_lies_between_scores_that_differ_by_more_than_round_off():
     assert everything < 1.0
 
 
+@pytest.mark.slow
 def test_indicators_and_collections_are_the_same_sets(scene):
     words = np.array(list("abcdef"))
     named = clone(scene).fit(SCENES, [words[row > 0].tolist() for row in LABELS])

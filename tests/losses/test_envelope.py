@@ -162,6 +162,7 @@ def test_kinks_and_slopes_reconstruct_the_risk_along_a_ray(loss):
     assert at == pytest.approx(ray.slope(3.0).slope, rel=1e-10)
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("regularizer", ["l2", "l1"])
 def test_the_exact_search_beats_a_fine_grid_and_scipy(loss, regularizer):
@@ -182,6 +183,7 @@ def test_the_exact_search_beats_a_fine_grid_and_scipy(loss, regularizer):
         assert least == pytest.approx(scipy.fun, rel=1e-4)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_the_crossing_is_the_minimiser_of_a_sum_of_envelopes(seed):
     """Scores and directions of few values, so that kinks of many rows coincide."""

@@ -84,6 +84,7 @@ def test_candidates_of_a_list_have_one_weight():
         fenchel.Reranker().fit(X, Y, groups=np.zeros(len(X)), sample_weight=s)
 
 
+@pytest.mark.slow
 def test_points_are_freed_as_soon_as_they_are_left():
     """Else arrays as long as w pile up between two rounds of the garbage collector."""
     alive = []

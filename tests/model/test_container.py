@@ -123,6 +123,7 @@ def test_every_truncation_is_refused(content, refused):
     assert "added to" in refused(content + b"\0")
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused(content, refused):
     for position in range(len(content)):
         for bit in range(8):
@@ -248,6 +249,7 @@ def test_arrays_moved_to_another_name_are_refused(refused):
     assert "digest" in refused(safetensors_file(layout, data))
 
 
+@pytest.mark.slow
 def test_a_giant_claim_takes_no_memory(path):
     """FAULTS #37. Each of these claims gigabytes, or would unfold into them."""
     layout, data = _layout(b={"shape": [2**40], "data_offsets": [32, 32 + 2**43]})

@@ -14,6 +14,8 @@ from fenchel import Certificate, InvalidData, Path, Status
 from fenchel.report.lines import Scores, lines
 from fenchel.report.plots import plot_lines
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 path_page = pytest.importorskip("fenchel.report.path_page")  # needs altair
 
@@ -78,6 +80,7 @@ def test_what_fell_short_is_hollow_and_counted(path):
     assert "6 strengths, 2 not converged" in mixed.plot().legends[0].get_title().get_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -94,6 +97,7 @@ def test_whatever_a_path_holds_is_drawn(path, change):
         assert f"{len(drawn)} strengths" in path_page.compose(lines(drawn), "", {})
 
 
+@pytest.mark.slow
 def test_a_page_holds_the_lines_and_every_certificate(path, tmp_path):
     file = tmp_path / "path.html"
     fenchel.plot(path, file, title="</script><img>", settings={"loss": "logistic"})

@@ -22,6 +22,8 @@ from fenchel.report.curves import across, bounds, curves, gaps, kept
 from fenchel.report.plots import check_path
 from fenchel.result import relative_gap
 
+pytestmark = pytest.mark.slow
+
 matplotlib_image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("altair")
 
@@ -152,6 +154,7 @@ def test_a_log_axis_needs_numbers_above_zero():
     assert [panel.get_xscale() for panel in figure.axes[:2]] == ["linear", "log"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "html"])
 @pytest.mark.parametrize("rows", EDGES.values(), ids=EDGES)
 def test_every_history_can_be_drawn(rows, suffix, tmp_path):
@@ -182,6 +185,7 @@ def long():
     return closing_in(100_000)
 
 
+@pytest.mark.slow
 def test_a_long_history_stays_small_on_disk(long, tmp_path):
     for name, limit in (("plot.svg", 300_000), ("plot.png", 300_000), ("plot.pdf", 300_000)):
         long.plot(tmp_path / name)

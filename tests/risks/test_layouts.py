@@ -122,6 +122,7 @@ def test_other_index_types_are_converted(index):
 # 14: more than 2^31 entries, without the memory for them.
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs Linux's memfd_create")
 def test_more_than_2_to_the_31_entries_are_handled():
     """The same 256 rows appear 2048 times in the address space, once in memory; others follow."""

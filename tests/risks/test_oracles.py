@@ -75,6 +75,7 @@ def able(problem):
     return [solver for solver in solvers if solver.obstacle(problem) is None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("oracle", "regularizer", "some"),
     [

@@ -361,6 +361,7 @@ def test_real_data_have_the_minimum_of_liblinear_and_of_multinomial_regression(r
         fenchel.verify(result, problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["usps", "letter"])
 def test_bundle_methods_certify_the_intercepts_of_real_data(real, name):
     X, y = real(name)

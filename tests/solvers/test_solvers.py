@@ -346,6 +346,7 @@ class Claimless(ScalarLoss):
         return np.sign(z - y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True], ids=["no-intercept", "intercept"])
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 def test_a_users_loss_works_and_is_verified(regularizer, intercept):

@@ -294,7 +294,7 @@ deceiving = (
 for kind, pointers in itertools.product(kinds, deceiving):
     X = kind(sparse.csr_array(np.ones((3, 3))))
     X.indptr = pointers
-    print(kind.__name__, pointers, end=": ", flush=True)
+    print(kind.__name__, pointers.tolist(), end=": ", flush=True)
     try:
         fenchel.problem(X, [0, 1, 1]).risk.at(np.ones(3))
     except fenchel.InvalidData:
@@ -302,6 +302,7 @@ for kind, pointers in itertools.product(kinds, deceiving):
 """
 
 
+@pytest.mark.slow
 def test_pointers_made_to_deceive_are_refused():
     """In a process of its own: what is not refused reads out of bounds."""
     done = subprocess.run([sys.executable, "-c", POINTERS], capture_output=True, text=True)
