@@ -14,7 +14,8 @@ from scipy import sparse
 
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
-from fenchel.losses import ScalarLoss, twins
+from fenchel.losses import ScalarLoss
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.regularizers import L1, L2, Coupled, ElasticNet
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
@@ -351,7 +352,7 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
     smooth = loss.differentiable and np.all(np.asarray(regularizer.c) > 0)
     smooth &= not isinstance(regularizer, Coupled)
-    built_in = twins.twin(loss) is not None
+    built_in = is_built_in(loss)
     quadratic = "newton" if built_in else "lbfgs"
     suited = quadratic if isinstance(regularizer, L2) else "owlqn"
     free = not np.all(np.asarray(regularizer.c) > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,9 @@ from scipy import sparse
 from fenchel.data.blocks import Blocks
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 from fenchel.errors import InvalidData
+from fenchel.losses.base import Loss
+from fenchel.losses.binding import bound
+from fenchel.losses.row_loss import RowLoss
 
 # Larger shards gain nothing more; data of fewer numbers than a quarter of one stay whole.
 NUMBERS_PER_SHARD = 1 << 20
@@ -28,6 +31,19 @@ class Shard:
     rows: Rows
     y: npt.NDArray[Any]
     s: Array | None
+    _last: RowLoss | None = field(default=None, init=False, repr=False, compare=False)
+
+    def bound(self, loss: Loss) -> RowLoss:
+        """The loss of these rows; made once, as long as it is asked for with the same loss."""
+        last = self._last
+        if last is None or last.loss is not loss:
+            last = bound(loss, self.y, self.s)
+            object.__setattr__(self, "_last", last)
+        return last
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the loss that was bound last."""
+        return Shard, (self.rows, self.y, self.s)
 
 
 def fingerprint(shard: Shard) -> bytes:

@@ -20,7 +20,8 @@ from fenchel.data.rows import WithOnes
 from fenchel.data.shards import fingerprint
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
-from fenchel.losses import Loss, ScalarLoss, VectorLoss, twins
+from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.risks import shardwork
 from fenchel.risks.base import Cut, Point
@@ -144,7 +145,7 @@ class LinearRisk:
     @property
     def has_dual_steps(self) -> bool:
         """The loss is a built-in one of one score a row."""
-        return twins.twin(self.loss) is not None
+        return is_built_in(self.loss)
 
     def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Duals:
         """The dual point a = 0."""

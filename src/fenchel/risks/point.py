@@ -118,7 +118,9 @@ class LinearPoint:
         if scale == 1:
             return self.constant
         if risk.has_duals:
-            conjugates = risk.engine.map(shardwork.conjugates, risk.loss, self.slopes, scale)
+            conjugates = risk.engine.map(
+                shardwork.weighted_conjugates, risk.loss, self.slopes, scale
+            )
             return -float(risk.engine.total(conjugates)) / risk.weight
         return scale * self.constant if risk.nonnegative else -np.inf
 

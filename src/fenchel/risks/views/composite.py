@@ -26,7 +26,7 @@ from fenchel.regularizers import Coupled, Regularizer, StronglyConvex
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import conjugates, cut_of, feasible
+from fenchel.risks.views.dual_ascent import cut_of
 from fenchel.risks.views.places import Place, RowVector, Tangent, Vector
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
@@ -159,12 +159,13 @@ class Composite(ABC):
     def _constant(self, t: float, u: RowVector) -> float:
         """-R*(t u)."""
         engine = self.risk.engine
-        total = engine.total(engine.map(conjugates, self.risk.loss, u.parts, t))
+        total = engine.total(engine.map(shardwork.conjugates, self.risk.loss, u.parts, t))
         return -float(total) / self.risk.weight
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
-        return RowVector(self.risk, self.risk.engine.map(feasible, self.risk.loss, u.parts))
+        parts = self.risk.engine.map(shardwork.feasible, self.risk.loss, u.parts)
+        return RowVector(self.risk, parts)
 
     def _best_scale(self, dual: Place) -> float:
         """The t with the largest D(t u): far from the minimum, D(u) may be below D(0)."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import ScalarLoss, twins
+from fenchel.losses import Loss
+from fenchel.losses.scalar_rows import built_in
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, State
@@ -125,23 +125,21 @@ class AugmentedRay:
         at.look()
 
 
-def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:
+def _squared_distances(shard: Shard, loss: Loss, b: float) -> float:
     """sum_i s_i (b - its nearest kink)^2."""
-    nearest = np.min(np.abs(loss.kinks(shard.y) - b), axis=0)
+    nearest = built_in(shard.bound(loss)).nearest_kinks(b)
     return float(shardwork.weights(shard) @ nearest**2)
 
 
 def _augmented_slopes(
-    shard: Shard, loss: ScalarLoss, z: Array, a: Array, kappa: float, b: float
+    shard: Shard, loss: Loss, z: Array, a: Array, kappa: float, b: float
 ) -> tuple[Array, npt.NDArray[np.int32]]:
-    u, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
-    n = _kernels.augmented_slopes(twins.built_in(loss), z, shard.y, a, kappa, b, u, bent)
-    return u, bent[:n]
+    return built_in(shard.bound(loss)).augmented_slopes(z, a, kappa, b)
 
 
 def _augmented_slope_along(
     shard: Shard,
-    loss: ScalarLoss,
+    loss: Loss,
     z: Array,
     a: Array,
     kappa: float,
@@ -150,9 +148,7 @@ def _augmented_slope_along(
     rate: float,
     eta: float,
 ) -> tuple[float, float]:
-    return _kernels.augmented_slope_along(
-        twins.built_in(loss), z, shard.y, shard.s, a, kappa, b, q, rate, eta
-    )
+    return built_in(shard.bound(loss)).augmented_slope_along(z, a, kappa, b, q, rate, eta)
 
 
 def _squared_change(shard: Shard, a: Array, u: Array) -> float:

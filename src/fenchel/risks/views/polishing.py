@@ -18,7 +18,8 @@ from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import Shard, size
 from fenchel.engines import PerShard
-from fenchel.losses import Conjugable, ScalarLoss, twins
+from fenchel.losses import Loss
+from fenchel.losses.scalar_rows import built_in
 from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut
@@ -88,7 +89,6 @@ def _ascended(
     scale = 1.0 if shrinkage is None else shrinkage[1]
     rate = offset_rate(float(np.sum(risk.squares * scale)), risk, strength)  # of all rows
     unit = 1 / (strength * risk.weight)
-    assert isinstance(risk.loss, Conjugable)
     rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)
     rows.a[:] = a
     rows.active[:], rows.n_active = np.arange(len(a)), len(a)
@@ -104,12 +104,10 @@ def _square(shard: Shard, z: Array) -> float:
     return float(z @ z)
 
 
-def _near_rows(
-    shard: Shard, loss: ScalarLoss, z: Array, b: float, a: Array, margin: float
-) -> Indices:
+def _near_rows(shard: Shard, loss: Loss, z: Array, b: float, a: Array, margin: float) -> Indices:
     """Rows of some weight less than `margin` from a kink, or with another slope than there."""
     s, found = shardwork.weights(shard), np.empty(len(z), dtype=np.int32)
-    native = _kernels.DualProblem(twins.built_in(loss), shard.y, s, s, None, None)
+    native = built_in(shard.bound(loss)).dual_problem(s, s, None, None)
     n = _kernels.movable(native, z + b, a, margin, found)
     return found[:n].astype(np.intp)
 
