@@ -23,6 +23,7 @@ class DualProblem:
         kappa: _Vector,
         threshold: _Vector | None,
         scale: _Vector | None,
+        offset: _Vector | None = None,
     ) -> None: ...
 
 class SimplexQP:

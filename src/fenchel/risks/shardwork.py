@@ -83,8 +83,14 @@ def sampled(shard: Shard, loss: Loss, w: Array, b: float, rows: npt.NDArray[np.i
     return X.adjoint(shard.bound(loss).take(rows).slopes(X.scores(w), b)[1])
 
 
+def shifted_by_offset(shard: Shard, z: Array) -> Array:
+    """z_i + o_i, where rows have offsets."""
+    return z if shard.offset is None else z + shard.offset
+
+
 def largest(shard: Shard, z: Array) -> float:
-    """The largest |z_i|."""
+    """The largest |z_i|, the rows' offsets included."""
+    z = shifted_by_offset(shard, z)
     return float(max(np.max(z), -np.min(z)))
 
 

@@ -260,7 +260,7 @@ def row_duals(
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
     bound = built_in(shard.bound(loss))
-    a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
+    a[alone] = loss.slope(shardwork.shifted_by_offset(shard, a)[alone], shard.y[alone])
     settings = shared, kappa, *(shrinkage or (None, None))
     return RowDuals(bound, settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.data.shards import Shard, size
+from fenchel.data.shards import Shard, size, stacked
 from fenchel.engines import PerShard
 from fenchel.losses import Loss
 from fenchel.losses.scalar_rows import built_in
@@ -52,7 +52,7 @@ def polished(
     rows = _near(risk, point, slopes)
     if rows is None:
         return None
-    taken = list(engine.map(_taken, rows))
+    taken = list(engine.map(Shard.take, rows))
     near, a = _stacked(taken), np.concatenate(list(engine.map(_of, slopes, rows)))
     new = _ascended(near, a, risk, point, regularizer, strength)
     change = near.rows.adjoint(shardwork.weighted(near, new - a)) / risk.weight
@@ -117,11 +117,6 @@ def _n_numbers(shard: Shard, rows: Indices) -> float:
     return len(rows) * shard.rows.n_numbers / shard.rows.n_rows
 
 
-def _taken(shard: Shard, rows: Indices) -> Shard:
-    s = None if shard.s is None else shard.s[rows]
-    return Shard(shard.rows.take(rows), shard.y[rows], s)
-
-
 def _of(shard: Shard, a: Array, rows: Indices) -> Array:
     return a[rows]
 
@@ -134,11 +129,9 @@ def _with(shard: Shard, a: Array, rows: Indices, new: Array) -> Array:
 
 def _stacked(parts: list[Shard]) -> Shard:
     """Shards as one, copied."""
-    weights = [part.s for part in parts if part.s is not None]
-    y, s = np.concatenate([part.y for part in parts]), np.concatenate(weights) if weights else None
     matrices = [part.rows.matrix() for part in parts]
     if sparse.issparse(matrices[0]):
         X = sparse.vstack(matrices, format="csr")
         rows = SparseRows(X.indptr.astype(np.int64), X.indices, X.data, X.shape[1])
-        return Shard(rows, y, s)
-    return Shard(DenseRows(np.ascontiguousarray(np.vstack(matrices))), y, s)
+        return stacked(parts, rows)
+    return stacked(parts, DenseRows(np.ascontiguousarray(np.vstack(matrices))))
