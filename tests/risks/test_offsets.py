@@ -77,7 +77,7 @@ def test_certificates_hold_with_an_l1_penalty_too(solver):
     assert min(J(parameters) for parameters in around) >= result.lower_bound
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs", "bmrm", "sdca", "owlqn"])
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "bmrm", "sdca"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_an_exposure_is_a_rate_with_a_weight(solver, intercept):
     """Poisson: e exp(z) - y (z + log e) = e (exp(z) - (y / e) z) + a constant."""
