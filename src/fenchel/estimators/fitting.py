@@ -54,8 +54,9 @@ class Fit:
         targets: Iterable[Targets],
         s: Array | None,
         groups: Groups | None = None,
+        offset: Array | None = None,
     ) -> Iterator[Problem]:
-        """A problem for each of the targets, which share the rows, weights and groups."""
+        """A problem for each of the targets, which share the rows and all else that rows have."""
         for each in targets:
             yield posed(
                 rows,
@@ -67,6 +68,7 @@ class Fit:
                 intercept=self.intercept,
                 engine=self.engine,
                 groups=groups,
+                offset=offset,
             )
 
     def across(self, owners: Owners) -> Problem:
