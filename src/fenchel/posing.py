@@ -104,7 +104,8 @@ def problem(
     if isinstance(loss, Oracle):
         given = any(each is not None for each in (sample_weight, offset, groups))
         if given or intercept or loss_options:
-            raise Incompatible("an oracle takes X and y, and no more: leave out the other options")
+            takes_no = "intercept, sample_weight, offset, groups or options"
+            raise Incompatible(f"an oracle takes no {takes_no}")
         if isinstance(engine, Owners):
             raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
         penalty = regularizers.named(regularizer, penalty_options)
