@@ -8,7 +8,7 @@ score or K. `bound` in binding.py makes one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +43,19 @@ class RowLoss(ABC):
         """Pickled without the native loss, which is made anew."""
         return type(self), (self.loss, self.y, self.s)
 
-    def take(self, rows: Indices) -> RowLoss:
+    def take(self, rows: Indices) -> Self:
         """The loss of some of the rows."""
-        return type(self)(self.loss, self.y[rows], None if self.s is None else self.s[rows])
+        return self._with(y=self.y[rows], s=None if self.s is None else self.s[rows])
 
-    def unweighted(self) -> RowLoss:
+    def unweighted(self) -> Self:
         """The loss of the same rows, each with the weight 1."""
-        return type(self)(self.loss, self.y)
+        return self._with(s=None)
+
+    def _with(self, **rows: Any) -> Self:
+        """The same loss with other rows: what was made for the loss alone is not made again."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **rows)
+        return other
 
     @abstractmethod
     def slopes(self, z: Array, b: float = 0.0) -> tuple[float, Array]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+import inspect
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +31,13 @@ def twin(loss: Loss) -> _kernels.Loss:
     It is given all options of the loss, in the order of its constructor. The kernels take one
     number: a loss with two options is a TypeError here until they can take both.
     """
-    options = tuple(loss.settings().values())
-    return _kernels.Loss(_NAMES[type(loss)], *options or (0.0,))
+    options = [getattr(loss, name) for name in _options(type(loss))]
+    return _kernels.Loss(_NAMES[type(loss)], *(options or [0.0]))
+
+
+@functools.cache
+def _options(kind: type[Loss]) -> tuple[str, ...]:
+    return tuple(inspect.signature(kind).parameters)
 
 
 class SlopeRange(NamedTuple):
@@ -69,14 +76,10 @@ class ScalarRows(RowLoss):
         """Pickled without the native loss, which is made anew."""
         return type(self), (self.loss, self.y, self.s, self.offset)
 
-    def take(self, rows: Indices) -> ScalarRows:
+    def take(self, rows: Indices) -> Self:
         """The loss of some of the rows."""
-        s, offset = (None if each is None else each[rows] for each in (self.s, self.offset))
-        return type(self)(self.loss, self.y[rows], s, offset)
-
-    def unweighted(self) -> ScalarRows:
-        """The loss of the same rows, each with the weight 1."""
-        return type(self)(self.loss, self.y, None, self.offset)
+        taken = super().take(rows)
+        return taken if self.offset is None else taken._with(offset=self.offset[rows])
 
     def _at(self, z: Array) -> Array:
         """Where the loss is asked at the scores z."""

@@ -7,7 +7,7 @@ alone. Intercepts of a vector loss are coordinates of W: the offset b of `RowLos
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -224,6 +224,9 @@ class LeafRows(RowLoss):
     def __init__(self, loss: Loss, y: npt.NDArray[Any], s: Array | None = None):
         super().__init__(loss, y, s)
         self._made: tuple[int, Taxonomy, VectorRows] | None = None
+
+    def _with(self, **rows: Any) -> Self:
+        return super()._with(**rows, _made=None)  # which knows the rows
 
     def _leaves(self, z: Array) -> tuple[Taxonomy, VectorRows]:
         """The taxonomy and the rows of its leaves, made when the number of scores is first seen."""
