@@ -15,6 +15,7 @@ from fenchel.data.checked import (
     checked_groups,
     checked_labels,
     checked_matrix,
+    checked_offset,
     checked_weights,
 )
 from fenchel.data.classes import (
@@ -63,19 +64,24 @@ def problem(
     strength: float = 1e-4,
     intercept: bool = False,
     sample_weight: Any = None,
+    offset: Any = None,
     groups: Any = None,
     lower: npt.ArrayLike | None = None,
     upper: npt.ArrayLike | None = None,
     engine: str | Engine | Owners | None = None,
     **loss_options: Any,
 ) -> Problem:
-    """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b, y_i).
+    """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b + o_i, y_i).
 
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `delta=`,
     `epsilon=`, `rho=`, `mu=`, `nu=` and `l1_ratio=` go to the one that takes them. For losses of
     two classes y may hold any two values: the smaller stands for -1, the larger for +1. With
     `intercept=True` an unregularised b is part of the model. X is used as it is, without a copy,
     where its layout allows.
+
+    `offset` holds a fixed number o_i for each row that is added to its score, for losses of one
+    score a row. With a log link that is an exposure: offset=log(e) makes poisson's mean e times
+    exp(<x, w> + b). It is no part of the model: whoever predicts adds the offsets of new rows.
 
     The losses multiclass_hinge and softmax take any classes in y, multilabel_hinge sets of labels:
     an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
@@ -102,15 +108,17 @@ def problem(
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
     if isinstance(loss, Oracle):
-        if intercept or sample_weight is not None or groups is not None or loss_options:
-            raise Incompatible("an oracle takes no intercept, sample_weight, groups or options")
+        given = any(each is not None for each in (sample_weight, offset, groups))
+        if given or intercept or loss_options:
+            takes_no = "intercept, sample_weight, offset, groups or options"
+            raise Incompatible(f"an oracle takes no {takes_no}")
         if isinstance(engine, Owners):
             raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
         return _of_oracle(X, y, loss, penalty, strength, engine)
     chosen_loss = losses.named(loss, loss_options)
     if isinstance(engine, Owners):
-        if X is not None or y is not None or sample_weight is not None or groups is not None:
-            raise Incompatible("X, y, sample_weight and groups are the owners': leave them out")
+        if any(each is not None for each in (X, y, sample_weight, offset, groups)):
+            raise Incompatible("X, y and what else rows have are the owners': leave them out")
         strength = checked_strength("strength", strength)
         return across(engine, chosen_loss, penalty, strength, intercept)
     placed = engines.named(engine)
@@ -131,6 +139,7 @@ def problem(
         intercept=intercept,
         engine=placed,
         groups=checked_groups(_computed(groups, placed), rows.n_rows),
+        offset=checked_offset(_computed(offset, placed), rows.n_rows),
     )
 
 
@@ -165,9 +174,15 @@ def posed(
     intercept: bool,
     engine: Engine,
     groups: npt.NDArray[np.int64] | None = None,
+    offset: Array | None = None,
 ) -> Problem:
     """The problem of rows, labels and weights that were checked; many may share the same rows."""
     regularizer.free(rows.n_columns)  # refuses weights of the wrong length
+    if offset is not None and not isinstance(loss, losses.ScalarLoss):
+        raise Incompatible(
+            f"{type(loss).__name__} takes no offset: a number added to the score of each row "
+            "belongs to losses of one score a row, such as poisson and logistic"
+        )
     if intercept:
         _check_attainable(loss, targets, s)
     if isinstance(loss, MultivariateLoss):
@@ -189,7 +204,7 @@ def posed(
         shards = cut(rows, loss.signs(targets.y), s)
         nu_risk = NuRisk(loss, engine.place(shards), intercept=intercept)
         return Problem(nu_risk, regularizer, strength)
-    shards = cut(rows, targets.y, s)
+    shards = cut(rows, targets.y, s, offset=offset)
     if not isinstance(loss, VectorLoss):
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
         return Problem(risk, regularizer, strength)

@@ -11,7 +11,8 @@ from scipy import sparse
 
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
-from fenchel.losses import ScalarLoss, twins
+from fenchel.losses import ScalarLoss
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.regularizers import L1, L2, ElasticNet, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
@@ -344,7 +345,7 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     weighted = isinstance(regularizer, Weighted)
     free = len(regularizer.free(N_FEATURES)) > 0
     smooth = loss.differentiable and weighted and not free
-    built_in = twins.twin(loss) is not None
+    built_in = is_built_in(loss)
     quadratic = "newton" if built_in else "lbfgs"
     suited = quadratic if isinstance(regularizer, L2) else "owlqn"
     bundle = "bmrm" if free or not weighted else "ls-bmrm"

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from fenchel import _kernels, losses
 from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.losses.twins import twin
+from fenchel.losses.scalar_rows import twin
 
 # Around the unrolled loops: 4 and 8 elements, 4 lines together and 4 more prefetched.
 SMALL = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17]

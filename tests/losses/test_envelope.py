@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 
 import fenchel
 from fenchel import losses
-from fenchel.losses import vector_twins
+from fenchel.losses.binding import bound
 from fenchel.piecewise import crossing
 from fenchel.solvers._line_search import Along, exact
 
@@ -90,10 +90,10 @@ def test_the_maximum_of_lines_is_segmented_as_by_brute_force(lines, ends):
     low, high = ends
     Z, Q = (np.array([[line[k] for line in lines]], dtype=float) for k in (0, 1))
     loss, y = losses.MulticlassHinge(cost=0.0), np.array([0])
-    kinks = vector_twins.kinks_along(loss, Z, Q, y, None, float(low), float(high))
+    kinks = bound(loss, y).kinks_along(Z, Q, float(low), float(high))
     agree(kinks, brute_force(lines, low, high))
     for eta in (low, high):
-        slope, curvature = vector_twins.slope_along(loss, Z, Q, y, None, float(eta))
+        slope, curvature = bound(loss, y).slope_along(Z, Q, float(eta))
         assert (slope, curvature) == (highest(lines, eta)[1] - lines[0][1], 0.0)
 
 
@@ -104,8 +104,8 @@ def test_a_row_is_segmented_as_by_brute_force(loss, seed, ends):
     Z, Q = rng.integers(-3, 4, size=(2, 1, n_scores(loss))) / 2
     y = targets_for(loss, rng, 5, 3)[-1:]
     exactly = pieces_of(loss, Z[0], Q[0], y[0])
-    kinks = vector_twins.kinks_along(loss, Z, Q, y, None, float(low), float(high))
-    slopes = [vector_twins.slope_along(loss, Z, Q, y, None, float(eta))[0] for eta in (low, high)]
+    kinks = bound(loss, y).kinks_along(Z, Q, float(low), float(high))
+    slopes = [bound(loss, y).slope_along(Z, Q, float(eta))[0] for eta in (low, high)]
     assert np.sum(kinks[:, 1]) == pytest.approx(slopes[1] - slopes[0], abs=1e-12)
     if getattr(loss, "uniform", None) != 0.4:  # no binary fraction: kinks at `high` may move
         agree(kinks, brute_force(exactly, low, high))
@@ -137,9 +137,9 @@ def test_many_rows_of_many_classes_agree_with_the_python_formula(kind, options, 
         y = targets_for(loss, rng, n, K)
         s[::5] = 0.0
         for low, high in ((0.0, 0.2), (0.0, 5.0), (0.3, 1e9)):
-            slopes = [vector_twins.slope_along(loss, Z, Q, y, s, eta)[0] for eta in (low, high)]
-            kinks = vector_twins.kinks_along(loss, Z, Q, y, s, low, high)
-            expected = vector_twins.kinks_along(plain, Z, Q, y, s, low, high)
+            slopes = [bound(loss, y, s).slope_along(Z, Q, eta)[0] for eta in (low, high)]
+            kinks = bound(loss, y, s).kinks_along(Z, Q, low, high)
+            expected = bound(plain, y, s).kinks_along(Z, Q, low, high)
             found, expected = ({k: v for k, v in merged(x).items()} for x in (kinks, expected))
             assert sorted(found) == pytest.approx(sorted(expected), rel=1e-9)
             assert [found[k] for k in sorted(found)] == pytest.approx(
@@ -192,8 +192,8 @@ def test_the_crossing_is_the_minimiser_of_a_sum_of_envelopes(seed):
     Z, Q = rng.integers(-2, 3, size=(2, n, K)).astype(float)
     loss = losses.MulticlassHinge() if seed % 2 else losses.MultilabelHinge()
     y = targets_for(loss, rng, n, K)
-    slope, curvature = vector_twins.slope_along(loss, Z, Q, y, None, 0.0)
-    kinks = vector_twins.kinks_along(loss, Z, Q, y, None, 0.0, 50.0)
+    slope, curvature = bound(loss, y).slope_along(Z, Q, 0.0)
+    kinks = bound(loss, y).kinks_along(Z, Q, 0.0, 50.0)
     strength = 0.5
 
     def J(eta):

@@ -7,7 +7,8 @@ from sklearn import metrics
 
 from fenchel import InvalidData, losses
 from fenchel.losses import Labels
-from fenchel.losses.twins import slopes, sums, twin
+from fenchel.losses.binding import bound
+from fenchel.losses.scalar_rows import is_built_in
 
 EVERY = pytest.mark.parametrize("loss", LOSSES, ids=ids)
 KINKED = pytest.mark.parametrize("loss", [x for x in LOSSES if not x.differentiable], ids=ids)
@@ -222,7 +223,7 @@ def test_agrees_with_the_table(loss, z, y, value, slope):
     z, y = np.array([z]), np.array([y])
     assert loss.value(z, y)[0] == pytest.approx(value, rel=1e-14, abs=1e-15)
     assert loss.slope(z, y)[0] == pytest.approx(slope, rel=1e-14, abs=1e-15)
-    assert sums(loss, z, y, None, 0.0) == pytest.approx((value, slope), rel=1e-14, abs=1e-15)
+    assert bound(loss, y).sums(z, 0.0) == pytest.approx((value, slope), rel=1e-14, abs=1e-15)
 
 
 def test_agrees_with_the_meaning_that_scikit_learn_gives():
@@ -250,11 +251,11 @@ def test_agrees_with_the_meaning_that_scikit_learn_gives():
 @EVERY
 def test_the_native_twin_has_the_same_values_and_slopes(loss):
     z, y, s = random_rows(loss)
-    total, a = slopes(loss, z, y, s, 0.25)
-    assert twin(loss) is not None
+    total, a = bound(loss, y, s).slopes(z, 0.25)
+    assert is_built_in(loss)
     assert total == pytest.approx(np.sum(s * loss.value(z + 0.25, y)), rel=1e-13)
     assert np.allclose(a, s * loss.slope(z + 0.25, y), rtol=1e-13, atol=1e-15)
-    assert sums(loss, z, y, s, 0.25) == pytest.approx((total, np.sum(a)), rel=1e-12)
+    assert bound(loss, y, s).sums(z, 0.25) == pytest.approx((total, np.sum(a)), rel=1e-12)
 
 
 @EVERY
@@ -262,9 +263,9 @@ def test_the_native_twin_agrees_at_extreme_scores(loss):
     for y in one_label_each(loss):
         for z in np.concatenate([EXTREMES, -EXTREMES, [0.0, -0.0]])[:, None]:
             value, slope = (part[0] for part in at(loss, z, y))
-            native, a = slopes(loss, z, np.array([y]), None)
+            native, a = bound(loss, np.array([y])).slopes(z)
             assert native == pytest.approx(value, rel=1e-13)
-            assert sums(loss, z, np.array([y]), None, 0.0) == (native, a[0])
+            assert bound(loss, np.array([y])).sums(z, 0.0) == (native, a[0])
             if z not in kinks(loss, y):
                 assert a[0] == pytest.approx(slope, rel=1e-13)
 
@@ -279,13 +280,13 @@ def test_the_native_twin_is_exact_over_the_whole_range(loss):
     value, slope = loss.value(z, y), loss.slope(z, y)
     room = 2e-15 * np.max(y) if loss.labels is Labels.COUNT else 1e-300  # exp(z) - y cancels
     for first in range(9):
-        total, a = slopes(loss, z[first:], y[first:], None)
+        total, a = bound(loss, y[first:]).slopes(z[first:])
         assert np.allclose(a, slope[first:], rtol=1e-13, atol=room)
         assert np.isinf(value).any() or total == pytest.approx(np.sum(value[first:]), rel=1e-12)
     small = np.abs(z) < 40
-    each = [slopes(loss, z[i : i + 1], y[i : i + 1], None)[0] for i in np.flatnonzero(small)]
+    each = [bound(loss, y[i : i + 1]).slopes(z[i : i + 1])[0] for i in np.flatnonzero(small)]
     assert np.allclose(each, value[small], rtol=1e-12, atol=10 * room)
-    assert slopes(loss, z[small], y[small], None)[0] == pytest.approx(np.sum(each), rel=1e-12)
+    assert bound(loss, y[small]).slopes(z[small])[0] == pytest.approx(np.sum(each), rel=1e-12)
 
 
 @KINKED
@@ -293,7 +294,7 @@ def test_the_native_twin_has_a_subgradient_at_the_kinks(loss):
     for y in one_label_each(loss):
         z = kinks(loss, y)
         y = np.full(len(z), y)
-        value, a = slopes(loss, z, y, None)
+        value, a = bound(loss, y).slopes(z)
         assert np.all(np.isfinite(loss.conjugate(a, y)))
         assert np.allclose(loss.value(z, y) + loss.conjugate(a, y), a * z, rtol=1e-14, atol=1e-14)
         assert value == pytest.approx(np.sum(loss.value(z, y)), abs=1e-15)
@@ -304,11 +305,11 @@ def test_the_native_twin_has_a_subgradient_at_the_kinks(loss):
 def test_sample_weights_multiply(loss, make):
     loss = make(loss)
     z, y, s = random_rows(loss)
-    once, unweighted = slopes(loss, z, y, None)
-    assert slopes(loss, z, y, np.full(len(z), 2.0))[0] == pytest.approx(2 * once, rel=1e-13)
-    assert np.allclose(slopes(loss, z, y, s)[1], s * unweighted, rtol=1e-14)
-    each = [slopes(loss, z[i : i + 1], y[i : i + 1], None)[0] for i in range(len(z))]
-    assert slopes(loss, z, y, s)[0] == pytest.approx(s @ each, rel=1e-12)
+    once, unweighted = bound(loss, y).slopes(z)
+    assert bound(loss, y, np.full(len(z), 2.0)).slopes(z)[0] == pytest.approx(2 * once, rel=1e-13)
+    assert np.allclose(bound(loss, y, s).slopes(z)[1], s * unweighted, rtol=1e-14)
+    each = [bound(loss, y[i : i + 1]).slopes(z[i : i + 1])[0] for i in range(len(z))]
+    assert bound(loss, y, s).slopes(z)[0] == pytest.approx(s @ each, rel=1e-12)
 
 
 @pytest.mark.parametrize("make", [lambda x: x, without_twin], ids=["native", "python"])
@@ -316,11 +317,11 @@ def test_sample_weights_multiply(loss, make):
 def test_a_row_of_weight_zero_contributes_nothing_even_at_infinity(loss, make):
     loss, sign = make(loss), -1.0 if loss.labels is Labels.BINARY else 1.0
     z, y, s = np.array([sign * 1e4, 0.0]), np.ones(2), np.array([0.0, 1.0])
-    value, a = slopes(loss, z, y, s)
+    value, a = bound(loss, y, s).slopes(z)
     assert loss.value(z, y)[0] == np.inf
     assert value == pytest.approx(loss.value(z, y)[1])
     assert np.array_equal(a, [0.0, loss.slope(z, y)[1]])
-    assert sums(loss, z, y, s, 0.0) == pytest.approx((value, a[1]))
+    assert bound(loss, y, s).sums(z, 0.0) == pytest.approx((value, a[1]))
 
 
 def test_a_subclass_that_changes_the_formula_runs_on_the_formula():
@@ -331,7 +332,7 @@ def test_a_subclass_that_changes_the_formula_runs_on_the_formula():
         def slope(self, z, y):
             return 2 * super().slope(z, y)
 
-    assert twin(Doubled()) is None
+    assert not is_built_in(Doubled())
     w = np.array([0.3, -0.2, 0.5, 0.1])
     once, doubled = (problem_for(loss).risk.at(w) for loss in (losses.Hinge(), Doubled()))
     assert doubled.value == pytest.approx(2 * once.value, rel=1e-14)

@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 
 import fenchel
 from fenchel import InvalidData, losses
-from fenchel.losses import Labels, vector_twins
+from fenchel.losses import Labels
+from fenchel.losses.binding import bound
 
 EVERY = pytest.mark.parametrize("loss", VECTOR_LOSSES, ids=ids)
 HINGES = pytest.mark.parametrize(
@@ -224,18 +225,18 @@ def test_equal_costs_make_one_multilabel_hinge_and_single_labels_a_multiclass_on
     expected = losses.MulticlassHinge(cost=0.7).value(Z, codes)
     for loss in (losses.MultilabelHinge(cost=0.7), several):
         assert np.allclose(loss.value(Z, sets), expected, rtol=1e-14)
-        assert vector_twins.slopes(loss, Z, sets, None)[0] == pytest.approx(np.sum(expected))
+        assert bound(loss, sets).slopes(Z)[0] == pytest.approx(np.sum(expected))
 
 
 @pytest.mark.parametrize("loss", [losses.MultilabelHinge(), losses.MultilabelHinge(1 - np.eye(4))])
 def test_no_label_or_all_labels_lose_nothing(loss):
     Z, y = np.random.default_rng(0).normal(size=(2, 4)), np.array([[0] * 4, [1] * 4], np.uint8)
     assert not loss.value(Z, y).any() and not loss.slope(Z, y).any()
-    value, slope = vector_twins.slopes(loss, Z, y, None)
+    value, slope = bound(loss, y).slopes(Z)
     assert value == 0 and not slope.any()
-    assert vector_twins.slope_along(loss, Z, Z, y, None, 0.5) == (0.0, 0.0)
-    assert len(vector_twins.kinks_along(loss, Z, Z, y, None, 0.0, 9.0)) == 0
-    assert len(vector_twins.ties(loss, Z, y, TIE)) == 0
+    assert bound(loss, y).slope_along(Z, Z, 0.5) == (0.0, 0.0)
+    assert len(bound(loss, y).kinks_along(Z, Z, 0.0, 9.0)) == 0
+    assert len(bound(loss, y).tied(Z, TIE)) == 0
 
 
 @SIZES
@@ -244,8 +245,8 @@ def test_the_native_twin_has_the_same_values_and_slopes(loss, K):
     loss = sized(loss, K)
     Z, y, s = random_rows(loss, K=K)
     for weights in (None, s):
-        total, A = vector_twins.slopes(loss, Z, y, weights)
-        expected, slope = vector_twins.slopes(without_twin(loss), Z, y, weights)
+        total, A = bound(loss, y, weights).slopes(Z)
+        expected, slope = bound(without_twin(loss), y, weights).slopes(Z)
         assert total == pytest.approx(expected, rel=1e-13)
         assert np.allclose(A, slope, rtol=1e-13, atol=1e-300)
 
@@ -257,14 +258,14 @@ def test_extreme_scores_stay_finite_and_exact(loss):
     y = targets_for(loss, np.random.default_rng(0), len(Z), 3)
     expected = np.array([brute_force(loss, *row) for row in zip(Z, y, strict=True)])
     assert np.allclose(loss.value(Z, y), expected, rtol=1e-12, atol=1e-12)
-    total, A = vector_twins.slopes(loss, Z, y, None)
+    total, A = bound(loss, y).slopes(Z)
     assert total == pytest.approx(np.sum(expected), rel=1e-12)
     assert np.isfinite(A).all() and np.allclose(A, loss.slope(Z, y), rtol=1e-12, atol=1e-300)
 
 
 def test_softmax_keeps_the_digits_of_a_tiny_loss():
     Z, y = np.array([[40.0, 0.0, 0.0]]), np.array([0])
-    value, A = vector_twins.slopes(losses.Softmax(), Z, y, None)
+    value, A = bound(losses.Softmax(), y).slopes(Z)
     assert value == pytest.approx(2 * np.exp(-40.0), rel=1e-12)
     assert losses.Softmax().value(Z, y)[0] == pytest.approx(value, rel=1e-12)
     assert A[0, 0] == pytest.approx(-2 * np.exp(-40.0), rel=1e-12)
@@ -277,8 +278,8 @@ def test_scores_that_are_not_finite_make_the_value_so(loss):
         for k in range(n_scores(loss)):
             Z = np.zeros((4, n_scores(loss)))
             Z[2, k] = bad
-            assert not np.isfinite(vector_twins.slopes(loss, Z, y, None)[0])
-            assert np.isfinite(vector_twins.slopes(loss, Z, y, np.array([1.0, 1, 0, 1]))[0])
+            assert not np.isfinite(bound(loss, y).slopes(Z)[0])
+            assert np.isfinite(bound(loss, y, np.array([1.0, 1, 0, 1])).slopes(Z)[0])
 
 
 @HINGES
@@ -296,15 +297,15 @@ def test_the_value_is_the_highest_piece(loss):
 def test_ties_are_the_rows_where_the_slope_depends_on_the_side(loss):
     Z, y, _ = random_rows(loss, whole=True)
     tied = np.zeros(len(Z), dtype=bool)
-    tied[vector_twins.ties(loss, Z, y, TIE)] = True
+    tied[bound(loss, y).tied(Z, TIE)] = True
     rng, seen = np.random.default_rng(0), np.zeros(len(Z), dtype=bool)
     first = loss.slope(Z + 1e-7 * rng.normal(size=Z.shape), y)
     for _ in range(60):
         seen |= np.any(loss.slope(Z + 1e-7 * rng.normal(size=Z.shape), y) != first, axis=1)
     assert np.array_equal(tied, seen) and 0 < np.sum(tied) < len(Z)
     nearly = Z + 1e-12 * rng.normal(size=Z.shape)
-    assert np.array_equal(vector_twins.ties(loss, nearly, y, TIE), np.flatnonzero(tied))
-    assert np.array_equal(vector_twins.ties(without_twin(loss), Z, y, TIE), np.flatnonzero(tied))
+    assert np.array_equal(bound(loss, y).tied(nearly, TIE), np.flatnonzero(tied))
+    assert np.array_equal(bound(without_twin(loss), y).tied(Z, TIE), np.flatnonzero(tied))
 
 
 @SIZES
@@ -315,15 +316,15 @@ def test_the_steepest_slope_is_the_supremum_over_the_subdifferential(loss, K):
     Z, y, s = random_rows(loss, K=K, whole=True)
     Q = np.random.default_rng(3).normal(size=Z.shape)
     for form in (loss, without_twin(loss)):
-        a = vector_twins.steepest(form, Z, Q, y, None, TIE)
+        a = bound(form, y).choices(Z, TIE).towards(Q)
         h = 1e-6
         derivative = (loss.value(Z + h * Q, y) - loss.value(Z, y)) / h
         assert np.allclose(np.sum(a * Q, axis=1), derivative, atol=1e-6)
         V = Z + np.random.default_rng(4).normal(size=Z.shape)
         tangent = loss.value(Z, y) + np.sum(a * (V - Z), axis=1)
         assert np.all(loss.value(V, y) >= tangent - 1e-9)
-        weighted = vector_twins.steepest(form, Z, Q, y, s, TIE)
-        assert np.array_equal(weighted, s[:, None] * a)
+        weighted = bound(form, y, s).choices(Z, TIE).towards(Q)
+        assert np.array_equal(weighted, a)
 
 
 @given(
@@ -337,7 +338,7 @@ def test_the_multilabel_hinge_is_the_maximum_over_all_pairs(rows, right, tau):
     expected = [brute_force(uniform, z, y[0]) for z in Z]
     for loss in (uniform, several):
         assert np.allclose(loss.value(Z, y), expected)
-        total, A = vector_twins.slopes(loss, Z, y, None)
+        total, A = bound(loss, y).slopes(Z)
         assert total == pytest.approx(np.sum(expected))
         assert np.all(np.sum(A, axis=1) == 0)
 

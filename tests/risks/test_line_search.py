@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import fenchel
-from fenchel.losses.twins import kinks_along, slope_along
+from fenchel.losses.binding import bound
 from fenchel.piecewise import Slope, crossing
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.solvers._line_search import Along, between_tangents, exact
@@ -37,14 +37,15 @@ def test_pieces_and_kernels_agree_with_the_loss(loss, data, eta):
     y = labels_for(loss, np.random.default_rng(seed), len(z), z)
     s = np.random.default_rng(seed).uniform(0, 2, size=len(z))
     for weights in (None, s):
-        native = slope_along(loss, z, q, y, weights, eta)
-        assert native == pytest.approx(slope_along(same_formula(loss), z, q, y, weights, eta))
+        native = bound(loss, y, weights).slope_along(z, q, eta)
+        assert native == pytest.approx(bound(same_formula(loss), y, weights).slope_along(z, q, eta))
         found, formula = (
-            kinks_along(which, z, q, y, weights, 0.0, 3.0) for which in (loss, same_formula(loss))
+            bound(which, y, weights).kinks_along(z, q, 0.0, 3.0)
+            for which in (loss, same_formula(loss))
         )
         assert np.sort(found, axis=0) == pytest.approx(np.sort(formula, axis=0))
     just_right = slope_by_difference(loss, z, q, y, eta)
-    assert slope_along(loss, z, q, y, None, eta)[0] == pytest.approx(just_right, abs=1e-4)
+    assert bound(loss, y).slope_along(z, q, eta)[0] == pytest.approx(just_right, abs=1e-4)
 
 
 def slope_by_difference(loss, z, q, y, eta, h=1e-7):

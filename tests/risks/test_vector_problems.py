@@ -17,7 +17,7 @@ import fenchel
 from fenchel import InvalidCertificate, InvalidData, losses
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.engines import Serial, Threads
-from fenchel.losses.twins import twin
+from fenchel.losses.scalar_rows import twin
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.sublbfgs import SubLBFGS

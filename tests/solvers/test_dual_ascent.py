@@ -11,19 +11,20 @@ from sklearn.datasets import load_iris
 
 import fenchel
 from fenchel import _kernels, losses
-from fenchel.losses import Conjugable, twins
+from fenchel.losses import Conjugable
+from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.regularizers import ElasticNet
 from fenchel.risks.views.dual_ascent import DualAscent
 from fenchel.solvers import SDCA
 
-STEPPED = [loss for loss in LOSSES if isinstance(loss, Conjugable) and twins.twin(loss)]
+STEPPED = [loss for loss in LOSSES if isinstance(loss, Conjugable) and is_built_in(loss)]
 
 
 def step(loss, z, a, y, kappa):
     """The slope after a step on a single row with score z, slope a, and that kappa."""
     X, rate = sparse.csr_array([[1.0]]), 1.0
     dual = _kernels.DualProblem(
-        twins.twin(loss), np.array([y]), np.array([rate]), np.array([kappa]), None, None
+        twin(loss), np.array([y]), np.array([rate]), np.array([kappa]), None, None
     )
     slope, v, active = np.array([a]), np.array([z]), np.zeros(1, dtype=np.int32)
     start = X.indptr.astype(np.int64)

@@ -7,20 +7,16 @@ from scipy import sparse
 
 import fenchel
 from fenchel import _kernels
-from fenchel.losses import ScalarLoss, twins
+from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.risks import shardwork
 from fenchel.risks.views.newton import NewtonSystem
 
-SMOOTH = [
-    loss
-    for loss in LOSSES
-    if isinstance(loss, ScalarLoss) and loss.differentiable and twins.twin(loss)
-]
+SMOOTH = [loss for loss in LOSSES if loss.differentiable and is_built_in(loss)]
 
 
 def curvatures(loss, z, y, s, b):
     h, bent = np.empty(len(z)), np.empty(len(z), dtype=np.int32)
-    n = _kernels.curvatures(twins.twin(loss), z, y, s, b, h, bent)
+    n = _kernels.curvatures(twin(loss), z, y, s, b, h, bent)
     return h, bent[:n]
 
 

@@ -35,8 +35,8 @@ FORBIDDEN = (
     "fenchel.risks.shardwork",
     "fenchel.risks.point",
     "fenchel.risks.kinks",
-    "fenchel.losses.twins",
-    "fenchel.losses.vector_twins",
+    "fenchel.losses.scalar_rows",
+    "fenchel.losses.vector_rows",
     "fenchel.losses.multivariate_twins",
 )
 

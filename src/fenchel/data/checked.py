@@ -59,6 +59,11 @@ def checked_weights(sample_weight: Any, n_rows: int, *, of: str = "row") -> Arra
     return s
 
 
+def checked_offset(offset: Any, n_rows: int) -> Array | None:
+    """What is added to the score of each row, as finite float64; None stays None."""
+    return None if offset is None else _column("offset", offset, n_rows)
+
+
 def checked_groups(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
     """The query of each row, as numbers that stand together; None stays None."""
     if groups is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,9 @@ from scipy import sparse
 from fenchel.data.blocks import Blocks
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
 from fenchel.errors import InvalidData
+from fenchel.losses.base import Loss
+from fenchel.losses.binding import bound
+from fenchel.losses.row_loss import RowLoss
 
 # Larger shards gain nothing more; data of fewer numbers than a quarter of one stay whole.
 NUMBERS_PER_SHARD = 1 << 20
@@ -23,21 +26,45 @@ NUMBERS_PER_SHARD = 1 << 20
 
 @dataclass(frozen=True)
 class Shard:
-    """Rows of X with their labels y and sample weights s (None: all 1)."""
+    """Rows of X with their labels y and sample weights s (None: all 1).
+
+    A fixed `offset` is added to the score of each row (None: to none).
+    """
 
     rows: Rows
     y: npt.NDArray[Any]
     s: Array | None
+    offset: Array | None = field(default=None, kw_only=True)
+    _last: RowLoss | None = field(default=None, init=False, repr=False, compare=False)
+
+    def bound(self, loss: Loss) -> RowLoss:
+        """The loss of these rows; made once, as long as it is asked for with the same loss."""
+        last = self._last
+        if last is None or last.loss is not loss:
+            last = bound(loss, self.y, self.s, self.offset)
+            object.__setattr__(self, "_last", last)
+        return last
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without the loss that was bound last."""
+        return {name: value for name, value in vars(self).items() if name != "_last"}
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Shard:
+        """A copy of some rows, with all that belongs to them."""
+        s, offset = (None if each is None else each[rows] for each in (self.s, self.offset))
+        return Shard(self.rows.take(rows), self.y[rows], s, offset=offset)
 
 
 def fingerprint(shard: Shard) -> bytes:
-    """A digest of rows, labels and weights."""
+    """A digest of rows, labels, weights and offsets."""
     digest, X = hashlib.blake2b(digest_size=16), shard.rows.matrix()
     rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     for array in (*rows, shard.y, shard.s):
         if array is not None:
             digest.update(f"{array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+    if shard.offset is not None:
+        digest.update(b"offset" + np.ascontiguousarray(shard.offset).data)
     return digest.digest()
 
 
@@ -46,6 +73,8 @@ def cut(
     y: npt.NDArray[Any],
     s: Array | None,
     starts: npt.NDArray[np.int64] | None = None,
+    *,
+    offset: Array | None = None,
 ) -> tuple[Shard, ...]:
     """The rows in shards of about equal work; views, never copies. Blocks are shards as they are.
 
@@ -55,7 +84,7 @@ def cut(
     whatever runs them; it is even, to be shared by two.
     """
     if isinstance(rows, Blocks):
-        return _blockwise(rows, y, s, starts)
+        return _blockwise(rows, y, s, starts, offset)
     ends = _ends(rows)
     total = int(ends[-1] - ends[0])
     pairs = round(total / size(rows.n_columns) / 2)
@@ -66,9 +95,13 @@ def cut(
         inner = starts[np.searchsorted(starts, inner)]
     edges = np.unique(np.concatenate([[0], inner, [rows.n_rows]]))
     return tuple(
-        Shard(_slice(rows, i, j), y[i:j], None if s is None else s[i:j])
+        Shard(_slice(rows, i, j), y[i:j], _part(s, i, j), offset=_part(offset, i, j))
         for i, j in itertools.pairwise(edges)
     )
+
+
+def _part(values: Array | None, i: int, j: int) -> Array | None:
+    return None if values is None else values[i:j]
 
 
 def size(n_columns: int) -> int:
@@ -85,6 +118,7 @@ def _blockwise(
     y: npt.NDArray[Any],
     s: Array | None,
     starts: npt.NDArray[np.int64] | None,
+    offset: Array | None,
 ) -> tuple[Shard, ...]:
     edges = np.cumsum([0, *(part.n_rows for part in blocks.parts)])
     parted = np.empty(0) if starts is None else np.setdiff1d(edges, starts)
@@ -94,7 +128,7 @@ def _blockwise(
             "block"
         )
     return tuple(
-        Shard(part, y[i:j], None if s is None else s[i:j])
+        Shard(part, y[i:j], _part(s, i, j), offset=_part(offset, i, j))
         for part, (i, j) in zip(blocks.parts, itertools.pairwise(edges), strict=True)
     )
 
@@ -116,9 +150,19 @@ def joined(shards: Sequence[Shard]) -> Shard:
     """The shards of `cut` as one; no row is copied."""
     if len(shards) == 1:
         return shards[0]
-    weights = [shard.s for shard in shards if shard.s is not None]
-    y, s = np.concatenate([shard.y for shard in shards]), np.concatenate(weights or [np.empty(0)])
-    return Shard(_joined_rows([shard.rows for shard in shards]), y, s if weights else None)
+    return stacked(shards, _joined_rows([shard.rows for shard in shards]))
+
+
+def stacked(shards: Sequence[Shard], rows: Rows) -> Shard:
+    """All rows of the shards, which are known as one block, with all that belongs to them."""
+    y = np.concatenate([shard.y for shard in shards])
+    s = _concatenated([shard.s for shard in shards])
+    return Shard(rows, y, s, offset=_concatenated([shard.offset for shard in shards]))
+
+
+def _concatenated(parts: Sequence[Array | None]) -> Array | None:
+    given = [part for part in parts if part is not None]
+    return np.concatenate(given) if given else None
 
 
 def _joined_rows(parts: Sequence[Rows]) -> Rows:

@@ -83,11 +83,11 @@ class MPI(Engine):
         return placed
 
     def _compare(self) -> None:
-        """An error, on all ranks, where one was given other labels, weights or numbers of rows."""
+        """An error, on all ranks, where one was given other labels, weights, offsets or sizes."""
         digest = hashlib.blake2b(digest_size=16)
         for shard in self.shards:
             digest.update(f"{shard.rows.n_rows} {shard.rows.n_numbers}".encode())
-            for array in (shard.y, shard.s):
+            for array in (shard.y, shard.s, shard.offset):
                 digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
         found = self.communicator.allgather(digest.digest())
         for rank, other in enumerate(found):

@@ -55,10 +55,11 @@ class Fit:
         targets: Iterable[Targets],
         s: Array | None,
         groups: Groups | None = None,
+        offset: Array | None = None,
     ) -> Iterator[Problem]:
-        """A problem for each of the targets, which share the rows, weights and groups."""
+        """A problem for each of the targets, which share the rows and all else that rows have."""
         for each in targets:
-            yield self._problem(rows, each, s, groups)
+            yield self._problem(rows, each, s, groups, offset)
 
     @in_these_words()
     def _problem(
@@ -67,6 +68,7 @@ class Fit:
         targets: Targets,
         s: Array | None,
         groups: Groups | None,
+        offset: Array | None,
     ) -> Problem:
         return posed(
             rows,
@@ -78,6 +80,7 @@ class Fit:
             intercept=self.intercept,
             engine=self.engine,
             groups=groups,
+            offset=offset,
         )
 
     @in_these_words()

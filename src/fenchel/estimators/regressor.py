@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
-from fenchel.data.checked import checked_labels, checked_weights
+from fenchel.data.checked import checked_labels, checked_offset, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
 from fenchel.estimators.base import LinearEstimator
@@ -36,14 +36,15 @@ class _LinearRegressor(RegressorMixin, LinearEstimator):
         """
         return self._fit(self._posed(X, y, sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+    def _posed(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Posed:
         settings = self._settings(fit_intercept=self.fit_intercept)
         if isinstance(X, Owners):
-            return self._across(X, settings, (y, sample_weight), self._adopt)
+            return self._across(X, settings, (y, sample_weight, offset), self._adopt)
         rows = self._rows(X, reset=True)
         labels = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
-        problems = settings.problems(rows, [Targets(labels)], weights)
+        added = checked_offset(offset, rows.n_rows)
+        problems = settings.problems(rows, [Targets(labels)], weights, offset=added)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), self._adopt)
 
     def _adopt(self, results: list[Result]) -> None:
@@ -281,7 +282,9 @@ class PoissonRegressor(_LinearRegressor):
     """Linear model of the logarithm of a rate, for counts, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of half the Poisson deviance of exp(<x, w> + b) from y. With
-    penalty="l2" this is scikit-learn's PoissonRegressor.
+    penalty="l2" this is scikit-learn's PoissonRegressor. Where rows were watched for longer or
+    shorter, `offset` of fit, predict and score takes the logarithm of each row's exposure: the
+    expected count is then exposure * exp(<x, w> + b).
 
     Parameters
     ----------
@@ -381,10 +384,17 @@ class PoissonRegressor(_LinearRegressor):
     def _loss(self) -> Loss:
         return Poisson()
 
-    def predict(self, X: Any) -> Array:
-        """The expected count for each row of X."""
-        return np.exp(super().predict(X))
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their counts y, weights and offsets."""
+        return self._fit(self._posed(X, y, sample_weight, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """The expected count for each row of X, with the offsets of these rows."""
+        scores = super().predict(X)
+        added = checked_offset(offset, len(scores))
+        return np.exp(scores if added is None else scores + added)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The share of the Poisson deviance that is explained: D^2, 1 at best."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        means = self.predict(X, offset)
+        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=1))

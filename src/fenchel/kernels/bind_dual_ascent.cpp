@@ -28,14 +28,17 @@ using Active = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::
 struct DualProblem {
     Loss loss;
     Vector<double> y, rate, kappa;
-    Weights threshold, scale;
+    Weights threshold, scale, offset;
 
-    fenchel::DualRows rows() const { return {y.data(), rate.data(), kappa.data()}; }
+    fenchel::DualRows rows() const {
+        return {y.data(), rate.data(), kappa.data(), offset ? offset->data() : nullptr};
+    }
 
     void check(std::size_t n_rows, std::size_t n_columns) const {
         require(y.size() == n_rows, "y", y.size(), n_rows);
         require(rate.size() == n_rows, "rate", rate.size(), n_rows);
         require(kappa.size() == n_rows, "kappa", kappa.size(), n_rows);
+        if (offset) require(offset->size() == n_rows, "offset", offset->size(), n_rows);
         for (const Weights& each : {threshold, scale})
             if (each) require(each->size() == n_columns, "threshold", each->size(), n_columns);
         if (threshold.has_value() != scale.has_value())
@@ -75,6 +78,7 @@ auto sweep(const Matrix& X, const DualProblem& dual, Output& a, Output& v, doubl
 std::size_t movable(const DualProblem& dual, const Vector<double>& z, const Vector<double>& a,
                     double margin, Active& active) {
     const std::size_t n = dual.y.size();
+    if (dual.offset) require(dual.offset->size() == n, "offset", dual.offset->size(), n);
     require(z.size() == n, "z", z.size(), n);
     require(a.size() == n, "a", a.size(), n);
     require(active.size() == n, "active", active.size(), n);
@@ -214,10 +218,11 @@ void bindings::bind_dual_ascent(nb::module_& m) {
         .def(
             "__init__",
             [](DualProblem* self, const Loss& loss, Vector<double> y, Vector<double> rate,
-               Vector<double> kappa, Weights threshold,
-               Weights scale) { new (self) DualProblem{loss, y, rate, kappa, threshold, scale}; },
+               Vector<double> kappa, Weights threshold, Weights scale, Weights offset) {
+                new (self) DualProblem{loss, y, rate, kappa, threshold, scale, offset};
+            },
             "loss"_a, "y"_a.noconvert(), "rate"_a.noconvert(), "kappa"_a.noconvert(),
-            "threshold"_a.none(), "scale"_a.none());
+            "threshold"_a.none(), "scale"_a.none(), "offset"_a.none() = nb::none());
     m.def("augmented_slopes", &augmented_slopes, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(),
           "a"_a.noconvert(), "kappa"_a, "b"_a, "u"_a.noconvert(), "bent"_a.noconvert());
     m.def("curvatures", &curvatures, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),

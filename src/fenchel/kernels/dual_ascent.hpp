@@ -223,9 +223,13 @@ struct Random {
 
 }  // namespace detail
 
-/// The data of a shard's dual problem, each with an entry for each row.
+/// The data of a shard's dual problem, each with an entry for each row; `offset` is null where no
+/// number is added to the scores.
 struct DualRows {
-    const double *y, *rate, *kappa;
+    const double *y, *rate, *kappa, *offset;
+    FENCHEL_INLINE double shifted(double z, std::size_t i) const {
+        return offset ? z + offset[i] : z;
+    }
 };
 
 /// The dual point that a sweep moves; b changes by `offset_rate` where rate changes by 1.
@@ -253,7 +257,8 @@ Sweep sweep(const Matrix& X, const Loss& loss, const DualRows& rows, const Shrin
     for (std::size_t k = 0; k < done.n_active;) {
         const auto i = static_cast<std::size_t>(active[k]);
         if (k + 2 < done.n_active) detail::fetch_row(X, static_cast<std::size_t>(active[k + 2]));
-        const double z = detail::row_dot(X, i, shrink, at.v) + at.b, a = at.a[i], y = rows.y[i];
+        const double z = rows.shifted(detail::row_dot(X, i, shrink, at.v) + at.b, i);
+        const double a = at.a[i], y = rows.y[i];
         const auto [t, u, kink] = detail::landing(loss, rows.kappa[i], z + rows.kappa[i] * a, z, y);
         if (u != a) {
             const double by = -rows.rate[i] * (u - a);
@@ -278,9 +283,9 @@ std::size_t movable(const Loss& loss, const double* z, const DualRows& rows, con
                     std::size_t n, double margin, std::int32_t* active) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const double y = rows.y[i];
+        const double t = rows.shifted(z[i], i), y = rows.y[i];
         const bool resting = rows.kappa[i] == 0 ||
-                             (loss(z[i], y).slope == a[i] && detail::slack(loss, z[i], y) > margin);
+                             (loss(t, y).slope == a[i] && detail::slack(loss, t, y) > margin);
         active[count] = static_cast<std::int32_t>(i);
         count += !resting;
     }

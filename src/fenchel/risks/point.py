@@ -111,7 +111,9 @@ class LinearPoint:
         if scale == 1:
             return self.constant
         if risk.facts.has_duals:
-            conjugates = risk.engine.map(shardwork.conjugates, risk.loss, self.slopes, scale)
+            conjugates = risk.engine.map(
+                shardwork.weighted_conjugates, risk.loss, self.slopes, scale
+            )
             return -float(risk.engine.total(conjugates)) / risk.weight
         return scale * self.constant if risk.facts.nonnegative else -np.inf
 

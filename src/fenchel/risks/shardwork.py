@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fenchel import _kernels
 from fenchel.data.shards import Shard
-from fenchel.losses import Conjugable, Loss, MultivariateLoss, Sample, Tangent, VectorLoss, twins
+from fenchel.losses import Loss, MultivariateLoss, Sample, Tangent
 from fenchel.losses import multivariate_twins as whole
+from fenchel.losses.scalar_rows import built_in
 from fenchel.risks import kinks
 from fenchel.witness import Bracket
 
@@ -44,7 +44,7 @@ def label_distance(shard: Shard, mean: float) -> float:
 
 def largest_slope(shard: Shard, loss: Loss) -> float:
     """The largest slope the loss can have on these rows."""
-    return loss.steepest(shard.y) if isinstance(loss, Conjugable | VectorLoss) else np.inf
+    return shard.bound(loss).steepest_slope
 
 
 def squares(shard: Shard) -> Array:
@@ -69,30 +69,36 @@ def zeros(shard: Shard) -> Array:
 
 def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
     """(sum_i s_i l(z_i, y_i), its gradient, z) at w."""
-    native = twins.twin(loss)
-    if native is not None:
-        return shard.rows.evaluate(native, shard.y, shard.s, w)
+    bound = shard.bound(loss)
+    if bound.fused is not None:
+        return shard.rows.evaluate(bound.fused, shard.y, shard.s, w)
     z = shard.rows.scores(w)
-    value, a = twins.slopes(loss, z, shard.y, shard.s)
+    value, a = bound.slopes(z)
     return value, shard.rows.adjoint(a), z
 
 
+def shifted_by_offset(shard: Shard, z: Array) -> Array:
+    """z_i + o_i, where rows have offsets."""
+    return z if shard.offset is None else z + shard.offset
+
+
 def largest(shard: Shard, z: Array) -> float:
-    """The largest |z_i|."""
+    """The largest |z_i|, the rows' offsets included."""
+    z = shifted_by_offset(shard, z)
     return float(max(np.max(z), -np.min(z)))
 
 
 def sums(shard: Shard, loss: Loss, z: Array, b: float) -> tuple[float, float]:
     """(sum_i s_i l(z_i + b, y_i), its slope in b)."""
-    return twins.sums(loss, z, shard.y, shard.s, b)
+    return shard.bound(loss).sums(z, b)
 
 
 def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
     """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
-    a = twins.slopes(loss, z, shard.y, shard.s, bracket.below)[1]
+    a = shard.bound(loss).slopes(z, bracket.below)[1]
     if bracket.above == bracket.below:
         return a
-    above = twins.slopes(loss, z, shard.y, shard.s, bracket.above)[1]
+    above = shard.bound(loss).slopes(z, bracket.above)[1]
     return bracket.weight_below * a + bracket.weight_above * above
 
 
@@ -100,28 +106,36 @@ def curvatures(
     shard: Shard, loss: Loss, z: Array, b: float, total: float
 ) -> tuple[Array, npt.NDArray[np.int32]]:
     """h_i = s_i/total l''(z_i + b, y_i), and the rows where it is not 0."""
-    h, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
-    n = _kernels.curvatures(twins.built_in(loss), z, shard.y, shard.s, b, h, bent)
-    return h / total, bent[:n]
+    h, bent = built_in(shard.bound(loss)).curvatures(z, b)
+    return h / total, bent
 
 
 def slope_along(shard: Shard, loss: Loss, z: Array, q: Array, eta: float) -> tuple[float, float]:
     """The slope of the loss on the ray z + eta q just right of eta, and its rise."""
-    return twins.slope_along(loss, z, q, shard.y, shard.s, eta)
+    return shard.bound(loss).slope_along(z, q, eta)
 
 
 def kinks_along(shard: Shard, loss: Loss, z: Array, q: Array, low: float, high: float) -> Array:
     """Where that slope bends in (low, high]."""
-    return twins.kinks_along(loss, z, q, shard.y, shard.s, low, high)
+    return shard.bound(loss).kinks_along(z, q, low, high)
 
 
-def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float) -> float:
-    """sum_i s_i l*(scale a_i / s_i, y_i)."""
+def conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
+    """sum_i s_i l*(scale a_i, y_i), for slopes without their weights."""
+    return shard.bound(loss).conjugates(scale * a)
+
+
+def weighted_conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
+    """The same for slopes that come with their weights, a_i = s_i l'_i."""
     if shard.s is None:
-        return float(np.sum(loss.conjugate(scale * a, shard.y)))
-    counted = shard.s > 0
-    s, y = shard.s[counted], shard.y[counted]
-    return float(s @ loss.conjugate(kinks.weighted(scale / s, a[counted]), y))
+        return conjugates(shard, loss, a, scale)
+    each = np.divide(scale, shard.s, out=np.zeros_like(shard.s), where=shard.s > 0)
+    return conjugates(shard, loss, kinks.weighted(each, a), 1.0)
+
+
+def feasible(shard: Shard, loss: Loss, a: Array) -> Array:
+    """Slopes moved into the conjugate's domain, which round-off may have led them out of."""
+    return shard.bound(loss).feasible(a)
 
 
 def adjoint(shard: Shard, a: Array) -> Array:

@@ -6,9 +6,9 @@ float64. It proves
     min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
 
 for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
-loss has no conjugate, the weighted tangents' bound instead. Of a vector loss every row has K dual
-variables, in alpha row after row, and w is a matrix of K columns, row after row, the intercepts
-its last.
+loss has no conjugate, the weighted tangents' bound instead. Offsets o of the rows add <alpha, o>:
+l(z + o) has the conjugate l*(a) - a o. Of a vector loss every row has K dual variables, in alpha
+row after row, and w is a matrix of K columns, row after row, the intercepts its last.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ class _Data(Evidence):
         self.share: Array = s / np.sum(s)  # s_i / S
         self.has_intercept = risk.facts.has_intercept
         self.nonnegative = self.loss.nonnegative
+        given = [shard.offset for shard in shards if shard.offset is not None]
+        self.offset = np.concatenate(given) if given else np.zeros(1)
 
     def blocks(self) -> Iterator[Any]:
         """The rows as matrices, one at a time: they may be more than memory holds."""
@@ -119,7 +121,7 @@ class _Data(Evidence):
 
     def value(self, w: Array, b: float) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
-        value = self.loss.value(self.scores(w) + b, self.y)
+        value = self.loss.value(self.scores(w) + b + self.offset, self.y)
         return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
 
     def scale(self, w: Array, b: float) -> float:
@@ -129,7 +131,8 @@ class _Data(Evidence):
             if self.y.dtype.kind == "f":  # targets, not codes
                 largest += np.max(np.abs(self.y), axis=1)
             return float(np.sum(self.share * largest))
-        return float(np.sum(self.share * (np.abs(self.scores(w)) + abs(b) + np.abs(self.y))))
+        sizes = np.abs(self.scores(w)) + np.abs(self.offset)
+        return float(np.sum(self.share * (sizes + abs(b) + np.abs(self.y))))
 
     def _slope(self, z: Array, ties: Ties | None) -> Array:
         """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
@@ -190,8 +193,9 @@ class _Data(Evidence):
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
             counted = self.share > 0  # a row of weight 0 is not there, even at inf
-            value = np.where(counted, self.loss.value(z + offset, self.y), 0.0)
-            slope = np.where(self.each(counted), self._slope(z + offset, touch.ties), 0.0)
+            at = z + offset + self.offset
+            value = np.where(counted, self.loss.value(at, self.y), 0.0)
+            slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
             part = weight * self.each(self.share) * slope
             product = part * (z + offset)
             product = product if self.K is None else np.sum(product, axis=1)
@@ -353,7 +357,7 @@ def _conjugate_bound(data: _Data, alpha: Array) -> tuple[Array, float]:
     if data.has_intercept and isinstance(loss, Conjugable):
         each = _balanced(each, share, *loss.domain(y))
         moved[counted] = share * each
-    return moved, -float(np.sum(share * loss.conjugate(each, y)))
+    return moved, float(np.sum(moved * data.offset) - np.sum(share * loss.conjugate(each, y)))
 
 
 def _balanced(each: Array, share: Array, lowest: Array, highest: Array) -> Array:

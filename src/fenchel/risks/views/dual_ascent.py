@@ -28,7 +28,8 @@ from fenchel import _kernels
 from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
-from fenchel.losses import Conjugable, Labels, twins
+from fenchel.losses import Labels, Loss
+from fenchel.losses.scalar_rows import NativeScalarRows, built_in, is_built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
@@ -52,7 +53,8 @@ _FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the f
 class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
-    settings: tuple[Any, ...]  # loss, y, rate, kappa and the regulariser's shrinkage
+    loss: NativeScalarRows
+    settings: tuple[Any, ...]  # rate, kappa and the regulariser's shrinkage
     rate: Array
     a: Array
     active: npt.NDArray[np.int32]
@@ -61,8 +63,7 @@ class RowDuals:
     @functools.cached_property
     def native(self) -> _kernels.DualProblem:
         """What the kernels take."""
-        loss, *arrays = self.settings
-        return _kernels.DualProblem(twins.built_in(loss), *arrays)
+        return self.loss.dual_problem(*self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
@@ -73,9 +74,7 @@ def has_dual_steps(risk: Risk) -> bool:
 
     Where rows' dual variables are bound together, as a nu-loss's are, none can change alone.
     """
-    return (
-        isinstance(risk, LinearRisk) and risk.facts.has_duals and twins.twin(risk.loss) is not None
-    )
+    return isinstance(risk, LinearRisk) and risk.facts.has_duals and is_built_in(risk.loss)
 
 
 class DualAscent:
@@ -199,10 +198,10 @@ class DualAscent:
 
     def _scale(self) -> float:
         risk = self.risk
-        a = self.engine.map(feasible, risk.loss, self.engine.map(_slopes, self.rows))
+        a = self.engine.map(shardwork.feasible, risk.loss, self.engine.map(_slopes, self.rows))
 
         def D(t: float) -> float:
-            total = self.engine.total(self.engine.map(conjugates, risk.loss, a, t))
+            total = self.engine.total(self.engine.map(shardwork.conjugates, risk.loss, a, t))
             conjugate = self.regularizer.conjugate(t * self.v)
             return -float(total) / risk.weight - self.strength * conjugate
 
@@ -238,13 +237,13 @@ def offset_rate(
 def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
     """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
-    a = engine.map(feasible, loss, a)
+    a = engine.map(shardwork.feasible, loss, a)
     if risk.facts.has_intercept and (balanced := _balanced(risk, a)) is not a:
         risk.passes += 1
         a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
     alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
-    constant = -float(engine.total(engine.map(conjugates, loss, a))) / risk.weight
+    constant = -float(engine.total(engine.map(shardwork.conjugates, loss, a, 1.0))) / risk.weight
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
     sizes = risk.length * slopes, abs(constant)
     return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
@@ -266,7 +265,7 @@ def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
 
 def row_duals(
     shard: Shard,
-    loss: Conjugable,
+    loss: Loss,
     squares: Array,
     shrinkage: tuple[Array, Array] | None,
     unit: float,
@@ -279,9 +278,10 @@ def row_duals(
     kappa = shared * (squares + offset_rate) / _OVER
     a = np.zeros(shard.rows.n_rows)
     alone = (kappa == 0) & (rate > 0)
-    a[alone] = loss.slope(np.zeros(np.count_nonzero(alone)), shard.y[alone])
-    settings = loss, shard.y, shared, kappa, *(shrinkage or (None, None))
-    return RowDuals(settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
+    bound = built_in(shard.bound(loss))
+    a[alone] = loss.slope(shardwork.shifted_by_offset(shard, a)[alone], shard.y[alone])
+    settings = shared, kappa, *(shrinkage or (None, None))
+    return RowDuals(bound, settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
 @mutates
@@ -337,26 +337,15 @@ def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
     rows.a[:] = a
 
 
-def unweighted(shard: Shard, alpha: Array, total: float, loss: Conjugable) -> Array:
+def unweighted(shard: Shard, alpha: Array, total: float, loss: Loss) -> Array:
     """From s_i/total a_i to a_i."""
     s = shardwork.weights(shard)
     a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
-    return loss.feasible(a, shard.y)
-
-
-def feasible(shard: Shard, loss: Conjugable, a: Array) -> Array:
-    """The slopes, which round-off may have led out of the conjugate's domain."""
-    return loss.feasible(a, shard.y)
+    return shard.bound(loss).feasible(a)
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:
     return shard.rows.adjoint(shardwork.weighted(shard, a))
-
-
-def conjugates(shard: Shard, loss: Conjugable, a: Array, scale: float = 1.0) -> float:
-    """sum_i s_i l*(scale a_i, y_i)."""
-    s, each = shardwork.weights(shard), loss.conjugate(scale * a, shard.y)
-    return float(np.sum(s * np.where(s > 0, each, 0.0)))
 
 
 def _signed_sums(shard: Shard, a: Array) -> tuple[float, float]:

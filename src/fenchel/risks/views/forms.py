@@ -25,7 +25,7 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.dual_ascent import conjugates, cut_of, feasible, has_dual_steps
+from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
 from fenchel.risks.views.images import Imaged, RowVector, Tangent, X, Y
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
@@ -152,12 +152,13 @@ class LinearForm(Form[X, Y]):
     def constant(self, t: float, u: RowVector) -> float:
         """-R*(t u)."""
         engine = self.risk.engine
-        total = engine.total(engine.map(conjugates, self.risk.loss, u.parts, t))
+        total = engine.total(engine.map(shardwork.conjugates, self.risk.loss, u.parts, t))
         return -float(total) / self.risk.weight
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
-        return RowVector(self.risk, self.risk.engine.map(feasible, self.risk.loss, u.parts))
+        parts = self.risk.engine.map(shardwork.feasible, self.risk.loss, u.parts)
+        return RowVector(self.risk, parts)
 
     def _best_scale(self, dual: DualPoint) -> float:
         """The t with the largest D(t u): far from the minimum, D(u) may be below D(0)."""

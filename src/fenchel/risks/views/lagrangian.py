@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import ScalarLoss, twins
+from fenchel.losses import Loss, ScalarLoss
+from fenchel.losses.scalar_rows import built_in
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Risk, State
@@ -141,23 +141,21 @@ def is_piecewise_linear(risk: Risk) -> bool:
     return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
 
 
-def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:
+def _squared_distances(shard: Shard, loss: Loss, b: float) -> float:
     """sum_i s_i (b - its nearest kink)^2."""
-    nearest = np.min(np.abs(loss.kinks(shard.y) - b), axis=0)
+    nearest = built_in(shard.bound(loss)).nearest_kinks(b)
     return float(shardwork.weights(shard) @ nearest**2)
 
 
 def _augmented_slopes(
-    shard: Shard, loss: ScalarLoss, z: Array, a: Array, kappa: float, b: float
+    shard: Shard, loss: Loss, z: Array, a: Array, kappa: float, b: float
 ) -> tuple[Array, npt.NDArray[np.int32]]:
-    u, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)
-    n = _kernels.augmented_slopes(twins.built_in(loss), z, shard.y, a, kappa, b, u, bent)
-    return u, bent[:n]
+    return built_in(shard.bound(loss)).augmented_slopes(z, a, kappa, b)
 
 
 def _augmented_slope_along(
     shard: Shard,
-    loss: ScalarLoss,
+    loss: Loss,
     z: Array,
     a: Array,
     kappa: float,
@@ -166,9 +164,7 @@ def _augmented_slope_along(
     rate: float,
     eta: float,
 ) -> tuple[float, float]:
-    return _kernels.augmented_slope_along(
-        twins.built_in(loss), z, shard.y, shard.s, a, kappa, b, q, rate, eta
-    )
+    return built_in(shard.bound(loss)).augmented_slope_along(z, a, kappa, b, q, rate, eta)
 
 
 def _squared_change(shard: Shard, a: Array, u: Array) -> float:

@@ -14,9 +14,10 @@ from scipy import sparse
 
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.data.shards import Shard, size
+from fenchel.data.shards import Shard, size, stacked
 from fenchel.engines import PerShard
-from fenchel.losses import Conjugable, ScalarLoss, twins
+from fenchel.losses import Loss
+from fenchel.losses.scalar_rows import built_in
 from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem
@@ -50,7 +51,7 @@ def polished(problem: Problem, point: Point) -> Cut | None:
     rows = _near(risk, point, slopes)
     if rows is None:
         return None
-    taken = list(engine.map(_taken, rows))
+    taken = list(engine.map(Shard.take, rows))
     near, a = _stacked(taken), np.concatenate(list(engine.map(_of, slopes, rows)))
     new = _ascended(near, a, risk, point, regularizer, strength)
     change = near.rows.adjoint(shardwork.weighted(near, new - a)) / risk.weight
@@ -87,7 +88,6 @@ def _ascended(
     scale = 1.0 if shrinkage is None else shrinkage[1]
     rate = offset_rate(float(np.sum(risk.squares * scale)), risk, strength)  # of all rows
     unit = 1 / (strength * risk.weight)
-    assert isinstance(risk.loss, Conjugable)
     rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)
     rows.a[:] = a
     rows.active[:], rows.n_active = np.arange(len(a)), len(a)
@@ -103,12 +103,10 @@ def _square(shard: Shard, z: Array) -> float:
     return float(z @ z)
 
 
-def _near_rows(
-    shard: Shard, loss: ScalarLoss, z: Array, b: float, a: Array, margin: float
-) -> Indices:
+def _near_rows(shard: Shard, loss: Loss, z: Array, b: float, a: Array, margin: float) -> Indices:
     """Rows of some weight less than `margin` from a kink, or with another slope than there."""
     s, found = shardwork.weights(shard), np.empty(len(z), dtype=np.int32)
-    native = _kernels.DualProblem(twins.built_in(loss), shard.y, s, s, None, None)
+    native = built_in(shard.bound(loss)).dual_problem(s, s, None, None)
     n = _kernels.movable(native, z + b, a, margin, found)
     return found[:n].astype(np.intp)
 
@@ -116,11 +114,6 @@ def _near_rows(
 def _n_numbers(shard: Shard, rows: Indices) -> float:
     """About how many numbers these rows have."""
     return len(rows) * shard.rows.n_numbers / shard.rows.n_rows
-
-
-def _taken(shard: Shard, rows: Indices) -> Shard:
-    s = None if shard.s is None else shard.s[rows]
-    return Shard(shard.rows.take(rows), shard.y[rows], s)
 
 
 def _of(shard: Shard, a: Array, rows: Indices) -> Array:
@@ -135,11 +128,9 @@ def _with(shard: Shard, a: Array, rows: Indices, new: Array) -> Array:
 
 def _stacked(parts: list[Shard]) -> Shard:
     """Shards as one, copied."""
-    weights = [part.s for part in parts if part.s is not None]
-    y, s = np.concatenate([part.y for part in parts]), np.concatenate(weights) if weights else None
     matrices = [part.rows.matrix() for part in parts]
     if sparse.issparse(matrices[0]):
         X = sparse.vstack(matrices, format="csr")
         rows = SparseRows(X.indptr.astype(np.int64), X.indices, X.data, X.shape[1])
-        return Shard(rows, y, s)
-    return Shard(DenseRows(np.ascontiguousarray(np.vstack(matrices))), y, s)
+        return stacked(parts, rows)
+    return stacked(parts, DenseRows(np.ascontiguousarray(np.vstack(matrices))))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.errors import Incompatible, Phrase, Setting
-from fenchel.losses import Loss, twins
+from fenchel.losses import Loss
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.owners import OwnersRisk
@@ -64,5 +64,5 @@ def _parted(rows: Indices, sizes: list[int]) -> PerShard:
 
 def _gradient(shard: Shard, loss: Loss, w: Array, b: float, rows: Indices) -> Array:
     """The gradient over some of the shard's rows."""
-    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
-    return X.adjoint(twins.slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
+    X = shard.rows.take(rows)
+    return X.adjoint(shard.bound(loss).take(rows).slopes(X.scores(w), b)[1])

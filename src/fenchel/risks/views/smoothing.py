@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import Loss, MulticlassHinge, ScalarLoss, twins
+from fenchel.losses import Loss, MulticlassHinge
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
-from fenchel.risks.kinks import weighted
 from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import OFFSET_BLUR
 
@@ -115,7 +114,7 @@ def is_smoothable(risk: Risk) -> bool:
         return False
     if isinstance(risk.loss, MulticlassHinge):
         return type(risk.loss) is MulticlassHinge and risk.loss.rescaling == "margin"
-    return isinstance(risk.loss, ScalarLoss) and twins.twin(risk.loss) is not None
+    return is_built_in(risk.loss)
 
 
 def roughness(risk: Risk) -> float:
@@ -147,20 +146,7 @@ def _smoothed(
     shard: Shard, loss: Loss, z: Array, mu: float, widths: Array | None, b: float
 ) -> tuple[float, float, float, Array]:
     """(sum_i s_i l_mu(z_i + b), its slope in b, and how fast that rises on kinks, u)."""
-    native = twins.twin(loss)
-    if native is not None:
-        u = np.empty_like(z)
-        return *_kernels.smoothed(native, z, shard.y, shard.s, mu, widths, b, u), u
-    if mu > 0:
-        assert isinstance(loss, MulticlassHinge)
-        costs = np.ascontiguousarray(loss.costs(z.shape[1]).T)
-        soft, a = _kernels.SmoothedMulticlassHinge(costs, mu), np.empty_like(z)
-        value = _kernels.vector_slopes(soft, z, shard.y, shard.s, a)
-    else:
-        value, a = twins.slopes(loss, z, shard.y, shard.s, b)
-    s = shardwork.weights(shard)
-    u = weighted(np.divide(1.0, s, out=np.zeros_like(s), where=s > 0), a)
-    return value, float(np.sum(a)), 0.0, u
+    return shard.bound(loss).smoothed(z, mu, widths, b)
 
 
 def _d2(shard: Shard, u: Array, widths: Array | None) -> float:
