@@ -24,13 +24,14 @@ import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
-from fenchel.risks.base import ROUND_OFF, Array, Problem
+from fenchel.risks.base import ROUND_OFF, Array, Point, Problem
 from fenchel.risks.views.declared import Composite, Place
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
-from fenchel.solvers._gradient_bound import few_gradients
+from fenchel.solvers._gradient_bound import Bound, few_gradients
+from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.witness import Witness
 
@@ -131,12 +132,9 @@ class Accelerated(Solver):
         return None
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
-        """Gradients certify a smooth risk under a strongly convex regulariser."""
-        risk = problem.risk
-        if self.form != "primal" or not risk.differentiable:
+        """Gradients certify a smooth risk, scaled where Omega* is not finite."""
+        if self.form != "primal" or not problem.risk.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
-        if problem.regularizer.strong_convexity == 0:
-            return "without the loss's conjugate it needs a strongly convex regulariser"
         return None
 
 
@@ -152,10 +150,14 @@ class _Stages:
         self.has_duals = problem.risk.has_duals
         if self.has_duals:
             self.hull = DualHull(problem)
+        elif problem.regularizer.strong_convexity > 0:
+            self._at_point = few_gradients(problem).after
         else:
-            self.gradients = few_gradients(problem)
+            self._at_point = ScaledDual(problem, every=1).at
         self.x: Place
         self.L = 0.0
+
+    _at_point: Callable[[Point], Bound]  # what the gradient at a point proves
 
     def begin(self, w: Array, objective: float) -> None:
         """The first stage, from w."""
@@ -196,7 +198,7 @@ class _Stages:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
         self._n_looks += 1
-        self.bound, witness = self._proved(mean) if self.has_duals else self.gradients.after(point)
+        self.bound, witness = self._proved(mean) if self.has_duals else self._at_point(point)
         return Step(point, self.objective, self.bound, witness, state, self.stage)
 
     def _proved(self, mean: Place) -> tuple[float, Callable[[], Witness]]:
