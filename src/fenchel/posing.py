@@ -104,7 +104,7 @@ def problem(
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
     penalty_options = _split_options(regularizer, loss_options)
-    penalty = regularizers.named(regularizer, penalty_options).resolved(column_names(X))
+    penalty = regularizers.named(regularizer, penalty_options)
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
     if isinstance(loss, Oracle):
@@ -134,7 +134,7 @@ def problem(
         targets,
         weights,
         loss=chosen_loss,
-        regularizer=penalty,
+        regularizer=penalty.resolved(column_names(X)),
         strength=strength,
         intercept=intercept,
         engine=placed,

@@ -342,15 +342,18 @@ def test_an_unknown_solver_comes_with_a_suggestion():
 @pytest.mark.parametrize("loss", LOSSES, ids=ids)
 def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
-    weighted = isinstance(regularizer, Weighted)
-    free = len(regularizer.free(N_FEATURES)) > 0
-    smooth = loss.differentiable and weighted and not free
+    weighted, free = isinstance(regularizer, Weighted), len(regularizer.free(N_FEATURES)) > 0
     built_in = is_built_in(loss)
-    quadratic = "newton" if built_in else "lbfgs"
-    suited = quadratic if isinstance(regularizer, L2) else "owlqn"
-    bundle = "bmrm" if free or not weighted else "ls-bmrm"
-    assert result.solver == (suited if smooth else bundle)
-    assert re.search("differentiable|smooth" if smooth else "bundle", result.reason)
+    if loss.differentiable and regularizer.smooth and not free:
+        suited = "newton" if built_in and weighted else "lbfgs"
+    elif loss.differentiable and weighted and not free:
+        suited = "owlqn"
+    elif weighted or regularizer.has("conjugate_argmax"):
+        suited = "ls-bmrm" if regularizer.piecewise and not free else "bmrm"
+    else:
+        suited = "fista" if loss.differentiable else "agm-1"
+    assert result.solver == suited
+    assert re.search("bundle" if "bmrm" in suited else "differentiable|smooth", result.reason)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

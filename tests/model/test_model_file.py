@@ -179,7 +179,12 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
 @pytest.mark.parametrize("kind", regularizers.REGULARIZERS.values(), ids=lambda kind: kind.__name__)
 def test_every_penalty_of_the_library_can_be_saved_with_its_weights(kind, path):
     weights = np.linspace(0.1, 1, X.shape[1])
-    settings = {"radius": 0.1} if kind is regularizers.ElasticNetBall else {}
+    needed = {
+        "ElasticNetBall": {"radius": 0.1},
+        "GroupL1": {"feature_groups": np.arange(X.shape[1]) // 2},
+        "Quadratic": {"Q": np.diag(weights)},
+    }
+    settings = needed.get(kind.__name__, {})
     if issubclass(kind, regularizers.Weighted):
         settings["weights"] = weights
     penalty = kind(**settings)

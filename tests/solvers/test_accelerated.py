@@ -312,17 +312,17 @@ def test_stretches_hold_004s_mean():
     """Whatever was joined; and no point is gone after a new start with a share of 1."""
     problem = problem_for(losses.Hinge(), L2())
     J = PrimalForm(Problem(problem.risk, L2(), 0.1), 0.1)
-    hull, hull._has_model = DualHull(problem), False
+    hull = DualHull(problem)
     rng = np.random.default_rng(7)
     mean = J.unpacked_dual(np.zeros(problem.risk.n_duals))
     for k in range(200):
         u, share = J.unpacked_dual(rng.normal(size=problem.risk.n_duals)), 2 / (2 + k)
         hull.add(u, share)
         mean = (1 - share) * mean + share * u
-    assert np.allclose(hull.best(J).image, mean.image, rtol=1e-10)
-    assert np.allclose(packed(hull.best(J).x), packed(mean.x), rtol=1e-10)
+    assert np.allclose(hull.mixed(hull.weights).image, mean.image, rtol=1e-10)
+    assert np.allclose(packed(hull.mixed(hull.weights).x), packed(mean.x), rtol=1e-10)
     hull.add(u, 1.0)
-    assert np.allclose(hull.best(J).image, 0.5 * mean.image + 0.5 * u.image, rtol=1e-10)
+    assert np.allclose(hull.mixed(hull.weights).image, 0.5 * mean.image + 0.5 * u.image, rtol=1e-10)
 
 
 def test_l1_hinge_is_certified_in_a_thousand_passes():

@@ -176,6 +176,8 @@ def _names(groups: object) -> tuple[tuple[str, ...], ...] | None:
 
 def _numbers(groups: object) -> Indices:
     index = np.asarray(groups)
+    if index.dtype.kind == "f" and np.all(index == np.rint(index)):  # as model files keep them
+        index = index.astype(np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index):
         raise InvalidData(
             "feature_groups must be the number of each column's group, or lists of column names; "

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
-from fenchel.risks.base import Array, Problem
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.forms import (
@@ -42,7 +42,8 @@ from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate
-from fenchel.solvers._gradient_bound import few_gradients
+from fenchel.solvers._gradient_bound import Bound, few_gradients
+from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
@@ -160,12 +161,9 @@ class Accelerated(Solver):
         return None
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
-        """Gradients certify a smooth risk under a strongly convex regulariser."""
-        risk = problem.risk
-        if self.form != "primal" or not risk.facts.differentiable:
+        """Gradients certify a smooth risk, scaled where Omega* is not finite."""
+        if self.form != "primal" or not problem.risk.facts.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
-        if problem.regularizer.strong_convexity == 0:
-            return "without the loss's conjugate it needs a strongly convex regulariser"
         return None
 
 
@@ -185,9 +183,13 @@ class _Stages(Generic[X, Y]):
         self.has_duals = problem.risk.facts.has_duals
         if self.has_duals:
             self.hull = DualHull(problem)
+        elif problem.regularizer.strong_convexity > 0:
+            self._at_point = few_gradients(problem).after
         else:
-            self.gradients = few_gradients(problem)
+            self._at_point = ScaledDual(problem, every=1).at
         self.L = 0.0
+
+    _at_point: Callable[[Point], Bound]  # what the gradient at a point proves
 
     def begin(self, w: Array, objective: float) -> None:
         """The first stage, from w."""
@@ -223,7 +225,7 @@ class _Stages(Generic[X, Y]):
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
         self._n_looks += 1
-        self.bound, witness = self._proved(it) if self.has_duals else self.gradients.after(point)
+        self.bound, witness = self._proved(it) if self.has_duals else self._at_point(point)
         return Step(point, self.objective, self.bound, witness, state, self.stage)
 
     def _proved(self, it: Iterate[X, Y]) -> tuple[float, Callable[[], Witness]]:

@@ -92,8 +92,15 @@ class DualHull:
         if not self._has_model:
             return self._stretches[-1].mean
         weights = self._model_weights(J)
-        if weights is None or not weights.any():
-            weights = np.array([stretch.weight for stretch in self._stretches])
+        return self.mixed(self.weights if weights is None or not weights.any() else weights)
+
+    @property
+    def weights(self) -> Array:
+        """[Zhang11]'s."""
+        return np.array([stretch.weight for stretch in self._stretches])
+
+    def mixed(self, weights: Array) -> DualPoint:
+        """The mean of the stretches with these weights."""
         used = np.flatnonzero(weights)
         parts = [float(weights[i]) * self._stretches[i].mean for i in used]
         mean: DualPoint = functools.reduce(operator.add, parts)
