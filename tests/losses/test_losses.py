@@ -5,14 +5,13 @@ import pytest
 from catalogue import LOSSES, ids, labels_for, problem_for
 from sklearn import metrics
 
-from fenchel import InvalidData, losses
+from fenchel import losses
 from fenchel.losses import Labels
 from fenchel.losses.twins import slopes, sums, twin
 
 EVERY = pytest.mark.parametrize("loss", LOSSES, ids=ids)
 KINKED = pytest.mark.parametrize("loss", [x for x in LOSSES if not x.differentiable], ids=ids)
 EXTREMES = np.array([1e-300, 1e-8, 0.5, 1.0, 36.0, 37.0, 709.0, 710.0, 745.0, 746.0, 1e3, 1e4])
-MAY_OVERFLOW = (losses.Exponential, losses.Poisson)
 
 
 def one_label_each(loss):
@@ -54,11 +53,6 @@ def random_rows(loss, n=300, seed=0):
 def without_twin(loss):
     """The same loss by a subclass, which runs on its Python formulas."""
     return type("Plain", (type(loss),), {})(**loss.settings())
-
-
-def test_the_catalogue_holds_every_loss():
-    kinds = {kind for kind in losses.LOSSES.values() if issubclass(kind, losses.ScalarLoss)}
-    assert {type(loss) for loss in LOSSES} == kinds and len(kinds) == 15
 
 
 @EVERY
@@ -178,7 +172,7 @@ def test_extreme_scores_give_no_warning_and_no_nan(loss):
     for y in one_label_each(loss):
         value, slope = at(loss, z, y)
         assert not np.isnan(value).any() and not np.isnan(slope).any()
-        if not isinstance(loss, MAY_OVERFLOW):
+        if not (loss.differentiable and np.isinf(loss.smoothness)):  # those grow like exp
             assert np.isfinite(value).all() and np.isfinite(slope).all()
 
 
@@ -338,25 +332,7 @@ def test_a_subclass_that_changes_the_formula_runs_on_the_formula():
     assert np.allclose(doubled.subgradient, 2 * once.subgradient, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("kind", "option", "values"),
-    [
-        (losses.SmoothedHinge, "mu", [0.0, -1.0, np.nan, np.inf]),
-        (losses.Novelty, "rho", [0.0, -1.0, np.nan, np.inf]),
-        (losses.Huber, "delta", [0.0, -1.0, np.nan, np.inf]),
-        (losses.Quantile, "quantile", [0.0, 1.0, -0.1, np.nan]),
-        (losses.EpsilonInsensitive, "epsilon", [-0.1, np.nan, np.inf]),
-        (losses.SquaredEpsilonInsensitive, "epsilon", [-0.1, np.nan, np.inf]),
-    ],
-    ids=["mu", "rho", "delta", "quantile", "epsilon", "squared-epsilon"],
-)
-def test_options_that_make_no_sense_are_refused(kind, option, values):
-    for value in values:
-        with pytest.raises(InvalidData, match=option):
-            kind(**{option: value})
-
-
 @EVERY
 def test_repr_shows_how_to_build_it_again(loss):
-    again = eval(repr(loss), vars(losses))
+    again = eval(repr(loss), {kind.__name__: kind for kind in losses.LOSSES.values()})
     assert type(again) is type(loss) and again.settings() == loss.settings()

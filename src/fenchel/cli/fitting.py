@@ -21,6 +21,7 @@ from fenchel.cli.choices import (
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
+    ONLY_LOSS,
     RANKING,
     SEQUENCES,
     TOGETHER,
@@ -36,9 +37,6 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-
-# Estimators that are told their loss.
-_BY_LOSS = ("Classifier", "Regressor", "Ranker", "Reranker", "SequenceLabeler")
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -263,12 +261,12 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     }
     if settings.l1_ratio is not None:
         parameters["l1_ratio"] = settings.l1_ratio
-    if estimator_for(settings.loss) in _BY_LOSS:
+    if settings.loss not in (*METRICS, *NOVELTY, *ONLY_LOSS.values()):
         parameters["loss"] = settings.loss
     for name in ("template", "min_count", "hashed"):
         if getattr(settings, name) is not None:
             parameters[name] = getattr(settings, name)
-    if settings.loss == "nu_novelty" and settings.nu is None:
+    if settings.loss == "nu_novelty" and "nu" not in parameters:
         parameters["nu"] = 0.5  # which makes it one
     if settings.loss in METRICS:
         parameters["metric"] = METRICS[settings.loss]

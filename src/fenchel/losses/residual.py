@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
-from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.settings import between, positive, real
+from fenchel.losses.table import DELTA, EPSILON, QUANTILE, RHO
 
 
 class _Residual(Conjugable):
@@ -75,7 +74,7 @@ class Quantile(_Residual):
     """l(z, y) = max(q (y - z), (1 - q) (z - y)), q the quantile level as in scikit-learn."""
 
     def __init__(self, quantile: float = 0.5):
-        self.quantile = between("quantile", quantile, 0, 1)
+        self.quantile = QUANTILE.checked(quantile)
 
     def value(self, z: Array, y: Array) -> Array:
         """The pinball loss; [Teo07] table 1 prints tau on over-prediction, users mean the level."""
@@ -102,9 +101,7 @@ class EpsilonInsensitive(_Residual):
     """l(z, y) = max(0, |z - y| - epsilon): support vector regression."""
 
     def __init__(self, epsilon: float = 0.1):
-        if real("epsilon", epsilon) < 0:
-            raise InvalidData(f"epsilon must be >= 0; got {epsilon!r}")
-        self.epsilon = real("epsilon", epsilon)
+        self.epsilon = EPSILON.checked(epsilon)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, |r| - epsilon)."""
@@ -134,7 +131,7 @@ class SquaredEpsilonInsensitive(_Residual):
     smoothness = 1.0
 
     def __init__(self, epsilon: float = 0.1):
-        self.epsilon = EpsilonInsensitive(epsilon).epsilon
+        self.epsilon = EPSILON.checked(epsilon)
 
     def value(self, z: Array, y: Array) -> Array:
         """1/2 max(0, |r| - epsilon)^2."""
@@ -163,7 +160,7 @@ class Huber(_Residual):
     smoothness = 1.0
 
     def __init__(self, delta: float = 1.0):
-        self.delta = positive("delta", delta)
+        self.delta = DELTA.checked(delta)
 
     def value(self, z: Array, y: Array) -> Array:
         """Quadratic near 0, linear beyond delta."""
@@ -226,7 +223,7 @@ class Novelty(_Residual):
     intercept = False  # b -> inf would explain everything
 
     def __init__(self, rho: float = 1.0):
-        self.rho = positive("rho", rho)
+        self.rho = RHO.checked(rho)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, rho - z)."""
