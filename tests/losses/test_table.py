@@ -14,7 +14,6 @@ from fenchel.cli import choices
 from fenchel.estimators.metric import METRICS
 from fenchel.losses import LOSSES, Labels, MultivariateLoss
 from fenchel.losses.table import TABLE, Real, Whole, Word
-from fenchel.losses.twins import twin
 from fenchel.regularizers import REGULARIZERS
 from fenchel.solvers import SOLVERS
 
@@ -46,12 +45,6 @@ def test_the_class_is_what_the_row_says(row):
     assert kind.labels is row.labels
     assert list(parameters(kind)) == [option.name for option in row.options]
     assert all(parameters(kind)[flag.name].default == flag.default for flag in row.flags)
-
-
-@EVERY
-def test_a_loss_of_one_score_has_a_native_twin(row):
-    loss = LOSSES[row.name]()
-    assert (twin(loss) is not None) == isinstance(loss, losses.ScalarLoss)
 
 
 def beyond(option):
