@@ -39,7 +39,7 @@ inline const char* exponent(const char* p, std::int64_t& scale) {
     if (negative || *p == '+') ++p;
     if (!is_digit(*p)) return nullptr;
     std::int64_t e = 0;
-    for (; is_digit(*p); ++p) e = e < 100'[Yu10]'[Yu10]'[Yu10]'[Yu10]'[Yu10] ? 10 * e + (*p - '0') : e;
+    for (; is_digit(*p); ++p) e = e < 100'000'000'000'000'000 ? 10 * e + (*p - '0') : e;
     scale += negative ? -e : e;
     return p;
 }
