@@ -3,13 +3,15 @@
 Law tests run over these lists; whatever joins the library joins them here.
 """
 
+import math
+
 import numpy as np
 
 import fenchel
 from fenchel import losses, regularizers
 from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
-from fenchel.losses.table import TABLE
+from fenchel.losses.table import TABLE, Whole, Word
 from fenchel.solvers import (
     BMRM,
     FISTA,
@@ -42,6 +44,18 @@ def others(option):
     if option.below is not None:
         return [option.above + 0.2 * (option.below - option.above)]
     return [0.4 * option.default, *([option.least] if option.least is not None else [])]
+
+
+def beyond(option):
+    """Values that the option must not have, just outside its range and far from it."""
+    if isinstance(option, Word):
+        return ["neither", None, 1]
+    if isinstance(option, Whole):
+        return [option.least - 1, option.least + 0.5, "some"]
+    bounds = [option.above, option.below]
+    bounds += [] if option.least is None else [math.nextafter(option.least, -math.inf)]
+    bounds += [] if option.most is None else [math.nextafter(option.most, math.inf)]
+    return [*(bound for bound in bounds if bound is not None), math.nan, math.inf, "some"]
 
 
 def instances(row):

@@ -1,19 +1,19 @@
 """The table of losses: what is written there holds of the classes, estimators and documents."""
 
 import inspect
-import math
 import subprocess
 import sys
 
 import documents
 import pytest
+from catalogue import beyond
 
 import fenchel
 from fenchel import InvalidData, losses
 from fenchel.cli import choices
 from fenchel.estimators.metric import METRICS
 from fenchel.losses import LOSSES, Labels, MultivariateLoss
-from fenchel.losses.table import TABLE, Real, Whole, Word
+from fenchel.losses.table import TABLE, Real
 from fenchel.regularizers import REGULARIZERS
 from fenchel.solvers import SOLVERS
 
@@ -45,18 +45,6 @@ def test_the_class_is_what_the_row_says(row):
     assert kind.labels is row.labels
     assert list(parameters(kind)) == [option.name for option in row.options]
     assert all(parameters(kind)[flag.name].default == flag.default for flag in row.flags)
-
-
-def beyond(option):
-    """Values that the option must not have, just outside its range and far from it."""
-    if isinstance(option, Word):
-        return ["neither", None, 1]
-    if isinstance(option, Whole):
-        return [option.least - 1, option.least + 0.5, "some"]
-    bounds = [option.above, option.below]
-    bounds += [] if option.least is None else [math.nextafter(option.least, -math.inf)]
-    bounds += [] if option.most is None else [math.nextafter(option.most, math.inf)]
-    return [*(bound for bound in bounds if bound is not None), math.nan, math.inf, "some"]
 
 
 @pytest.mark.parametrize(("row", "flag"), FLAGS, ids=lambda part: part.name)
