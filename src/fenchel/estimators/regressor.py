@@ -63,7 +63,8 @@ class Regressor(_LinearRegressor):
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber", "epsilon_insensitive", \
-            "squared_epsilon_insensitive", "quantile"} or ScalarLoss, default="squared_error"
+            "squared_epsilon_insensitive", "quantile", "expectile"} or ScalarLoss, \
+            default="squared_error"
         The loss; an instance may be of your own class, with a value and a slope.
     epsilon : float, default=0.1
         For the two epsilon-insensitive losses: errors up to it cost nothing.
@@ -71,6 +72,8 @@ class Regressor(_LinearRegressor):
         For "huber": where the loss turns from quadratic to linear.
     quantile : float, default=0.5
         For "quantile": the level.
+    expectile : float, default=0.5
+        For "expectile": the level.
     penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
@@ -137,6 +140,7 @@ class Regressor(_LinearRegressor):
         epsilon: float = 0.1,
         delta: float = 1.0,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         penalty: str | Regularizer = "l2",
         alpha: float = 1e-4,
         l1_ratio: float = 0.5,
@@ -167,11 +171,11 @@ class Regressor(_LinearRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.quantile = quantile
+        self.expectile = expectile
         self.fit_intercept = fit_intercept
 
     def _loss(self) -> Loss:
-        options = {"epsilon": self.epsilon, "delta": self.delta, "quantile": self.quantile}
-        return loss_of(self.loss, (Labels.REAL,), options)
+        return loss_of(self.loss, (Labels.REAL,), self.get_params(deep=False))
 
 
 class QuantileRegressor(_LinearRegressor):

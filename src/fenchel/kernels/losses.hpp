@@ -146,6 +146,15 @@ struct Quantile {
     FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-q, 0.0, {{{y, 1.0, 0.0}}}}; }
 };
 
+struct Expectile {
+    double q;
+    FENCHEL_INLINE Bend operator()(double z, double y) const {
+        const double r = z - y, weight = r > 0 ? 1 - q : q;
+        return {0.5 * weight * (r * r), weight * r};
+    }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-q * y, q, {{{y, 0.0, 1 - 2 * q}}}}; }
+};
+
 struct EpsilonInsensitive {
     double epsilon;
     FENCHEL_INLINE Bend operator()(double z, double y) const {
@@ -195,7 +204,7 @@ struct Poisson {
 using ScalarLoss =
     std::variant<std::monostate, Perceptron, SquaredPerceptron, Hinge, SquaredHinge, SmoothedHinge,
                  Exponential, Logistic, Novelty, SquaredError, AbsoluteError, Quantile,
-                 EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson>;
+                 Expectile, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson>;
 
 /// The loss of that name; monostate if there is none.
 inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
@@ -210,6 +219,7 @@ inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
     if (name == "squared_error") return SquaredError{};
     if (name == "absolute_error") return AbsoluteError{};
     if (name == "quantile") return Quantile{parameter};
+    if (name == "expectile") return Expectile{parameter};
     if (name == "epsilon_insensitive") return EpsilonInsensitive{parameter};
     if (name == "squared_epsilon_insensitive") return SquaredEpsilonInsensitive{parameter};
     if (name == "huber") return Huber{parameter};

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.losses.table import DELTA, EPSILON, QUANTILE, RHO
+from fenchel.losses.table import DELTA, EPSILON, EXPECTILE, QUANTILE, RHO
 
 
 class _Residual(Conjugable):
@@ -95,6 +95,44 @@ class Quantile(_Residual):
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """alpha y on [-q, 1 - q]."""
         return self.within(alpha, y, alpha * y)
+
+
+class Expectile(_Residual):
+    """l(z, y) = 1/2 |q - [z > y]| (z - y)^2, q the level: at 0.5 half the squared error.
+
+    What the quantile is to the absolute error, the expectile is to the squared one: it minimises
+    squares that count q where it is too low, and 1 - q where it is too high.
+    """
+
+    differentiable = True
+
+    def __init__(self, expectile: float = 0.5):
+        self.expectile = EXPECTILE.checked(expectile)
+
+    @property
+    def smoothness(self) -> float:
+        """max(q, 1 - q)."""
+        return max(self.expectile, 1 - self.expectile)
+
+    def _weight(self, r: Array) -> Array:
+        return np.where(r > 0, 1 - self.expectile, self.expectile)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """A parabola on either side of z = y."""
+        return 0.5 * self._weight(z - y) * (z - y) ** 2
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """(1 - q) r where z > y, else q r."""
+        return self._weight(z - y) * (z - y)
+
+    def pieces(self, y: Array) -> Pieces:
+        """Another curvature from z = y on."""
+        q = self.expectile
+        return pieces_of(y, -q * y, q, (y, 0.0, 1 - 2 * q))
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + alpha^2 / (2 q) where alpha <= 0, alpha y + alpha^2 / (2 (1 - q)) beyond."""
+        return alpha * y + 0.5 * alpha**2 / self._weight(alpha)
 
 
 class EpsilonInsensitive(_Residual):

@@ -137,6 +137,7 @@ NU = Real("nu", "the share within the margin, or novel", 0.5, above=0, most=1)
 EPSILON = Real("epsilon", "errors that are free", 0.1, least=0)
 DELTA = Real("delta", "the error from which it is linear", 1.0, above=0)
 QUANTILE = Real("quantile", "which one, 0 to 1", 0.5, above=0, below=1)
+EXPECTILE = Real("expectile", "which one, 0 to 1", 0.5, above=0, below=1)
 RHO = Real("rho", "the score that rows should reach", 1.0, above=0)
 BETA = Real("beta", "what recall counts against precision", 1.0, above=0)
 K = Whole("k", "the first k", 10, least=1)
@@ -210,6 +211,7 @@ TABLE: tuple[Row, ...] = (
         (EPSILON,),
     ),
     Row("quantile", "residual:Quantile", _REAL, "QuantileRegressor", "a quantile", (QUANTILE,)),
+    Row("expectile", "residual:Expectile", _REAL, "Regressor", "an expectile", (EXPECTILE,)),
     Row("poisson", "residual:Poisson", _COUNT, "PoissonRegressor", "counts and rates, log link"),
     Row(
         "novelty",

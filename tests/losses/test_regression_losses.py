@@ -1,0 +1,39 @@
+"""Losses of numbers beside what others minimise: SciPy and scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import fenchel
+
+
+def rows(n=200, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d), rng
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_expectile_is_what_scipy_finds(level):
+    X, z, rng = rows()
+    y = z + rng.gumbel(size=len(z))
+
+    def objective(wb):
+        r = X @ wb[:-1] + wb[-1] - y
+        return 0.05 * wb[:-1] @ wb[:-1] + 0.5 * np.mean(np.where(r > 0, 1 - level, level) * r**2)
+
+    found = minimize(objective, np.zeros(4), method="BFGS", options={"gtol": 1e-9})
+    model = fenchel.Regressor(loss="expectile", expectile=level, alpha=0.1, tol=1e-10).fit(X, y)
+    assert model.status_ == "converged"
+    assert model.objective_ == pytest.approx(found.fun, rel=1e-9)
+    assert np.allclose([*model.coef_, model.intercept_], found.x, atol=1e-4)
+
+
+def test_expectiles_balance_squares_and_the_middle_one_is_the_mean():
+    y = np.random.default_rng(0).exponential(size=50)
+    for level in (0.2, 0.5, 0.8):
+        model = fenchel.Regressor(loss="expectile", expectile=level, tol=1e-12)
+        e = model.fit(np.zeros((50, 1)), y).intercept_
+        above, below = np.maximum(y - e, 0).sum(), np.maximum(e - y, 0).sum()
+        assert level * above == pytest.approx((1 - level) * below, rel=1e-6)
+        assert level != 0.5 or e == pytest.approx(y.mean())
