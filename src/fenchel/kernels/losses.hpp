@@ -1,5 +1,5 @@
-// The scalar losses of losses/margin.py and residual.py, one struct each, and the loops over rows,
-// written once.
+// The scalar losses of losses/margin.py, residual.py and log_link.py, one struct each, and the loops
+// over rows, written once.
 #pragma once
 
 #include <algorithm>

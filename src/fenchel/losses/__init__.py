@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fenchel.losses.chains import SoftM3N as SoftM3N
     from fenchel.losses.hierarchy import *
     from fenchel.losses.labeling import *
+    from fenchel.losses.log_link import *
     from fenchel.losses.margin import *
     from fenchel.losses.multiclass import *
     from fenchel.losses.multilabel import *

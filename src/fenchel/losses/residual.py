@@ -1,4 +1,4 @@
-"""Losses of real targets, counts and novelty ([Teo07] table 1, [Smola07] and [Zhang11]).
+"""Losses of real targets and novelty ([Teo07] table 1, [Smola07] and [Zhang11]).
 
 Letters: z the score, y the target, r = z - y the residual, alpha the dual variable of one row.
 Each class has a twin in kernels/losses.hpp.
@@ -7,7 +7,6 @@ Each class has a twin in kernels/losses.hpp.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
 from fenchel.losses.table import DELTA, EPSILON, EXPECTILE, QUANTILE, RHO
@@ -222,36 +221,6 @@ class Huber(_Residual):
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """alpha y + alpha^2 / 2 on [-delta, delta]."""
         return self.within(alpha, y, alpha * y + 0.5 * alpha**2)
-
-
-class Poisson(_Residual):
-    """l(z, y) = exp(z) - y z + (y log y - y): half the Poisson deviance, log link.
-
-    The constant keeps the loss >= 0, which the bundle's zero cut needs.
-    """
-
-    labels = Labels.COUNT
-    differentiable = True
-
-    def value(self, z: Array, y: Array) -> Array:
-        """exp(z) - y z + (y log y - y); inf beyond the range of floating point."""
-        with np.errstate(over="ignore"):
-            deviance: Array = np.exp(z) - y * z + (xlogy(y, y) - y)
-        return np.maximum(0.0, deviance)
-
-    def slope(self, z: Array, y: Array) -> Array:
-        """exp(z) - y."""
-        with np.errstate(over="ignore"):
-            return np.exp(z) - y
-
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        """Alpha >= -y."""
-        return -y, np.full(len(y), np.inf)
-
-    def conjugate(self, alpha: Array, y: Array) -> Array:
-        """(alpha + y) log(alpha + y) - (alpha + y) - (y log y - y) on alpha >= -y."""
-        rate = np.maximum(alpha + y, 0.0)
-        return self.within(alpha, y, xlogy(rate, rate) - rate - (xlogy(y, y) - y))
 
 
 class Novelty(_Residual):

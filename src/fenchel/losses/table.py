@@ -212,7 +212,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("quantile", "residual:Quantile", _REAL, "QuantileRegressor", "a quantile", (QUANTILE,)),
     Row("expectile", "residual:Expectile", _REAL, "Regressor", "an expectile", (EXPECTILE,)),
-    Row("poisson", "residual:Poisson", _COUNT, "PoissonRegressor", "counts and rates, log link"),
+    Row("poisson", "log_link:Poisson", _COUNT, "PoissonRegressor", "counts and rates, log link"),
     Row(
         "novelty",
         "residual:Novelty",
