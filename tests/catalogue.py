@@ -205,6 +205,8 @@ def labels_for(loss, rng, n, scores=None):
         y = rng.poisson(np.exp(np.clip(0.5 * z, -2, 2))).astype(float)
         y[0] = 2.0
         return y
+    if loss.labels is Labels.POSITIVE:
+        return rng.gamma(2.0, 0.5 * np.exp(np.clip(0.5 * z, -2, 2)))
     return np.zeros(n) if loss.labels is Labels.NONE else z
 
 

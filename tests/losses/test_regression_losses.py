@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn import linear_model, metrics
 
 import fenchel
+from fenchel import losses
 
 
 def rows(n=200, d=3, seed=0):
@@ -37,3 +39,31 @@ def test_expectiles_balance_squares_and_the_middle_one_is_the_mean():
         above, below = np.maximum(y - e, 0).sum(), np.maximum(e - y, 0).sum()
         assert level * above == pytest.approx((1 - level) * below, rel=1e-6)
         assert level != 0.5 or e == pytest.approx(y.mean())
+
+
+def agrees(loss, other, X, y, alpha=0.1):
+    """The minimum of both, of a penalty alpha/2 |w|^2 and half the mean deviance."""
+    problem = fenchel.problem(X, y, loss=loss, strength=alpha, intercept=True, engine="serial")
+    found = fenchel.minimize(problem, gap=1e-10)
+    model = other.set_params(alpha=alpha, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert found.converged and fenchel.verify(found, problem)
+    assert np.allclose(found.w, model.coef_, atol=1e-5)
+    assert found.intercept == pytest.approx(model.intercept_, abs=1e-5)
+    z = X @ model.coef_ + model.intercept_
+    theirs = alpha / 2 * model.coef_ @ model.coef_ + np.mean(loss.value(z, y))
+    assert found.lower_bound <= theirs * (1 + 1e-12)
+    assert theirs == pytest.approx(found.objective, rel=1e-8)
+
+
+def test_gamma_is_scikit_learns():
+    X, z, rng = rows()
+    y = rng.gamma(2.0, np.exp(z) / 2)
+    assert np.mean(losses.Gamma().value(z, y)) == pytest.approx(
+        metrics.mean_gamma_deviance(y, np.exp(z)) / 2
+    )
+    agrees(losses.Gamma(), linear_model.GammaRegressor(), X, y)
+
+
+def test_gamma_refuses_labels_that_are_not_positive():
+    with pytest.raises(fenchel.InvalidData, match="needs y > 0"):
+        fenchel.problem(np.ones((3, 1)), [1.0, 0.0, 2.0], loss="gamma")

@@ -33,6 +33,11 @@ struct Pieces {
     std::array<Piece, n> breaks;
 };
 
+/// Two scores between which another lies.
+struct Bracket {
+    double low, high;
+};
+
 struct Perceptron {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double u = y * z;
@@ -201,10 +206,25 @@ struct Poisson {
     FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
 };
 
+struct Gamma {
+    FENCHEL_INLINE Bend operator()(double z, double y) const {
+        const double ratio = y * std::exp(-z);
+        return {std::max(0.0, ratio + z - (1 + std::log(y))), 1 - ratio};
+    }
+    FENCHEL_INLINE double curvature(double z, double y) const { return y * std::exp(-z); }
+    /// Where t + kappa l'(t) = c: between c and the minimum at log y, and no further from c than
+    /// kappa l' can lead: l' <= 1, and y exp(-t) = 1 + (t - c) / kappa <= 1 + (log y - c) / kappa.
+    Bracket bracket(double kappa, double c, double y) const {
+        const double best = std::log(y);
+        if (c >= best) return {std::max(best, c - kappa), c};
+        return {std::max(c, best - std::log1p((best - c) / kappa)), best};
+    }
+};
+
 using ScalarLoss =
     std::variant<std::monostate, Perceptron, SquaredPerceptron, Hinge, SquaredHinge, SmoothedHinge,
                  Exponential, Logistic, Novelty, SquaredError, AbsoluteError, Quantile,
-                 Expectile, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson>;
+                 Expectile, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson, Gamma>;
 
 /// The loss of that name; monostate if there is none.
 inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
@@ -224,6 +244,7 @@ inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
     if (name == "squared_epsilon_insensitive") return SquaredEpsilonInsensitive{parameter};
     if (name == "huber") return Huber{parameter};
     if (name == "poisson") return Poisson{};
+    if (name == "gamma") return Gamma{};
     return std::monostate{};
 }
 

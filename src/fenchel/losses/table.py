@@ -23,6 +23,7 @@ class Labels(enum.Enum):
     BINARY = "two classes"
     REAL = "real numbers"
     COUNT = "numbers >= 0"
+    POSITIVE = "numbers > 0"
     NONE = "no labels"
     CLASSES = "classes"
     SETS = "sets of labels"
@@ -213,6 +214,14 @@ TABLE: tuple[Row, ...] = (
     Row("quantile", "residual:Quantile", _REAL, "QuantileRegressor", "a quantile", (QUANTILE,)),
     Row("expectile", "residual:Expectile", _REAL, "Regressor", "an expectile", (EXPECTILE,)),
     Row("poisson", "log_link:Poisson", _COUNT, "PoissonRegressor", "counts and rates, log link"),
+    Row(
+        "gamma",
+        "log_link:Gamma",
+        Labels.POSITIVE,
+        None,
+        "positive numbers that spread with their size: costs, times; log link",
+        beyond_files="an estimator",
+    ),
     Row(
         "novelty",
         "residual:Novelty",
