@@ -1,5 +1,7 @@
 """Losses of numbers beside what others minimise: SciPy and scikit-learn."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -67,3 +69,53 @@ def test_gamma_is_scikit_learns():
 def test_gamma_refuses_labels_that_are_not_positive():
     with pytest.raises(fenchel.InvalidData, match="needs y > 0"):
         fenchel.problem(np.ones((3, 1)), [1.0, 0.0, 2.0], loss="gamma")
+
+
+def claims(n=300, seed=0):
+    """Sums of a Poisson number of gamma numbers: compound, many of them 0."""
+    X, z, rng = rows(n, seed=seed)
+    return X, z, rng.gamma(1.0, np.exp(z / 2), size=n) * rng.poisson(0.7, size=n)
+
+
+@pytest.mark.parametrize("power", [1.1, 1.5, 1.9])
+def test_tweedie_is_scikit_learns(power):
+    X, z, y = claims()
+    loss = losses.Tweedie(power=power)
+    assert (y == 0).sum() > 50
+    assert np.mean(loss.value(z, y)) == pytest.approx(
+        metrics.mean_tweedie_deviance(y, np.exp(z), power=power) / 2
+    )
+    agrees(loss, linear_model.TweedieRegressor(power=power, link="log"), X, y)
+
+
+def test_tweedie_goes_from_poisson_to_gamma():
+    z, y = np.linspace(-3, 3, 25), np.linspace(0.1, 5, 25)
+    for power, limit in ((1 + 1e-7, losses.Poisson()), (2 - 1e-7, losses.Gamma())):
+        near = losses.Tweedie(power=power)
+        assert np.allclose(near.value(z, y), limit.value(z, y), atol=1e-5)
+        assert np.allclose(near.slope(z, y), limit.slope(z, y), atol=1e-5)
+        alpha = near.slope(z, y)
+        assert np.allclose(near.conjugate(alpha, y), limit.conjugate(alpha, y), atol=1e-5)
+
+
+@pytest.mark.parametrize("power", [1.0001, 1.05, 1.5, 1.8, 1.9999])
+def test_the_conjugate_of_tweedie_is_never_too_small_and_hardly_too_large(power):
+    """Beside the supremum in 40 digits, over labels and dual variables of all sizes."""
+    rng = np.random.default_rng(0)
+    y = 10.0 ** rng.uniform(-8, 8, size=20)
+    alpha = rng.choice([-1.0, 1.0], size=20) * 10.0 ** rng.uniform(-8, 8, size=20)
+    alpha[:5] = 0.0
+    bounds = losses.Tweedie(power=power).conjugate(alpha, y)
+    with localcontext(prec=40):
+        a, b = Decimal(power) - 1, 2 - Decimal(power)
+        for bound, label, slope in zip(bounds, map(Decimal, y), map(Decimal, alpha), strict=True):
+            level = label**b
+            reach = (1 + abs(slope) / level).ln()
+            low, high = label.ln() - reach / a, label.ln() + reach / b
+            for _ in range(110):  # bisection, as it cannot fail
+                z = (low + high) / 2
+                down, up = (b * z).exp(), label * (-a * z).exp()
+                low, high = (z, high) if down - up < slope else (low, z)
+            exact = slope * z - (down - level) / b - (up - level) / a
+            scale = abs(slope * z) + down / b + up / a + level / (a * b)
+            assert 0 <= Decimal(bound) - exact <= Decimal("1e-13") * scale

@@ -139,6 +139,7 @@ EPSILON = Real("epsilon", "errors that are free", 0.1, least=0)
 DELTA = Real("delta", "the error from which it is linear", 1.0, above=0)
 QUANTILE = Real("quantile", "which one, 0 to 1", 0.5, above=0, below=1)
 EXPECTILE = Real("expectile", "which one, 0 to 1", 0.5, above=0, below=1)
+POWER = Real("power", "of the mean, to which the variance is proportional", 1.5, above=1, below=2)
 RHO = Real("rho", "the score that rows should reach", 1.0, above=0)
 BETA = Real("beta", "what recall counts against precision", 1.0, above=0)
 K = Whole("k", "the first k", 10, least=1)
@@ -220,6 +221,15 @@ TABLE: tuple[Row, ...] = (
         Labels.POSITIVE,
         None,
         "positive numbers that spread with their size: costs, times; log link",
+        beyond_files="an estimator",
+    ),
+    Row(
+        "tweedie",
+        "log_link:Tweedie",
+        Labels.COUNT,
+        None,
+        "sums of a few such numbers, often 0: claims, rain; log link",
+        (POWER,),
         beyond_files="an estimator",
     ),
     Row(
