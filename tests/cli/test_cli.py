@@ -36,8 +36,8 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def targets(loss: str) -> Callable[[np.ndarray], Any]:
-    if loss == "poisson":
-        return lambda z: np.floor(np.exp(z / 2))
+    if loss in choices.DEVIANCES:
+        return lambda z: np.floor(np.exp(z / 2)) + (loss in choices.POSITIVE)
     classes = LOSSES[loss].labels in (Labels.BINARY, Labels.CLASSES)
     return np.sign if classes else lambda z: z
 
@@ -161,7 +161,7 @@ def test_every_loss_trains_predicts_and_is_measured(run: Command, name: str) -> 
         "logistic": {"log_loss"},
         "softmax": {"log_loss"},
         "quantile": {"pinball_loss", "share_below"},
-        "poisson": {"poisson_deviance"},
+        **{name: {f"{name}_deviance"} for name in choices.DEVIANCES},
     }
     assert set(found) == expected | extra.get(name, set())
     assert all(value is not None and math.isfinite(value) for value in found.values())

@@ -31,6 +31,8 @@ ESTIMATORS = {
     "Regressor": (fenchel.Regressor(alpha=0.01), TARGET),
     "QuantileRegressor": (fenchel.QuantileRegressor(alpha=0.01), TARGET),
     "PoissonRegressor": (fenchel.PoissonRegressor(alpha=0.01), np.exp(TARGET)),
+    "GammaRegressor": (fenchel.GammaRegressor(alpha=0.01), np.exp(TARGET)),
+    "TweedieRegressor": (fenchel.TweedieRegressor(alpha=0.01), np.exp(TARGET)),
     "NoveltyDetector": (fenchel.NoveltyDetector(alpha=0.01), None),
 }
 

@@ -119,3 +119,20 @@ def test_the_conjugate_of_tweedie_is_never_too_small_and_hardly_too_large(power)
             exact = slope * z - (down - level) / b - (up - level) / a
             scale = abs(slope * z) + down / b + up / a + level / (a * b)
             assert 0 <= Decimal(bound) - exact <= Decimal("1e-13") * scale
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (fenchel.GammaRegressor(), linear_model.GammaRegressor()),
+        (fenchel.TweedieRegressor(power=1.3), linear_model.TweedieRegressor(power=1.3, link="log")),
+    ],
+    ids=["gamma", "tweedie"],
+)
+def test_estimators_predict_and_score_as_scikit_learns(ours, theirs):
+    X, _, y = claims()
+    y = y + (type(ours) is fenchel.GammaRegressor)
+    ours.set_params(alpha=0.1, tol=1e-10).fit(X, y)
+    theirs.set_params(alpha=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert np.allclose(ours.predict(X), theirs.predict(X), rtol=1e-4)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), rel=1e-6)

@@ -68,6 +68,9 @@ NOVELTY = _fitted_by("NoveltyDetector")
 METRICS = {name: metric for row in TABLE for name, metric in row.metrics.items()}
 RANKING = _fitted_by("Ranker", "Reranker")
 SEQUENCES = _fitted_by("SequenceLabeler")
+POSITIVE = tuple(name for name, row in _ROWS.items() if row.labels is Labels.POSITIVE)
+# Whose estimators predict exp(score), and are measured by the deviance of that.
+DEVIANCES = _fitted_by("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
 OF_ALL_ROWS = (*METRICS, *_fitted_by("OrdinalRegressor"), *RANKING)
 # The options of losses that have a value for each row, alone.
 BY_ROW = tuple(

@@ -22,6 +22,7 @@ from fenchel.cli.choices import (
     NOVELTY,
     OF_ALL_ROWS,
     ONLY_LOSS,
+    POSITIVE,
     RANKING,
     SEQUENCES,
     TOGETHER,
@@ -159,7 +160,7 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         options["k"] = 1  # of two rows
     problem = fenchel.problem(
         [[0.0], [1.0]],
-        [0.0, 1.0],
+        [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0],
         loss="fbeta" if loss == "f1" else loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
