@@ -79,6 +79,9 @@ def cvxpy_loss(loss, f, y):
             return cp.abs(r)
         case losses.Quantile():
             return cp.maximum(-loss.quantile * r, (1 - loss.quantile) * r)
+        case losses.Expectile():
+            q = loss.expectile
+            return (q * cp.square(cp.neg(r)) + (1 - q) * cp.square(cp.pos(r))) / 2
         case losses.EpsilonInsensitive():
             return cp.pos(cp.abs(r) - loss.epsilon)
         case losses.SquaredEpsilonInsensitive():
