@@ -91,6 +91,8 @@ def cvxpy_loss(loss, f, y):
         case losses.Poisson():
             constant = np.where(y > 0, y * np.log(np.maximum(y, 1e-300)) - y, 0.0)
             return cp.exp(f) - cp.multiply(y, f) + constant
+        case losses.Gamma():
+            return cp.multiply(y, cp.exp(-f)) + f - (1 + np.log(y))
 
 
 def cvxpy_regularizer(regularizer, w):
