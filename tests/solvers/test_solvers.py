@@ -93,6 +93,9 @@ def cvxpy_loss(loss, f, y):
             return cp.exp(f) - cp.multiply(y, f) + constant
         case losses.Gamma():
             return cp.multiply(y, cp.exp(-f)) + f - (1 + np.log(y))
+        case losses.Tweedie():
+            a, b = loss.power - 1, 2 - loss.power
+            return cp.exp(b * f) / b + cp.multiply(y, cp.exp(-a * f)) / a - y**b / (a * b)
 
 
 def cvxpy_regularizer(regularizer, w):
