@@ -3,12 +3,15 @@
 Law tests run over these lists; whatever joins the library joins them here.
 """
 
+import math
+
 import numpy as np
 
 import fenchel
 from fenchel import losses, regularizers
 from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
+from fenchel.losses.table import TABLE, Whole, Word
 from fenchel.solvers import (
     BMRM,
     FISTA,
@@ -35,29 +38,37 @@ from fenchel.solvers import (
 
 N_FEATURES = 4
 
+
+def others(option):
+    """Values of an option beside its default: one further in, and a bound that belongs to it."""
+    if option.below is not None:
+        return [option.above + 0.2 * (option.below - option.above)]
+    return [0.4 * option.default, *([option.least] if option.least is not None else [])]
+
+
+def beyond(option):
+    """Values that the option must not have, just outside its range and far from it."""
+    if isinstance(option, Word):
+        return ["neither", None, 1]
+    if isinstance(option, Whole):
+        return [option.least - 1, option.least + 0.5, "some"]
+    bounds = [option.above, option.below]
+    bounds += [] if option.least is None else [math.nextafter(option.least, -math.inf)]
+    bounds += [] if option.most is None else [math.nextafter(option.most, math.inf)]
+    return [*(bound for bound in bounds if bound is not None), math.nan, math.inf, "some"]
+
+
+def instances(row):
+    """A loss of the table with its defaults, and with other values of its option."""
+    kind = losses.LOSSES[row.name]
+    return [kind(), *(kind(**{o.name: value}) for o in row.options for value in others(o))]
+
+
 LOSSES = [
-    losses.Perceptron(),
-    losses.SquaredPerceptron(),
-    losses.Hinge(),
-    losses.SquaredHinge(),
-    losses.SmoothedHinge(),
-    losses.SmoothedHinge(mu=0.3),
-    losses.Exponential(),
-    losses.Logistic(),
-    losses.Novelty(),
-    losses.Novelty(rho=0.4),
-    losses.SquaredError(),
-    losses.AbsoluteError(),
-    losses.Quantile(),
-    losses.Quantile(quantile=0.9),
-    losses.EpsilonInsensitive(),
-    losses.EpsilonInsensitive(epsilon=0.0),
-    losses.EpsilonInsensitive(epsilon=0.7),
-    losses.SquaredEpsilonInsensitive(),
-    losses.SquaredEpsilonInsensitive(epsilon=0.5),
-    losses.Huber(),
-    losses.Huber(delta=0.4),
-    losses.Poisson(),
+    loss
+    for row in TABLE
+    if issubclass(losses.LOSSES[row.name], losses.ScalarLoss)
+    for loss in instances(row)
 ]
 
 # Delta(z, y) is not symmetric: taking 0 for 2 is worse than the reverse.
@@ -202,6 +213,8 @@ def labels_for(loss, rng, n, scores=None):
         y = rng.poisson(np.exp(np.clip(0.5 * z, -2, 2))).astype(float)
         y[0] = 2.0
         return y
+    if loss.labels is Labels.POSITIVE:
+        return rng.gamma(2.0, 0.5 * np.exp(np.clip(0.5 * z, -2, 2)))
     return np.zeros(n) if loss.labels is Labels.NONE else z
 
 

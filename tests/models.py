@@ -86,6 +86,8 @@ UNFITTED = {
         _SCORES,
     ),
     "quantile": (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), _SCORES),
+    "gamma": (fenchel.GammaRegressor(n_jobs=1), _COUNTS + 0.5),
+    "tweedie": (fenchel.TweedieRegressor(power=1.3, n_jobs=1), _COUNTS),
     "poisson": (fenchel.PoissonRegressor(max_seconds=1e6, n_jobs=1), _COUNTS),
     "novelty": (fenchel.NoveltyDetector(rho=0.7, alpha=0.2), None),
 }

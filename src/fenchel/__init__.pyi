@@ -15,6 +15,7 @@ from .errors import NotConverged as NotConverged
 from .estimators import Classifier as Classifier
 from .estimators import ClassifierCV as ClassifierCV
 from .estimators import ERLPBoost as ERLPBoost
+from .estimators import GammaRegressor as GammaRegressor
 from .estimators import HierarchicalClassifier as HierarchicalClassifier
 from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
@@ -27,6 +28,7 @@ from .estimators import Regressor as Regressor
 from .estimators import RegressorCV as RegressorCV
 from .estimators import Reranker as Reranker
 from .estimators import SequenceLabeler as SequenceLabeler
+from .estimators import TweedieRegressor as TweedieRegressor
 from .features import IncompleteCholesky as IncompleteCholesky
 from .features import Spectrum as Spectrum
 from .losses import Labels as Labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
@@ -19,49 +18,10 @@ from fenchel.cli.inspect import Inspected
 from fenchel.cli.settings import Settings
 from fenchel.cli.summary import Run, Trained
 from fenchel.losses import LOSSES as ALL_LOSSES
-from fenchel.losses import Labels, MultivariateLoss
-from fenchel.regularizers import REGULARIZERS
-from fenchel.solvers import SOLVERS
+from fenchel.losses import MultivariateLoss
 
 LOSSES = {n: kind for n, kind in ALL_LOSSES.items() if not issubclass(kind, MultivariateLoss)}
 ROOT = Path(__file__).parent.parent.parent
-
-
-# Names
-
-
-def test_the_names_are_those_of_the_registries() -> None:
-    assert set(choices.LOSSES) == {*ALL_LOSSES, "f1"}
-    of_all_rows = {name for name in ALL_LOSSES if name not in LOSSES}
-    assert set(choices.OF_ALL_ROWS) == {*of_all_rows, "f1"}
-    assert choices.REGULARIZERS == tuple(REGULARIZERS)
-    assert set(choices.SOLVERS) == {"auto", *SOLVERS}
-
-
-def test_every_option_of_a_loss_has_a_flag() -> None:
-    takes = {name: set(inspect.signature(kind).parameters) for name, kind in ALL_LOSSES.items()}
-    options = {option for options in takes.values() for option in options}
-    for option in options - {"cost", "rescaling", "M", "taxonomy"}:  # matrices and trees
-        able = {name for name, taken in takes.items() if option in taken}
-        assert set(choices.LOSS_OPTIONS[option]) == able
-
-
-def test_the_estimator_suits_the_labels_of_the_loss() -> None:
-    expected = {
-        Labels.BINARY: {"Classifier"},
-        Labels.REAL: {"Regressor", "QuantileRegressor"},
-        Labels.COUNT: {"PoissonRegressor"},
-        Labels.NONE: {"NoveltyDetector"},
-        Labels.CLASSES: {"Classifier"},
-        Labels.SETS: {"MultilabelClassifier"},
-        Labels.LEAVES: {"HierarchicalClassifier"},
-        Labels.VECTORS: {"Regressor"},
-        Labels.TAGS: {"SequenceLabeler"},
-    }
-    for name, kind in LOSSES.items():
-        assert choices.estimator_for(name) in expected[kind.labels]
-        assert (name in choices.CLASSIFICATION) == (kind.labels in (Labels.BINARY, Labels.CLASSES))
-        assert (name in choices.TOGETHER) == (kind.labels is Labels.CLASSES)
 
 
 # Help and completion, which must not wait for NumPy

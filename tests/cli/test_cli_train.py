@@ -27,8 +27,8 @@ LOSSES = {n: kind for n, kind in ALL_LOSSES.items() if not issubclass(kind, Mult
 
 
 def targets(loss: str) -> Callable[[np.ndarray], Any]:
-    if loss == "poisson":
-        return lambda z: np.floor(np.exp(z / 2))
+    if loss in choices.DEVIANCES:
+        return lambda z: np.floor(np.exp(z / 2)) + (loss in choices.POSITIVE)
     classes = LOSSES[loss].labels in (Labels.BINARY, Labels.CLASSES)
     return np.sign if classes else lambda z: z
 
@@ -87,7 +87,7 @@ def test_every_loss_trains_predicts_and_is_measured(run: Command, name: str) -> 
         "logistic": {"log_loss"},
         "softmax": {"log_loss"},
         "quantile": {"pinball_loss", "share_below"},
-        "poisson": {"poisson_deviance"},
+        **{name: {f"{name}_deviance"} for name in choices.DEVIANCES},
     }
     assert set(found) == expected | extra.get(name, set())
     assert all(value is not None and math.isfinite(value) for value in found.values())

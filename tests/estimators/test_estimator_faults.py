@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from catalogue import beyond
 from commands import HANGS
 from scipy import sparse
 from sklearn.base import clone
@@ -21,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fenchel
 from fenchel.losses import Labels, ScalarLoss
+from fenchel.losses.table import TABLE
 
 X, LABELS = make_classification(60, 4, n_redundant=0, random_state=0)
 NAMES = np.array(["ham", "spam"])[LABELS]
@@ -30,6 +32,8 @@ ESTIMATORS = {
     "Regressor": (fenchel.Regressor(alpha=0.01), TARGET),
     "QuantileRegressor": (fenchel.QuantileRegressor(alpha=0.01), TARGET),
     "PoissonRegressor": (fenchel.PoissonRegressor(alpha=0.01), np.exp(TARGET)),
+    "GammaRegressor": (fenchel.GammaRegressor(alpha=0.01), np.exp(TARGET)),
+    "TweedieRegressor": (fenchel.TweedieRegressor(alpha=0.01), np.exp(TARGET)),
     "NoveltyDetector": (fenchel.NoveltyDetector(alpha=0.01), None),
 }
 
@@ -328,24 +332,16 @@ BAD = {
     "fit_intercept": ["yes", None, 1],
     "loss": ["hing", "poisson", "novelty", None, 3],
     "class_weight": ["even", 3],
-    "epsilon": [-1, "wide"],
-    "delta": [0, np.nan],
-    "quantile": [0, 1, -1, "median"],
-    "mu": [0, -1],
-    "nu": [0, -1, 1.1, np.nan, "some"],
     "cost": [-1, np.nan, "much", [[0, 1]], [[0, 1], [1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
-    "rescaling": ["both", None, 1],
-    "rho": [0, -1, np.inf],
 }
-LOSSES = {
-    "epsilon": "epsilon_insensitive",
-    "delta": "huber",
-    "quantile": "quantile",
-    "mu": "smoothed_hinge",
-    "nu": "nu_hinge",
-    "cost": "multiclass_hinge",
-    "rescaling": "multiclass_hinge",
-}
+BAD |= {flag.name: beyond(flag) for row in TABLE for flag in row.flags}
+
+
+def loss_with(option, estimator):
+    """A loss that takes the option, of those that the estimator is for if there is one."""
+    able = [row for row in TABLE if option in (each.name for each in row.options)]
+    fitting = [row for row in able if row.estimator == type(estimator).__name__]
+    return {"loss": (fitting or able)[0].name} if able else {}
 
 
 @pytest.mark.parametrize(
@@ -355,8 +351,8 @@ LOSSES = {
 def test_bad_settings_are_refused_by_name_before_the_data_are_touched(name, setting):
     estimator, y = ESTIMATORS[name]
     relevant = {"penalty": "elastic_net"} if setting == "l1_ratio" else {}
-    if setting in LOSSES and "loss" in estimator.get_params():
-        relevant = {"loss": LOSSES[setting]}
+    if "loss" in estimator.get_params():
+        relevant |= loss_with(setting, estimator)
     untouchable = X if setting == "class_weight" else object()
     for value in BAD[setting]:
         bad = clone(estimator).set_params(**relevant, **{setting: value})

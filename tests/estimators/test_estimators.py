@@ -16,6 +16,7 @@ from fenchel.estimators import (
     boosting,
     classifier,
     cross_validation,
+    deviances,
     hierarchical,
     labeler,
     metric,
@@ -107,6 +108,8 @@ ESTIMATORS = [
     fenchel.QuantileRegressor(penalty="l1", quantile=0.8),
     fenchel.PoissonRegressor(),
     fenchel.PoissonRegressor(penalty="l1"),
+    fenchel.GammaRegressor(),
+    fenchel.TweedieRegressor(),
     fenchel.NoveltyDetector(),
     fenchel.NoveltyDetector(penalty="elasticnet"),
     fenchel.ClassifierCV(loss="logistic", alphas=[1e-3, 1e-1], cv=3),
@@ -242,6 +245,7 @@ def test_array_api_dispatch_changes_nothing():
         boosting,
         classifier,
         cross_validation,
+        deviances,
         hierarchical,
         labeler,
         metric,
@@ -266,6 +270,8 @@ def test_every_setting_and_attribute_is_documented(name):
     y = np.array([0, 1, 1, 0, 1, 1])
     if name == "MultilabelClassifier":
         y = np.stack([y, 1 - y], axis=1)
+    if name == "GammaRegressor":
+        y = y + 1
     X = np.random.default_rng(0).normal(size=(6, 2))
     if name == "SequenceLabeler":
         X, y = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}]], [["x", "y"], ["y"]]

@@ -41,6 +41,8 @@ REGRESSORS = [
     (fenchel.Regressor(loss="absolute_error", penalty="l1", alpha=0.01), SCORES),
     (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), SCORES),
     (fenchel.PoissonRegressor(), RNG.poisson(np.exp(0.3 * SCORES))),
+    (fenchel.GammaRegressor(), np.exp(0.3 * SCORES)),
+    (fenchel.TweedieRegressor(), RNG.poisson(np.exp(0.3 * SCORES))),
 ]
 
 

@@ -88,6 +88,9 @@ def cvxpy_loss(loss, f, y):
             return cp.abs(r)
         case losses.Quantile():
             return cp.maximum(-loss.quantile * r, (1 - loss.quantile) * r)
+        case losses.Expectile():
+            q = loss.expectile
+            return (q * cp.square(cp.neg(r)) + (1 - q) * cp.square(cp.pos(r))) / 2
         case losses.EpsilonInsensitive():
             return cp.pos(cp.abs(r) - loss.epsilon)
         case losses.SquaredEpsilonInsensitive():
@@ -97,6 +100,11 @@ def cvxpy_loss(loss, f, y):
         case losses.Poisson():
             constant = np.where(y > 0, y * np.log(np.maximum(y, 1e-300)) - y, 0.0)
             return cp.exp(f) - cp.multiply(y, f) + constant
+        case losses.Gamma():
+            return cp.multiply(y, cp.exp(-f)) + f - (1 + np.log(y))
+        case losses.Tweedie():
+            a, b = loss.power - 1, 2 - loss.power
+            return cp.exp(b * f) / b + cp.multiply(y, cp.exp(-a * f)) / a - y**b / (a * b)
 
 
 def cvxpy_regularizer(regularizer, w):

@@ -1,57 +1,18 @@
 """The names a command line can complete and refuse without importing NumPy.
 
-A test compares them with the registries of losses, regularisers and solvers.
+Those of losses come from the table of losses. A test compares the others with the registries of
+regularisers and solvers.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-Loss = Literal[
-    "hinge",
-    "squared_hinge",
-    "smoothed_hinge",
-    "logistic",
-    "exponential",
-    "perceptron",
-    "squared_perceptron",
-    "nu_hinge",
-    "softmax",
-    "multiclass_hinge",
-    "squared_error",
-    "absolute_error",
-    "huber",
-    "epsilon_insensitive",
-    "squared_epsilon_insensitive",
-    "quantile",
-    "poisson",
-    "novelty",
-    "nu_novelty",
-    "roc",
-    "f1",
-    "fbeta",
-    "precision_at_k",
-    "recall_at_k",
-    "prbep",
-    "ordinal",
-    "rank_hinge",
-    "ndcg",
-    "mrr",
-    "eru",
-    "multilabel_hinge",
-    "multivariate_squared",
-    "hierarchical_hinge",
-    "hierarchical_softmax",
-    "rerank_likelihood",
-    "rerank_margin",
-    "crf",
-    "m3n",
-    "soft_m3n",
-]
-Pairs = Literal["observed", "all"]
-Rescaling = Literal["margin", "slack"]
+from fenchel.losses.table import TABLE, Labels, Real, Row, Whole, Word
+
 Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
     "auto",
@@ -78,68 +39,62 @@ Solver = Literal[
     "proximal-gradient",
 ]
 
-LOSSES: tuple[str, ...] = get_args(Loss)
 REGULARIZERS: tuple[str, ...] = get_args(Regularizer)
 SOLVERS: tuple[str, ...] = get_args(Solver)
 
-# Which losses take an option; the costs of multiclass_hinge are a matrix, which is no flag.
+_ROWS: dict[str, Row] = {name: row for row in TABLE for name in row.command_names}
+LOSSES: tuple[str, ...] = tuple(_ROWS)
+if TYPE_CHECKING:
+    Loss = str  # a checker cannot read names that are computed
+else:
+    Loss = Literal[LOSSES]
+
+
+def _fitted_by(*estimators: str) -> tuple[str, ...]:
+    return tuple(name for name, row in _ROWS.items() if row.estimator in estimators)
+
+
+# Every option of a loss that has a flag, and the losses that take it (of which "f1" has its beta).
+OPTIONS: dict[str, Real | Whole | Word] = {flag.name: flag for row in TABLE for flag in row.flags}
 LOSS_OPTIONS: dict[str, tuple[str, ...]] = {
-    "quantile": ("quantile",),
-    "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
-    "delta": ("huber",),
-    "mu": ("smoothed_hinge",),
-    "nu": ("nu_hinge", "nu_novelty"),
-    "rho": ("novelty",),
-    "beta": ("fbeta",),
-    "k": ("precision_at_k", "recall_at_k", "ndcg"),
-    "half_life": ("eru",),
-    "rescaling": ("m3n",),
-    "temperature": ("soft_m3n",),
-    "pairs": ("crf", "m3n", "soft_m3n"),
+    option: tuple(row.name for row in TABLE if option in (flag.name for flag in row.flags))
+    for option in OPTIONS
 }
 
-CLASSIFICATION = LOSSES[:10]
-NOVELTY = ("novelty", "nu_novelty")
-TOGETHER = ("softmax", "multiclass_hinge")  # all classes in one problem
+CLASSIFICATION = _fitted_by("Classifier")
+TOGETHER = tuple(name for name, row in _ROWS.items() if row.labels is Labels.CLASSES)
+NOVELTY = _fitted_by("NoveltyDetector")
 # What the estimator calls the measure that a loss is for.
-METRICS = {
-    "roc": "roc_auc",
-    "f1": "f1",
-    "fbeta": "fbeta",
-    "precision_at_k": "precision_at_k",
-    "recall_at_k": "recall_at_k",
-    "prbep": "break_even",
-}
-RERANKING = ("rerank_likelihood", "rerank_margin")
-RANKING = ("rank_hinge", "ndcg", "mrr", "eru", *RERANKING)
-SEQUENCES = ("crf", "m3n", "soft_m3n")
-OF_ALL_ROWS = (*METRICS, "ordinal", *RANKING)
-_ESTIMATORS = {
-    "quantile": "QuantileRegressor",
-    "poisson": "PoissonRegressor",
-    "novelty": "NoveltyDetector",
-    "nu_novelty": "NoveltyDetector",
-    **dict.fromkeys(METRICS, "MetricClassifier"),
-    "ordinal": "OrdinalRegressor",
-    **dict.fromkeys(RANKING, "Ranker"),
-    **dict.fromkeys(RERANKING, "Reranker"),
-    **dict.fromkeys(SEQUENCES, "SequenceLabeler"),
-    "multilabel_hinge": "MultilabelClassifier",
-    "hierarchical_hinge": "HierarchicalClassifier",
-    "hierarchical_softmax": "HierarchicalClassifier",
+METRICS = {name: metric for row in TABLE for name, metric in row.metrics.items()}
+RANKING = _fitted_by("Ranker", "Reranker")
+SEQUENCES = _fitted_by("SequenceLabeler")
+POSITIVE = tuple(name for name, row in _ROWS.items() if row.labels is Labels.POSITIVE)
+# Whose estimators predict exp(score), and are measured by the deviance of that.
+DEVIANCES = _fitted_by("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+OF_ALL_ROWS = (*METRICS, *_fitted_by("OrdinalRegressor"), *RANKING)
+# The options of losses that have a value for each row, alone.
+BY_ROW = tuple(
+    option for option, losses in LOSS_OPTIONS.items() if not {*losses} <= {*OF_ALL_ROWS, *SEQUENCES}
+)
+
+_HOW_MANY = Counter(row.estimator for row in TABLE)
+# The loss of each estimator that has one only.
+ONLY_LOSS = {
+    row.estimator: row.name for row in TABLE if row.estimator and _HOW_MANY[row.estimator] == 1
 }
 # What these losses need, which files cannot give yet, and where to turn in Python.
 BEYOND_FILES = {
-    "multilabel_hinge": ("a set of labels for each row", "fenchel.MultilabelClassifier"),
-    "multivariate_squared": ("several numbers for each row", "fenchel.problem"),
-    "hierarchical_hinge": ("a taxonomy", "fenchel.HierarchicalClassifier"),
-    "hierarchical_softmax": ("a taxonomy", "fenchel.HierarchicalClassifier"),
+    name: (row.beyond_files, f"fenchel.{row.estimator or 'problem'}")
+    for name, row in _ROWS.items()
+    if row.beyond_files
 }
 
 
 def estimator_for(loss: str) -> str:
-    """The name of the estimator that fits a loss."""
-    return _ESTIMATORS.get(loss, "Classifier" if loss in CLASSIFICATION else "Regressor")
+    """The name of the estimator that fits a loss which files can feed."""
+    estimator = _ROWS[loss].estimator
+    assert estimator is not None
+    return estimator
 
 
 def nearest(name: str, names: Collection[str]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
+import inspect
+from collections.abc import Callable, Collection
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fenchel.cli.choices import LOSSES, REGULARIZERS, SOLVERS, starting
+from fenchel.cli.choices import LOSS_OPTIONS, LOSSES, OPTIONS, REGULARIZERS, SOLVERS, starting
+from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT
+from fenchel.losses.table import Real, Whole, Word
 
 what = partial(typer.Option, rich_help_panel="What is fitted")
 when = partial(typer.Option, rich_help_panel="When to stop, and how to get there")
@@ -51,34 +55,6 @@ Intercept = Annotated[
 Balanced = Annotated[
     bool | None, what("--balanced", metavar="", help="Give rare classes as much weight as others.")
 ]
-Quantile = Annotated[float | None, _of_loss(help="quantile: which one, 0 to 1. (default 0.5)")]
-Epsilon = Annotated[
-    float | None, _of_loss(help="epsilon_insensitive: errors that are free. (default 0.1)")
-]
-Delta = Annotated[
-    float | None, _of_loss(help="huber: the error from which it is linear. (default 1)")
-]
-Mu = Annotated[float | None, _of_loss(help="smoothed_hinge: the width of its bend. (default 1)")]
-Beta = Annotated[
-    float | None, _of_loss(help="fbeta: what recall counts against precision. (default 1)")
-]
-K = Annotated[
-    int | None, _of_loss(help="precision_at_k, recall_at_k, ndcg: the first k. (default 10)")
-]
-HalfLife = Annotated[float | None, _of_loss(help="eru: the place that is worth half. (default 5)")]
-Rescaling = Annotated[
-    str | None,
-    _of_loss(metavar="<name>", help="m3n: costs in the margin, or of slack. (default margin)"),
-]
-Temperature = Annotated[
-    float | None, _of_loss(help="soft_m3n: how soft its margin is. (default 1)")
-]
-Pairs = Annotated[
-    str | None,
-    _of_loss(
-        metavar="<name>", help="crf, m3n, soft_m3n: weights, observed or all. (default observed)"
-    ),
-]
 Template = Annotated[
     str | None,
     _of_loss(metavar="<name|file>", help="crf, ...: default, words, or a file as for CRF++."),
@@ -88,12 +64,6 @@ MinCount = Annotated[
 ]
 Hashed = Annotated[
     int | None, _of_loss(help="crf, ...: hash features to so many columns. (default no hash)")
-]
-Nu = Annotated[
-    float | None, _of_loss(help="nu_...: the share within the margin, or novel. (default 0.5)")
-]
-Rho = Annotated[
-    float | None, _of_loss(help="novelty: the score that rows should reach. (default 1)")
 ]
 Gap = Annotated[float | None, when(help=_GAP_HELP)]
 Solver = Annotated[str | None, when(metavar="<name>", help=_SOLVER_HELP, autocompletion=_solvers)]
@@ -112,3 +82,45 @@ Authority = Annotated[
     str | None, _for_owners(help="Whose owners we believe, in PEM. (default: the system's)")
 ]
 Config = Annotated[Path | None, file(help=_CONFIG_HELP)]
+
+
+Command = Callable[..., Code]
+
+
+def with_loss_options(names: Collection[str], *, before: str) -> Callable[[Command], Command]:
+    """Gives a command a flag for each of those options of losses, before one of its parameters.
+
+    The command itself does not take them: it finds them in the parameters of its context.
+    """
+    flags = [_flag(name) for name in names]
+
+    def decorated(command: Command) -> Command:
+        @wraps(command)
+        def run(**given: Any) -> Code:
+            return command(**{name: given[name] for name in given if name not in names})
+
+        signature = inspect.signature(command, eval_str=True)
+        own = list(signature.parameters.values())
+        place = list(signature.parameters).index(before)
+        parameters = [*own[:place], *flags, *own[place:]]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorated
+
+
+def _flag(name: str) -> inspect.Parameter:
+    """A parameter of a command, from which typer makes the flag."""
+    option, losses = OPTIONS[name], ", ".join(LOSS_OPTIONS[name])
+    kind = {Real: float, Whole: int, Word: str}[type(option)]
+    default = option.default if isinstance(option, Word) else f"{option.default:g}"
+    described = _of_loss(
+        metavar="<name>" if isinstance(option, Word) else None,
+        help=f"{losses}: {option.help}. (default {default})",
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[kind | None, described],
+    )

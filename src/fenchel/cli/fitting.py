@@ -22,6 +22,8 @@ from fenchel.cli.choices import (
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
+    ONLY_LOSS,
+    POSITIVE,
     RANKING,
     SEQUENCES,
     TOGETHER,
@@ -38,9 +40,6 @@ from fenchel.errors import InvalidData
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
     from fenchel.solvers import Solver
-
-# Estimators that are told their loss.
-_BY_LOSS = ("Classifier", "Regressor", "Ranker", "Reranker", "SequenceLabeler")
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -165,7 +164,7 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         options["k"] = 1  # of two rows
     problem = fenchel.problem(
         [[0.0], [1.0]],
-        [0.0, 1.0],
+        [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0],
         loss="fbeta" if loss == "f1" else loss,
         regularizer=settings.regularizer,
         strength=settings.strength,
@@ -284,12 +283,12 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     }
     if settings.l1_ratio is not None:
         parameters["l1_ratio"] = settings.l1_ratio
-    if estimator_for(settings.loss) in _BY_LOSS:
+    if settings.loss not in (*METRICS, *NOVELTY, *ONLY_LOSS.values()):
         parameters["loss"] = settings.loss
     for name in ("template", "min_count", "hashed"):
         if getattr(settings, name) is not None:
             parameters[name] = getattr(settings, name)
-    if settings.loss == "nu_novelty" and settings.nu is None:
+    if settings.loss == "nu_novelty" and "nu" not in parameters:
         parameters["nu"] = 0.5  # which makes it one
     if settings.loss in METRICS:
         parameters["metric"] = METRICS[settings.loss]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.cli.choices import NOVELTY, RANKING
+from fenchel.cli.choices import DEVIANCES, NOVELTY, POSITIVE, RANKING
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -160,7 +160,9 @@ def _numbers(model: Any, loss: str, X: Any, y: Any) -> Metrics:
         level = model.quantile
         found["pinball_loss"] = float(metrics.mean_pinball_loss(y, z, alpha=level))
         found["share_below"] = float((y <= z).mean())
-    if loss == "poisson":
-        usable = (y >= 0).all() and (z > 0).all()
-        found["poisson_deviance"] = float(metrics.mean_poisson_deviance(y, z)) if usable else None
+    if loss in DEVIANCES:
+        power = {"poisson": 1.0, "gamma": 2.0}.get(loss) or model.power
+        usable = (y > 0 if loss in POSITIVE else y >= 0).all() and (z > 0).all()
+        deviance = float(metrics.mean_tweedie_deviance(y, z, power=power)) if usable else None
+        found[f"{loss}_deviance"] = deviance
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fenchel
-from fenchel.cli.choices import METRICS
+from fenchel.cli.choices import METRICS, ONLY_LOSS
 from fenchel.cli.exits import UsageError
 
 
@@ -32,9 +32,4 @@ def loss_name(model: Any) -> str:
         return "novelty" if model.nu is None else "nu_novelty"
     if kind == "MetricClassifier":
         return next(loss for loss, metric in METRICS.items() if metric == model.metric)
-    names = {
-        "QuantileRegressor": "quantile",
-        "PoissonRegressor": "poisson",
-        "OrdinalRegressor": "ordinal",
-    }
-    return names.get(kind) or str(model.loss)
+    return str(model.loss) if hasattr(model, "loss") else ONLY_LOSS[kind]

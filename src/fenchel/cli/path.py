@@ -8,26 +8,22 @@ from typing import Annotated
 
 import typer
 
+from fenchel.cli.choices import BY_ROW
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
     Balanced,
     Config,
-    Delta,
-    Epsilon,
     Gap,
     Intercept,
     L1Ratio,
     Loss,
-    Mu,
-    Nu,
-    Quantile,
     Regularizer,
-    Rho,
     Solver,
     Threads,
     file,
     what,
     when,
+    with_loss_options,
 )
 from fenchel.cli.options import DataPath, IndexBase, Json, Quiet, Target, Verbose
 from fenchel.cli.path_fitting import run
@@ -42,6 +38,7 @@ _STRENGTHS_HELP = (
 )
 
 
+@with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
     data: DataPath,
@@ -57,12 +54,6 @@ def path(
     validation: Annotated[
         Path | None, what(metavar="<file>", help="Score each strength on these rows.")
     ] = None,
-    quantile: Quantile = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mu: Mu = None,
-    nu: Nu = None,
-    rho: Rho = None,
     gap: Gap = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,

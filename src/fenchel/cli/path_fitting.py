@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli import inputs, path_summary
-from fenchel.cli.choices import CLASSIFICATION, OF_ALL_ROWS
+from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse, save
 from fenchel.cli.metrics import comparable
@@ -148,7 +148,7 @@ def _scoring(settings: Settings, estimator: Any) -> tuple[str, Any]:
         return "d2 pinball", make_scorer(d2_pinball_score, alpha=estimator.quantile)
     if settings.loss == "novelty":
         return "", None
-    name = "d2" if settings.loss == "poisson" else "r2"
+    name = "d2" if settings.loss in DEVIANCES else "r2"
     return "accuracy" if settings.loss in CLASSIFICATION else name, check_scoring(estimator)
 
 

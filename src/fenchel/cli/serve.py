@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from fenchel.cli import inputs
-from fenchel.cli.choices import LOSS_OPTIONS, NOVELTY
+from fenchel.cli.choices import BY_ROW, NOVELTY
 from fenchel.cli.exits import Code
-from fenchel.cli.fit_options import Delta, Epsilon, Intercept, Loss, Mu, Quantile, what
+from fenchel.cli.fit_options import Intercept, Loss, what, with_loss_options
 from fenchel.cli.options import DATA, DataPath, IndexBase, Quiet, Target, Verbose
 from fenchel.cli.settings import combined
 from fenchel.cli.terminal import Terminal
@@ -21,15 +21,13 @@ _where = partial(typer.Option, rich_help_panel="Who may ask")
 _guard = partial(typer.Option, rich_help_panel="What is answered")
 
 
+@with_loss_options(BY_ROW, before="host")
 def serve(
+    context: typer.Context,
     data: DataPath,
     loss: Loss = None,
     strength: Annotated[float | None, what(help="Of the objective that is watched.")] = None,
     intercept: Intercept = None,
-    quantile: Quantile = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mu: Mu = None,
     host: Annotated[str, _where(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, _where(min=0, max=65535)] = 8765,
     certificate: Annotated[Path | None, _where(help="Who this is, in PEM.")] = None,
@@ -56,8 +54,8 @@ def serve(
     This is data locality, not privacy: subgradients tell something of rows. Every query is logged.
     """
     terminal = Terminal(quiet=quiet, verbose=verbose)
-    flags = {"loss": loss, "strength": strength, "intercept": intercept, "quantile": quantile}
-    settings = combined(flags | {"epsilon": epsilon, "delta": delta, "mu": mu}, None)
+    flags = {name: context.params[name] for name in ("loss", "strength", "intercept", *BY_ROW)}
+    settings = combined(flags, None)
     try:
         from fenchel.serve.owner import Limits, owned
         from fenchel.serve.server import Address, server
@@ -70,7 +68,6 @@ def serve(
         dataset, _ = inputs.read(
             data, terminal, target=target, index_base=index_base, n_features=n_features
         )
-    options = {name: getattr(settings, name) for name in LOSS_OPTIONS}
     owner = owned(
         dataset.X,
         dataset.y,
@@ -80,7 +77,7 @@ def serve(
         limits=limits,
         feature_names=dataset.feature_names,
         index_base=dataset.index_base,
-        **{name: value for name, value in options.items() if value is not None},
+        **settings.loss_options(),
     )
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(message)s")
     terminal.note(f"serve {settings.loss} at {host}:{port}, {owner.risk.n_rows:,} rows")

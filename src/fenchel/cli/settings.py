@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -18,23 +18,50 @@ from fenchel.cli.choices import (
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
+    OPTIONS,
     SEQUENCES,
     Loss,
-    Pairs,
     Regularizer,
-    Rescaling,
     Solver,
     nearest,
 )
 from fenchel.cli.exits import UsageError
+from fenchel.losses.table import Real, Whole, Word
 
 LARGEST = 1e100  # msgspec has no word for finite
 Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
-Whole = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1)]
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that decides what `fenchel train` fits; None leaves it to the library."""
+def _type(option: Real | Whole | Word) -> Any:
+    """What msgspec checks the values of an option by."""
+    if isinstance(option, Word):
+        return Literal[option.words]
+    if isinstance(option, Whole):
+        return Annotated[int, Meta(ge=option.least)]
+    most = LARGEST if option.below is option.most is None else option.most
+    bounds: dict[str, Any] = {"gt": option.above, "ge": option.least, "lt": option.below}
+    return Annotated[float, Meta(**bounds, le=most)]
+
+
+if TYPE_CHECKING:
+
+    class _LossOptions(msgspec.Struct, frozen=True):
+        """A field for each option of a loss, None where it was not given."""
+
+else:
+    _LossOptions = msgspec.defstruct(
+        "_LossOptions",
+        [(name, _type(option) | None, None) for name, option in OPTIONS.items()],
+        frozen=True,
+    )
+
+
+class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
+    """Everything that decides what `fenchel train` fits; None leaves it to the library.
+
+    The options of losses, from their table, are inherited.
+    """
 
     loss: Loss = "hinge"
     regularizer: Regularizer = "l2"
@@ -45,24 +72,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gap: Positive = 1e-4
     intercept: bool | None = None
     balanced: bool = False
-    quantile: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    epsilon: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
-    delta: Positive | None = None
-    mu: Positive | None = None
-    nu: Annotated[float, Meta(gt=0, le=1)] | None = None
-    rho: Positive | None = None
-    beta: Positive | None = None
-    k: Whole | None = None
-    half_life: Annotated[float, Meta(gt=1, le=LARGEST)] | None = None
-    rescaling: Rescaling | None = None
-    temperature: Positive | None = None
-    pairs: Pairs | None = None
     template: str | None = None
-    min_count: Whole | None = None
-    hashed: Whole | None = None
-    max_iterations: Whole = 10_000
+    min_count: Count | None = None
+    hashed: Count | None = None
+    max_iterations: Count = 10_000
     max_seconds: Positive | None = None
-    threads: Whole | None = None
+    threads: Count | None = None
     engine: str | None = None
     certificate: str | None = None  # these three for owners
     key: str | None = None
@@ -75,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def loss_options(self) -> dict[str, Any]:
         """The options of the loss that were given."""
-        return self._given(LOSS_OPTIONS)
+        return self._given(OPTIONS)
 
     def solver_options(self) -> dict[str, Any]:
         """The options of the solver that were given."""

@@ -7,39 +7,29 @@ from typing import Annotated
 
 import typer
 
+from fenchel.cli.choices import OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
     Authority,
     Balanced,
-    Beta,
     Certificate,
     Config,
-    Delta,
     Engine,
-    Epsilon,
     Gap,
-    HalfLife,
     Hashed,
     Intercept,
-    K,
     Key,
     L1Ratio,
     Loss,
     MinCount,
-    Mu,
-    Nu,
-    Pairs,
-    Quantile,
     Regularizer,
-    Rescaling,
-    Rho,
     Solver,
-    Temperature,
     Template,
     Threads,
     file,
     what,
     when,
+    with_loss_options,
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
@@ -57,6 +47,7 @@ from fenchel.cli.terminal import Terminal
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
+@with_loss_options(OPTIONS, before="template")
 def train(
     context: typer.Context,
     output: Annotated[Path, file("--output", "-o", help="Where to save the model.")],
@@ -70,18 +61,6 @@ def train(
     l1_ratio: L1Ratio = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
-    quantile: Quantile = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mu: Mu = None,
-    nu: Nu = None,
-    rho: Rho = None,
-    beta: Beta = None,
-    k: K = None,
-    half_life: HalfLife = None,
-    rescaling: Rescaling = None,
-    temperature: Temperature = None,
-    pairs: Pairs = None,
     template: Template = None,
     min_count: MinCount = None,
     hashed: Hashed = None,

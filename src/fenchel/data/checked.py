@@ -80,9 +80,13 @@ def checked_labels(y: Any, labels: Labels, n_rows: int) -> Array:
     if labels is Labels.BINARY:
         return _two_classes(y, n_rows)
     numbers = _column("y", y, n_rows)
-    if labels is Labels.COUNT and (numbers < 0).any():
-        i = int(np.argmax(numbers < 0))
-        raise InvalidData(f"the loss needs y >= 0; y[{i}] is {numbers[i]:g}", row=i)
+    for kind, rule, outside in (
+        (Labels.COUNT, "y >= 0", numbers < 0),
+        (Labels.POSITIVE, "y > 0", numbers <= 0),
+    ):
+        if labels is kind and outside.any():
+            i = int(np.argmax(outside))
+            raise InvalidData(f"the loss needs {rule}; y[{i}] is {numbers[i]:g}", row=i)
     return numbers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fenchel.estimators.boosting import ERLPBoost
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
+from fenchel.estimators.deviances import GammaRegressor, PoissonRegressor, TweedieRegressor
 from fenchel.estimators.hierarchical import HierarchicalClassifier
 from fenchel.estimators.labeler import SequenceLabeler
 from fenchel.estimators.metric import MetricClassifier
@@ -12,13 +13,14 @@ from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
 from fenchel.estimators.ranker import Ranker
-from fenchel.estimators.regressor import PoissonRegressor, QuantileRegressor, Regressor
+from fenchel.estimators.regressor import QuantileRegressor, Regressor
 from fenchel.estimators.reranker import Reranker
 
 __all__ = [
     "Classifier",
     "ClassifierCV",
     "ERLPBoost",
+    "GammaRegressor",
     "HierarchicalClassifier",
     "MetricClassifier",
     "MultilabelClassifier",
@@ -31,4 +33,5 @@ __all__ = [
     "RegressorCV",
     "Reranker",
     "SequenceLabeler",
+    "TweedieRegressor",
 ]

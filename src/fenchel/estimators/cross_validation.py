@@ -186,7 +186,7 @@ class RegressorCV(CrossValidated, Regressor):
     scoring : str or callable, default=None
         What to maximise, as scikit-learn knows it; None for the method `score`. It is given
         sample_weight if fit is.
-    loss, epsilon, delta, quantile, penalty, l1_ratio, fit_intercept, solver, tol, \
+    loss, epsilon, delta, quantile, expectile, penalty, l1_ratio, fit_intercept, solver, tol, \
             max_iter, max_seconds, n_jobs, callback
         As in `Regressor`; the limits hold for each fit, at one alpha on one fold.
 
@@ -227,6 +227,7 @@ class RegressorCV(CrossValidated, Regressor):
         epsilon: float = 0.1,
         delta: float = 1.0,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         penalty: str | Regularizer = "l2",
         alphas: Strengths = 30,
         l1_ratio: float = 0.5,
@@ -245,6 +246,7 @@ class RegressorCV(CrossValidated, Regressor):
             epsilon=epsilon,
             delta=delta,
             quantile=quantile,
+            expectile=expectile,
             penalty=penalty,
             l1_ratio=l1_ratio,
             fit_intercept=fit_intercept,

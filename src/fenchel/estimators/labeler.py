@@ -21,12 +21,12 @@ from fenchel.estimators.fitting import Posed
 from fenchel.estimators.sequences import flat_labels, split, tokens_of
 from fenchel.features.tokens import Hashed, Named, Numbered, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
-from fenchel.losses.chains import RESCALINGS
+from fenchel.losses.table import RESCALING
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
 from fenchel.risks.chains import ChainRisk
-from fenchel.settings import construct, one_of, whole
+from fenchel.settings import construct, whole
 from fenchel.solvers import Solver
 
 CHAINS: dict[str, type[ChainLoss]] = {"crf": CRF, "m3n": M3N, "soft_m3n": SoftM3N}
@@ -175,7 +175,7 @@ class SequenceLabeler(LinearEstimator):
     def _loss(self) -> ChainLoss:
         settings = {"cost": self.cost, "rescaling": self.rescaling, "temperature": self.temperature}
         mine = {"crf": (), "m3n": ("cost", "rescaling"), "soft_m3n": ("cost", "temperature")}
-        one_of("rescaling", self.rescaling, RESCALINGS)  # whatever the loss
+        RESCALING.checked(self.rescaling)  # whatever the loss
         taken = {name: settings[name] for name in mine.get(str(self.loss), ())}
         return construct("loss", self.loss, CHAINS, {"pairs": self.pairs, **taken})
 

@@ -1,4 +1,4 @@
-"""Regression: real targets, quantiles and counts."""
+"""Regression: real targets and quantiles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_tweedie_score
-from sklearn.utils import Tags
 
 from fenchel.data.checked import checked_labels, checked_offset, checked_weights
 from fenchel.data.classes import Targets
@@ -17,14 +14,14 @@ from fenchel.engines.owners import Owners
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.settings import loss_of
-from fenchel.losses import Labels, Loss, Poisson, Quantile, ScalarLoss
+from fenchel.losses import Labels, Loss, Quantile, ScalarLoss
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
 from fenchel.solvers import Solver
 
 
-class _LinearRegressor(RegressorMixin, LinearEstimator):
+class LinearRegressor(RegressorMixin, LinearEstimator):
     """A linear model of numbers."""
 
     fit_intercept: bool
@@ -56,7 +53,7 @@ class _LinearRegressor(RegressorMixin, LinearEstimator):
         return self._scores(X)[:, 0]
 
 
-class Regressor(_LinearRegressor):
+class Regressor(LinearRegressor):
     """Linear regression with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
@@ -64,7 +61,8 @@ class Regressor(_LinearRegressor):
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber", "epsilon_insensitive", \
-            "squared_epsilon_insensitive", "quantile"} or ScalarLoss, default="squared_error"
+            "squared_epsilon_insensitive", "quantile", "expectile"} or ScalarLoss, \
+            default="squared_error"
         The loss; an instance may be of your own class, with a value and a slope.
     epsilon : float, default=0.1
         For the two epsilon-insensitive losses: errors up to it cost nothing.
@@ -72,6 +70,8 @@ class Regressor(_LinearRegressor):
         For "huber": where the loss turns from quadratic to linear.
     quantile : float, default=0.5
         For "quantile": the level.
+    expectile : float, default=0.5
+        For "expectile": the level.
     penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
@@ -138,6 +138,7 @@ class Regressor(_LinearRegressor):
         epsilon: float = 0.1,
         delta: float = 1.0,
         quantile: float = 0.5,
+        expectile: float = 0.5,
         penalty: str | Regularizer = "l2",
         alpha: float = 1e-4,
         l1_ratio: float = 0.5,
@@ -168,14 +169,14 @@ class Regressor(_LinearRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.quantile = quantile
+        self.expectile = expectile
         self.fit_intercept = fit_intercept
 
     def _loss(self) -> Loss:
-        options = {"epsilon": self.epsilon, "delta": self.delta, "quantile": self.quantile}
-        return loss_of(self.loss, (Labels.REAL,), options)
+        return loss_of(self.loss, (Labels.REAL,), self.get_params(deep=False))
 
 
-class QuantileRegressor(_LinearRegressor):
+class QuantileRegressor(LinearRegressor):
     """Linear model of a quantile of the target, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of max(q (y - z), (1 - q) (z - y)) over the scores
@@ -276,125 +277,3 @@ class QuantileRegressor(_LinearRegressor):
 
     def _loss(self) -> Loss:
         return Quantile(self.quantile)
-
-
-class PoissonRegressor(_LinearRegressor):
-    """Linear model of the logarithm of a rate, for counts, to a certified gap.
-
-    Minimises alpha * penalty(w) + mean of half the Poisson deviance of exp(<x, w> + b) from y. With
-    penalty="l2" this is scikit-learn's PoissonRegressor. Where rows were watched for longer or
-    shorter, `offset` of fit, predict and score takes the logarithm of each row's exposure: the
-    expected count is then exposure * exp(<x, w> + b).
-
-    Parameters
-    ----------
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
-    fit_intercept : bool, default=True
-        Whether the model has an intercept; it is never penalised.
-    solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses by loss and penalty. The names are those of
-        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        The weights w.
-    intercept_ : float
-        The offset b.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
-
-    Examples
-    --------
-    >>> from fenchel import PoissonRegressor
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1, 2, 4, 8]
-    >>> model = PoissonRegressor(tol=1e-6).fit(X, y)
-    >>> model.predict([[4.0]]).round()
-    array([16.])
-    """
-
-    def __init__(
-        self,
-        *,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.fit_intercept = fit_intercept
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
-    def _loss(self) -> Loss:
-        return Poisson()
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Minimises the objective over the rows of X, their counts y, weights and offsets."""
-        return self._fit(self._posed(X, y, sample_weight, offset))
-
-    def predict(self, X: Any, offset: Any = None) -> Array:
-        """The expected count for each row of X, with the offsets of these rows."""
-        scores = super().predict(X)
-        added = checked_offset(offset, len(scores))
-        return np.exp(scores if added is None else scores + added)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The share of the Poisson deviance that is explained: D^2, 1 at best."""
-        means = self.predict(X, offset)
-        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=1))

@@ -18,22 +18,14 @@ from fenchel.engines import Engine, Serial, Threads, named
 from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.losses.reranking import Reranking
+from fenchel.losses.table import TABLE
 from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
 from fenchel.risks.base import Array
 from fenchel.settings import construct
 from fenchel.solvers import SOLVERS, Solver
 
-_ESTIMATORS = {
-    Labels.BINARY: "Classifier",
-    Labels.REAL: "Regressor",
-    Labels.COUNT: "PoissonRegressor",
-    Labels.NONE: "NoveltyDetector",
-    Labels.CLASSES: "Classifier",
-    Labels.SETS: "MultilabelClassifier",
-    Labels.LEAVES: "HierarchicalClassifier",
-    Labels.VECTORS: "fenchel.problem",
-    Labels.TAGS: "SequenceLabeler",
-}
+# What fits losses of a kind of labels: where the table has several, the first.
+_ESTIMATORS = {row.labels: row.estimator or "fenchel.problem" for row in reversed(TABLE)}
 
 # What estimators call the settings that the rest of the library knows by other names.
 _WORDS = {
@@ -64,7 +56,7 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
     if kind is not None and kind.labels not in labels:
         raise Incompatible(
             f"{_ESTIMATORS[labels[0]]} needs a loss of {labels[0].value}, but {loss!r} is one of "
-            f"{kind.labels.value}: use {_ESTIMATORS[kind.labels]}"
+            f"{kind.labels.value}: use {_of_each_row(kind)}"
         )
     if isinstance(loss, Loss):
         return loss
@@ -75,6 +67,12 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
     }
     takes = inspect.signature(kind).parameters if kind is not None else ()
     return construct("loss", loss, able, {name: settings[name] for name in takes})
+
+
+def _of_each_row(kind: type[Loss]) -> str:
+    """The estimator of such a loss: by the table, or of another's class by its labels."""
+    known = {LOSSES[row.name]: row.estimator or "fenchel.problem" for row in TABLE}
+    return known.get(kind, _ESTIMATORS[kind.labels])
 
 
 def _of_all_rows(kind: type[MultivariateLoss]) -> str:

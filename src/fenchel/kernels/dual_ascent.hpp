@@ -115,6 +115,18 @@ FENCHEL_INLINE Landing landing(const Poisson& loss, double kappa, double c, doub
     return {t, loss(t, y).slope, false};
 }
 
+/// A smooth loss with a curvature that can tell in which bracket the score lies.
+template <class Loss>
+    requires requires(const Loss& loss) { loss.bracket(1.0, 0.0, 0.0); }
+FENCHEL_INLINE Landing landing(const Loss& loss, double kappa, double c, double z, double y) {
+    const auto [low, high] = loss.bracket(kappa, c, y);
+    const auto h = [&](double t) {
+        return Bend{t + kappa * loss(t, y).slope - c, 1 + kappa * loss.curvature(t, y)};
+    };
+    const double t = increasing_root(h, low, high, z);
+    return {t, loss(t, y).slope, false};
+}
+
 /// How far the score z lies inside a piece on which the slope is constant; 0 where it is not.
 template <class Loss>
 FENCHEL_INLINE double slack(const Loss& loss, double z, double y) {

@@ -1,5 +1,5 @@
-// The scalar losses of losses/margin.py and residual.py, one struct each, and the loops over rows,
-// written once.
+// The scalar losses of losses/margin.py, residual.py and log_link.py, one struct each, and the
+// loops over rows, written once.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "elementary.hpp"
@@ -146,6 +147,15 @@ struct Quantile {
     FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-q, 0.0, {{{y, 1.0, 0.0}}}}; }
 };
 
+struct Expectile {
+    double q;
+    FENCHEL_INLINE Bend operator()(double z, double y) const {
+        const double r = z - y, weight = r > 0 ? 1 - q : q;
+        return {0.5 * weight * (r * r), weight * r};
+    }
+    FENCHEL_INLINE Pieces<1> pieces(double y) const { return {-q * y, q, {{{y, 0.0, 1 - 2 * q}}}}; }
+};
+
 struct EpsilonInsensitive {
     double epsilon;
     FENCHEL_INLINE Bend operator()(double z, double y) const {
@@ -192,10 +202,61 @@ struct Poisson {
     FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
 };
 
+struct Gamma {
+    FENCHEL_INLINE Bend operator()(double z, double y) const {
+        const double ratio = y * std::exp(-z);
+        return {std::max(0.0, ratio + z - (1 + std::log(y))), 1 - ratio};
+    }
+    FENCHEL_INLINE double curvature(double z, double y) const { return y * std::exp(-z); }
+    /// Where t + kappa l'(t) = c: between c and the minimum at log y, and no further from c than
+    /// kappa l' can lead: l' <= 1, and y exp(-t) = 1 + (t - c) / kappa <= 1 + (log y - c) / kappa.
+    std::pair<double, double> bracket(double kappa, double c, double y) const {
+        const double best = std::log(y);
+        if (c >= best) return {std::max(best, c - kappa), c};
+        return {std::max(c, best - std::log1p((best - c) / kappa)), best};
+    }
+};
+
+struct Tweedie {
+    double power;
+    /// exp((2-p) z), which pushes the score down, and y exp((1-p) z), which pushes it up.
+    struct Forces {
+        double down, up;
+    };
+    FENCHEL_INLINE Forces forces(double z, double y) const {
+        return {std::exp((2 - power) * z), y > 0 ? y * std::exp((1 - power) * z) : 0.0};
+    }
+    FENCHEL_INLINE Bend operator()(double z, double y) const {
+        const Forces at = forces(z, y);
+        const double level = y > 0 ? std::pow(y, 2 - power) : 0.0;
+        const double value = (at.down - level) / (2 - power) + (at.up - level) / (power - 1);
+        return {std::max(0.0, value), at.down - at.up};
+    }
+    FENCHEL_INLINE double curvature(double z, double y) const {
+        const Forces at = forces(z, y);
+        return (2 - power) * at.down + (power - 1) * at.up;
+    }
+    /// Where t + kappa l'(t) = c. For y > 0 between c and the minimum at log y, and as the force
+    /// that pushes back is at most |c - log y| / kappa + y^(2-p), within the logarithm of that. For
+    /// y = 0 it is t + kappa exp((2-p) t) = c, of which the second part alone is c at `even`.
+    std::pair<double, double> bracket(double kappa, double c, double y) const {
+        const double rise = 2 - power, fall = power - 1;
+        if (y > 0) {
+            const double best = std::log(y);
+            const double reach = std::log1p(std::abs(c - best) / (kappa * std::pow(y, rise)));
+            if (c >= best) return {best, std::min(c, best + reach / rise)};
+            return {std::max(c, best - reach / fall), best};
+        }
+        if (!(c > 0)) return {c - kappa * std::exp(rise * c), c};
+        const double even = std::log(c / kappa) / rise;
+        return {std::min(0.0, even), std::min(c, std::max(0.0, even))};
+    }
+};
+
 using ScalarLoss =
     std::variant<std::monostate, Perceptron, SquaredPerceptron, Hinge, SquaredHinge, SmoothedHinge,
-                 Exponential, Logistic, Novelty, SquaredError, AbsoluteError, Quantile,
-                 EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson>;
+                 Exponential, Logistic, Novelty, SquaredError, AbsoluteError, Quantile, Expectile,
+                 EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Poisson, Gamma, Tweedie>;
 
 /// The loss of that name; monostate if there is none.
 inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
@@ -210,10 +271,13 @@ inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
     if (name == "squared_error") return SquaredError{};
     if (name == "absolute_error") return AbsoluteError{};
     if (name == "quantile") return Quantile{parameter};
+    if (name == "expectile") return Expectile{parameter};
     if (name == "epsilon_insensitive") return EpsilonInsensitive{parameter};
     if (name == "squared_epsilon_insensitive") return SquaredEpsilonInsensitive{parameter};
     if (name == "huber") return Huber{parameter};
     if (name == "poisson") return Poisson{};
+    if (name == "gamma") return Gamma{};
+    if (name == "tweedie") return Tweedie{parameter};
     return std::monostate{};
 }
 

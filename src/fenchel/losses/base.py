@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -10,21 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.losses.table import Labels as Labels
+
 Array = npt.NDArray[np.float64]
-
-
-class Labels(enum.Enum):
-    """What a loss expects of y; the value is the phrase used in messages."""
-
-    BINARY = "two classes"
-    REAL = "real numbers"
-    COUNT = "numbers >= 0"
-    NONE = "no labels"
-    CLASSES = "classes"
-    SETS = "sets of labels"
-    LEAVES = "leaves of a taxonomy"
-    VECTORS = "vectors of real numbers"
-    TAGS = "a label for each token of sequences"
 
 
 class Pieces(NamedTuple):

@@ -29,11 +29,8 @@ from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.losses import chain_formulas
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.losses.chain_formulas import Indices
+from fenchel.losses.table import PAIRS, RESCALING, TEMPERATURE
 from fenchel.losses.vector import checked_cost
-from fenchel.settings import one_of, positive
-
-PAIRS = ("observed", "all")
-RESCALINGS = ("margin", "slack")
 
 
 class Tangent(NamedTuple):
@@ -112,7 +109,7 @@ class CRF(ChainLoss):
     differentiable = True
 
     def __init__(self, pairs: str = "observed"):
-        self.pairs = one_of("pairs", pairs, PAIRS)
+        self.pairs = PAIRS.checked(pairs)
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
@@ -129,9 +126,9 @@ class SoftM3N(CostedChainLoss):
     def __init__(
         self, temperature: float = 1.0, cost: npt.ArrayLike = 1.0, pairs: str = "observed"
     ):
-        self.temperature = positive("temperature", temperature)
+        self.temperature = TEMPERATURE.checked(temperature)
         self.cost = checked_cost(cost)
-        self.pairs = one_of("pairs", pairs, PAIRS)
+        self.pairs = PAIRS.checked(pairs)
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
@@ -151,8 +148,8 @@ class M3N(CostedChainLoss):
         self, cost: npt.ArrayLike = 1.0, rescaling: str = "margin", pairs: str = "observed"
     ):
         self.cost = checked_cost(cost)
-        self.rescaling = one_of("rescaling", rescaling, RESCALINGS)
-        self.pairs = one_of("pairs", pairs, PAIRS)
+        self.rescaling = RESCALING.checked(rescaling)
+        self.pairs = PAIRS.checked(pairs)
         if rescaling == "slack" and not (np.ndim(cost) == 0 and cost == 1):
             raise Incompatible(
                 "with ",

@@ -24,7 +24,8 @@ from fenchel.losses.multivariate import (
     both_classes,
     descending,
 )
-from fenchel.settings import positive, whole
+from fenchel.losses.table import BETA, K
+from fenchel.settings import positive
 
 Counts = npt.NDArray[np.int_]
 
@@ -37,7 +38,7 @@ class FBeta(MultivariateLoss):
     intercept = True
 
     def __init__(self, beta: float = 1.0):
-        self.beta = positive("beta", beta)
+        self.beta = BETA.checked(beta)
 
     def check(self, sample: Sample) -> None:
         """Both classes are there."""
@@ -92,7 +93,7 @@ class SmoothedFBeta(MultivariateLoss):
     intercept = True
 
     def __init__(self, beta: float = 1.0, mu: float = 1e-3):
-        self.beta = positive("beta", beta)
+        self.beta = BETA.checked(beta)
         self.mu = positive("mu", mu)
 
     def check(self, sample: Sample) -> None:
@@ -179,7 +180,7 @@ class PrecisionAtK(TopK):
     """Delta = 1 - a/k for the k highest scores."""
 
     def __init__(self, k: int = 10):
-        self.k = whole("k", k, least=1)
+        self.k = K.checked(k)
 
     def taken(self, n_positive: int) -> tuple[int, int]:
         """k of k."""
@@ -190,7 +191,7 @@ class RecallAtK(TopK):
     """Delta = 1 - a/(a + b) for the k highest scores."""
 
     def __init__(self, k: int = 10):
-        self.k = whole("k", k, least=1)
+        self.k = K.checked(k)
 
     def taken(self, n_positive: int) -> tuple[int, int]:
         """k of the positives."""

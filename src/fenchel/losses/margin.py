@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.settings import positive
+from fenchel.losses.table import MU
 
 
 class _Margin(Conjugable):
@@ -125,7 +125,7 @@ class SmoothedHinge(_Margin):
     differentiable = True
 
     def __init__(self, mu: float = 1.0):
-        self.mu = positive("mu", mu)
+        self.mu = MU.checked(mu)
 
     @property
     def smoothness(self) -> float:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from fenchel.losses.base import Array, Labels
+from fenchel.losses.table import RESCALING
 from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
-from fenchel.settings import one_of
 from fenchel.tolerances import ZERO_SUM
 
 Codes = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class MulticlassHinge(CostLoss, _Multiclass):
 
     def __init__(self, cost: Cost = None, rescaling: str = "margin"):
         super().__init__(cost)
-        self.rescaling = one_of("rescaling", rescaling, ("margin", "slack"))
+        self.rescaling = RESCALING.checked(rescaling)
 
     def pieces(self, Z: Array, y: Codes) -> Array:
         """One for each class."""

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Labels, Loss
-from fenchel.settings import real
+from fenchel.losses.table import NU
 from fenchel.tolerances import ZERO_SUM
 
 Mask = npt.NDArray[np.bool_]
@@ -50,9 +50,7 @@ class NuLoss(Loss):
     without_direction: ClassVar[str]  # what it means that no w is better than 0
 
     def __init__(self, nu: float = 0.5):
-        self.nu = real("nu", nu)
-        if not 0 < self.nu <= 1:
-            raise InvalidData(Setting("nu"), f" must be > 0 and <= 1; got {nu!r}")
+        self.nu = NU.checked(nu)
 
     @abstractmethod
     def signs(self, y: Array) -> Array:

@@ -26,11 +26,11 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidData, Setting
+from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
 from fenchel.losses.ordinal import PairwiseHinge, levels
-from fenchel.settings import positive, whole
+from fenchel.losses.table import HALF_LIFE, K
 
 Indices = npt.NDArray[np.int_]
 
@@ -141,7 +141,7 @@ class NDCG(DiscountedGain):
     """
 
     def __init__(self, k: int | None = 10):
-        self.k = None if k is None else whole("k", k, least=1)
+        self.k = None if k is None else K.checked(k)
 
     def worth(self, places: Array) -> Array:
         """1 / log2(1 + p), 0 behind place k."""
@@ -169,9 +169,7 @@ class ERU(DiscountedGain):
     """
 
     def __init__(self, half_life: float = 5.0):
-        self.half_life = positive("half_life", half_life)
-        if not self.half_life > 1:
-            raise InvalidData(Setting("half_life"), f" must be > 1; got {half_life!r}")
+        self.half_life = HALF_LIFE.checked(half_life)
 
     def worth(self, places: Array) -> Array:
         """2^((1 - p) / (half_life - 1))."""

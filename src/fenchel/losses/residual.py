@@ -1,4 +1,4 @@
-"""Losses of real targets, counts and novelty ([Teo07] table 1, [Smola07] and [Zhang11]).
+"""Losses of real targets and novelty ([Teo07] table 1, [Smola07] and [Zhang11]).
 
 Letters: z the score, y the target, r = z - y the residual, alpha the dual variable of one row.
 Each class has a twin in kernels/losses.hpp.
@@ -7,11 +7,9 @@ Each class has a twin in kernels/losses.hpp.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
-from fenchel.errors import InvalidData, Setting
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
-from fenchel.settings import between, positive, real
+from fenchel.losses.table import DELTA, EPSILON, EXPECTILE, QUANTILE, RHO
 
 
 class _Residual(Conjugable):
@@ -75,7 +73,7 @@ class Quantile(_Residual):
     """l(z, y) = max(q (y - z), (1 - q) (z - y)), q the quantile level as in scikit-learn."""
 
     def __init__(self, quantile: float = 0.5):
-        self.quantile = between("quantile", quantile, 0, 1)
+        self.quantile = QUANTILE.checked(quantile)
 
     def value(self, z: Array, y: Array) -> Array:
         """The pinball loss; [Teo07] table 1 prints tau on over-prediction, users mean the level."""
@@ -98,13 +96,49 @@ class Quantile(_Residual):
         return self.within(alpha, y, alpha * y)
 
 
+class Expectile(_Residual):
+    """l(z, y) = 1/2 |q - [z > y]| (z - y)^2, q the level: at 0.5 half the squared error.
+
+    What the quantile is to the absolute error, the expectile is to the squared one: it minimises
+    squares that count q where it is too low, and 1 - q where it is too high.
+    """
+
+    differentiable = True
+
+    def __init__(self, expectile: float = 0.5):
+        self.expectile = EXPECTILE.checked(expectile)
+
+    @property
+    def smoothness(self) -> float:
+        """max(q, 1 - q)."""
+        return max(self.expectile, 1 - self.expectile)
+
+    def _weight(self, r: Array) -> Array:
+        return np.where(r > 0, 1 - self.expectile, self.expectile)
+
+    def value(self, z: Array, y: Array) -> Array:
+        """A parabola on either side of z = y."""
+        return 0.5 * self._weight(z - y) * (z - y) ** 2
+
+    def slope(self, z: Array, y: Array) -> Array:
+        """(1 - q) r where z > y, else q r."""
+        return self._weight(z - y) * (z - y)
+
+    def pieces(self, y: Array) -> Pieces:
+        """Another curvature from z = y on."""
+        q = self.expectile
+        return pieces_of(y, -q * y, q, (y, 0.0, 1 - 2 * q))
+
+    def conjugate(self, alpha: Array, y: Array) -> Array:
+        """alpha y + alpha^2 / (2 q) where alpha <= 0, alpha y + alpha^2 / (2 (1 - q)) beyond."""
+        return alpha * y + 0.5 * alpha**2 / self._weight(alpha)
+
+
 class EpsilonInsensitive(_Residual):
     """l(z, y) = max(0, |z - y| - epsilon): support vector regression."""
 
     def __init__(self, epsilon: float = 0.1):
-        if real("epsilon", epsilon) < 0:
-            raise InvalidData(Setting("epsilon"), f" must be >= 0; got {epsilon!r}")
-        self.epsilon = real("epsilon", epsilon)
+        self.epsilon = EPSILON.checked(epsilon)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, |r| - epsilon)."""
@@ -134,7 +168,7 @@ class SquaredEpsilonInsensitive(_Residual):
     smoothness = 1.0
 
     def __init__(self, epsilon: float = 0.1):
-        self.epsilon = EpsilonInsensitive(epsilon).epsilon
+        self.epsilon = EPSILON.checked(epsilon)
 
     def value(self, z: Array, y: Array) -> Array:
         """1/2 max(0, |r| - epsilon)^2."""
@@ -163,7 +197,7 @@ class Huber(_Residual):
     smoothness = 1.0
 
     def __init__(self, delta: float = 1.0):
-        self.delta = positive("delta", delta)
+        self.delta = DELTA.checked(delta)
 
     def value(self, z: Array, y: Array) -> Array:
         """Quadratic near 0, linear beyond delta."""
@@ -189,36 +223,6 @@ class Huber(_Residual):
         return self.within(alpha, y, alpha * y + 0.5 * alpha**2)
 
 
-class Poisson(_Residual):
-    """l(z, y) = exp(z) - y z + (y log y - y): half the Poisson deviance, log link.
-
-    The constant keeps the loss >= 0, which the bundle's zero cut needs.
-    """
-
-    labels = Labels.COUNT
-    differentiable = True
-
-    def value(self, z: Array, y: Array) -> Array:
-        """exp(z) - y z + (y log y - y); inf beyond the range of floating point."""
-        with np.errstate(over="ignore"):
-            deviance: Array = np.exp(z) - y * z + (xlogy(y, y) - y)
-        return np.maximum(0.0, deviance)
-
-    def slope(self, z: Array, y: Array) -> Array:
-        """exp(z) - y."""
-        with np.errstate(over="ignore"):
-            return np.exp(z) - y
-
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        """Alpha >= -y."""
-        return -y, np.full(len(y), np.inf)
-
-    def conjugate(self, alpha: Array, y: Array) -> Array:
-        """(alpha + y) log(alpha + y) - (alpha + y) - (y log y - y) on alpha >= -y."""
-        rate = np.maximum(alpha + y, 0.0)
-        return self.within(alpha, y, xlogy(rate, rate) - rate - (xlogy(y, y) - y))
-
-
 class Novelty(_Residual):
     """l(z) = max(0, rho - z): novelty detection, which has no labels."""
 
@@ -226,7 +230,7 @@ class Novelty(_Residual):
     intercept = False  # b -> inf would explain everything
 
     def __init__(self, rho: float = 1.0):
-        self.rho = positive("rho", rho)
+        self.rho = RHO.checked(rho)
 
     def value(self, z: Array, y: Array) -> Array:
         """max(0, rho - z)."""

@@ -53,6 +53,8 @@ Estimator = Literal[
     "Regressor",
     "QuantileRegressor",
     "PoissonRegressor",
+    "GammaRegressor",
+    "TweedieRegressor",
     "NoveltyDetector",
 ]
 _OF_CLASSES = (

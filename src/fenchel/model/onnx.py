@@ -14,11 +14,14 @@ import numpy as np
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators import (
     Classifier,
+    GammaRegressor,
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
     Regressor,
+    TweedieRegressor,
 )
+from fenchel.estimators.deviances import LogLinkRegressor
 from fenchel.losses import VectorLoss
 
 try:
@@ -128,7 +131,7 @@ class _Graph:
 
 def _regressor(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(scope, operator, container)
-    link = OnnxExp if isinstance(graph.model, PoissonRegressor) else OnnxIdentity
+    link = OnnxExp if isinstance(graph.model, LogLinkRegressor) else OnnxIdentity
     graph.output(0, link, graph.scores)
 
 
@@ -183,6 +186,8 @@ _CONVERTERS = {
     Regressor: (_regressor, _OF_REGRESSORS, None),
     QuantileRegressor: (_regressor, _OF_REGRESSORS, None),
     PoissonRegressor: (_regressor, _OF_REGRESSORS, None),
+    GammaRegressor: (_regressor, _OF_REGRESSORS, None),
+    TweedieRegressor: (_regressor, _OF_REGRESSORS, None),
     NoveltyDetector: (_novelty_detector, _novelty_shapes, None),
 }
 for _kind, (_convert, _shapes, _options) in _CONVERTERS.items():
