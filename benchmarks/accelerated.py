@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import fenchel
 from fenchel.losses import Quantile
+from fenchel.risks.views.forms import PrimalForm
 from fenchel.solvers import AGMInf, AGMOne, Solver
 
 GAPS = (1e-2, 1e-3, 1e-4)
@@ -156,7 +157,9 @@ def minima() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, problem in problems():
         other = fenchel.minimize(problem, gap=1e-6, max_seconds=60)
-        methods = [AGMInf()] if problem.risk.differentiable else [AGMInf(), AGMInf("homotopy")]
+        methods = (
+            [AGMInf()] if problem.risk.facts.differentiable else [AGMInf(), AGMInf("homotopy")]
+        )
         for solver in methods:
             run = Run(problem, solver, 1e-4, PATIENT)
             found, seconds = run.result, run.clock[-1]
@@ -177,7 +180,7 @@ def curvature() -> None:
         longest = float(svds(X, k=1, return_singular_vectors=False)[0]) ** 2 / X.shape[0]
         for loss, mu in (("hinge", 1e-2), ("logistic", 0.0)):
             problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine="serial")
-            J = problem.risk.primal_composite(problem.regularizer, problem.strength, mu)
+            J = PrimalForm(problem, mu)
             L = longest * (1 / mu if mu else problem.risk.loss.smoothness)
             before = problem.risk.passes
             steps = AGMInf().iterates(J, J.start(np.zeros(X.shape[1])), 0.05 * J.L)

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import fenchel
 from fenchel.engines import Serial
+from fenchel.risks.views.row_space import RowSpace
 from fenchel.solvers._line_search import Along, exact
 
 
@@ -25,17 +26,18 @@ def measure(name: str, X: Any, y: np.ndarray, loss: str) -> None:
     rng = np.random.default_rng(0)
     problem = fenchel.problem(X, y, loss=loss, strength=1e-4, engine=Serial())
     risk, K = problem.risk, len(problem.risk.classes)
+    rows = RowSpace(risk)
     w = rng.standard_normal(risk.n_parameters) / np.sqrt(X.shape[1])
     point = risk.at(w)
     W, A = w.reshape(-1, K), point.alpha.reshape(-1, K)
     calls = {
         "peer scores": lambda: X @ W,
         "peer adjoint": lambda: X.T @ A,
-        "scores": lambda: risk.scores(w),
-        "adjoint": lambda: risk.adjoint(point.alpha),
+        "scores": lambda: rows.scores(w),
+        "adjoint": lambda: rows.adjoint(point.alpha),
         "evaluation": lambda: risk.at(w),
     }
-    if risk.piecewise:
+    if risk.facts.piecewise:
         along = Along(problem, point, -problem.subgradient(point))
         calls["slope"] = lambda: along.slope(1.0)
         calls["search"] = lambda: exact(along, 1.0)

@@ -106,7 +106,7 @@ class _Run:
         self.best: Best | None = None
         self.objective = math.inf
         self.lower_bound, self.evidence = -math.inf, None
-        if problem.risk.nonnegative:
+        if problem.risk.facts.nonnegative:
             self.lower_bound, self.evidence = 0.0, Witness
         self.history: list[Record] = []
         n_free = len(problem.regularizer.free(problem.risk.n_parameters))
@@ -190,7 +190,7 @@ class _Run:
             return Status.NONFINITE
         if step.objective == -math.inf:
             return Status.UNBOUNDED
-        if last.gap < -_CONTRADICTION and not self.problem.risk.keeps_scores:
+        if last.gap < -_CONTRADICTION and not self.problem.risk.facts.keeps_scores:
             raise InvalidCertificate(
                 f"a lower bound of {last.lower_bound:.9g} was found, but J is {last.objective:.9g} "
                 "at one point: the loss is not convex, or its argmax not the largest"

@@ -89,7 +89,7 @@ def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -
         return last
     # No further than the last change was: beyond that no secant says anything.
     witness = _further(before.witness, last.witness, min((here - near) / (near - far), 1.0))
-    if not (problem.risk.differentiable and isinstance(problem.regularizer, L2)):
+    if not (problem.risk.facts.differentiable and isinstance(problem.regularizer, L2)):
         return dataclasses.replace(last, witness=witness)
     step = min(math.log(here / near) / math.log(near / far), 1.0)
     w = last.w + step * (last.w - before.w)

@@ -50,9 +50,9 @@ def test_the_gradient_of_the_dual_is_the_edges():
     rng = np.random.default_rng(0)
     problem = Edges(edges(30, 6), Entropy(0.1), 10.0)
     w, h = rng.dirichlet(np.ones(6)), 1e-6
-    gradient = problem.tangent(problem.place(w)).gradient
+    gradient = problem.tangent(problem.imaged(w)).gradient
     for e in h * np.eye(6):
-        change = problem.value(problem.place(w + e)) - problem.value(problem.place(w - e))
+        change = problem.value(problem.imaged(w + e)) - problem.value(problem.imaged(w - e))
         assert change / (2 * h) == pytest.approx(gradient @ e / h, rel=1e-5)
 
 

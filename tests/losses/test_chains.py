@@ -16,6 +16,7 @@ from fenchel import losses
 from fenchel.data.rows import SparseRows
 from fenchel.data.sequences import Sequences, all_pairs, observed_pairs
 from fenchel.losses import chain_formulas
+from fenchel.risks.views.sampling import Sampling
 from fenchel.witness import Witness
 
 EVERY = pytest.mark.parametrize("loss", CHAIN_LOSSES, ids=ids)
@@ -322,7 +323,10 @@ def test_threads_give_the_same_bits(loss):
 def test_shards_add_up_to_the_whole():
     risk = problem_of(losses.CRF(), n=400, seed=2).risk
     w = np.random.default_rng(1).normal(size=risk.n_parameters)
-    halves = [risk.sampled(w, 0.0, rows) for rows in np.array_split(np.arange(risk.n_rows), 2)]
+    halves = [
+        Sampling(risk).subgradient(w, 0.0, rows)
+        for rows in np.array_split(np.arange(risk.n_rows), 2)
+    ]
     sizes = [len(rows) for rows in np.array_split(np.arange(risk.n_rows), 2)]
     mean = np.average(halves, axis=0, weights=sizes)
     np.testing.assert_allclose(mean, risk.at(w).subgradient, atol=1e-13)
@@ -349,7 +353,7 @@ def test_a_weight_counts_a_sequence_so_often(loss, monkeypatch):
             np.testing.assert_allclose(at.subgradient, exact.subgradient, atol=1e-12)
     np.testing.assert_allclose(weighted.risk.curvature(), repeated.risk.curvature())
     assert weighted.risk.length == pytest.approx(repeated.risk.length)
-    sampled = weighted.risk.sampled(w, 0.0, np.arange(8))
+    sampled = Sampling(weighted.risk).subgradient(w, 0.0, np.arange(8))
     np.testing.assert_allclose(sampled, weighted.risk.at(w).subgradient, atol=1e-12)
     result = fenchel.minimize(parted, gap=1e-4)
     assert fenchel.verify(result, parted).gap <= 1.01e-4

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 import fenchel
+from fenchel.risks.views.sampling import Sampling
 from fenchel.solvers import SOLVERS, BMRMWithoutQP
 
 RNG = np.random.default_rng(0)
@@ -60,10 +61,12 @@ def test_samples_are_right_in_the_mean():
     risk = fenchel.problem(X, Y, loss=LogLinear()).risk
     w = RNG.normal(size=12)
     assert risk.engine.n_shards > 1
-    each = [risk.sampled(w, 0.0, np.array([i])) for i in range(len(X))]
+    each = [Sampling(risk).subgradient(w, 0.0, np.array([i])) for i in range(len(X))]
     assert np.mean(each, axis=0) == pytest.approx(risk.at(w).subgradient)
     some = np.array([0, 3, 4, 17, 39])
-    assert risk.sampled(w, 0.0, some) == pytest.approx(np.mean([each[i] for i in some], axis=0))
+    assert Sampling(risk).subgradient(w, 0.0, some) == pytest.approx(
+        np.mean([each[i] for i in some], axis=0)
+    )
 
 
 def able(problem):

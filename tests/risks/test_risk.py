@@ -61,7 +61,7 @@ def test_the_cut_touches_at_w_and_lies_below_everywhere(loss, intercept, weighte
 @pytest.mark.parametrize("loss", [x for x in LOSSES if x.differentiable], ids=ids)
 def test_the_subgradient_of_a_smooth_risk_is_its_gradient(loss, intercept, weighted):
     risk, h = problem_for(loss, intercept=intercept, weighted=weighted).risk, 1e-5
-    assert risk.differentiable
+    assert risk.facts.differentiable
     for w in places(3):
         steps = h * np.eye(N_FEATURES)
         numerical = [(risk.at(w + e).value - risk.at(w - e).value) / (2 * h) for e in steps]

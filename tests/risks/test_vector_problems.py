@@ -245,7 +245,7 @@ def test_the_fingerprint_knows_costs_classes_and_the_intercept():
 def test_a_witness_that_was_tampered_with_is_refused():
     problem = vector_problem_for(losses.MultilabelHinge(cost=1 - np.eye(3)))
     result = fenchel.minimize(problem, "bmrm", gap=1e-6)
-    assert not problem.risk.has_duals and result.witness.alpha is None
+    assert not problem.risk.facts.has_duals and result.witness.alpha is None
     fenchel.verify(result, problem)
     first = problem.risk.at(np.zeros(problem.risk.n_parameters)).witness  # most rows are tied
     assert len(first.tangencies[0].ties.rows) > 10

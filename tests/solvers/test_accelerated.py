@@ -13,12 +13,15 @@ from fenchel import _kernels, losses
 from fenchel.engines import PerShard
 from fenchel.losses import MulticlassHinge
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy
-from fenchel.risks.views.smoothing import SmoothedRisk, optimised_widths, roughness, smoothable
+from fenchel.risks.base import Problem
+from fenchel.risks.views.forms import DualForm, PrimalForm
+from fenchel.risks.views.images import packed
+from fenchel.risks.views.smoothing import SmoothedRisk, is_smoothable, optimised_widths, roughness
 from fenchel.solvers import FISTA, AGMInf, AGMOne, ExcessiveGap
 from fenchel.solvers._accelerated import GAMMA_U
 from fenchel.solvers._dual_hull import DualHull
 
-SMOOTHABLE = [loss for loss in LOSSES if smoothable(loss) and not loss.differentiable]
+SMOOTHABLE = [loss for loss in LOSSES if is_smoothable(problem_for(loss).risk)]
 KINKED = [losses.Hinge(), losses.AbsoluteError(), losses.Quantile(0.8)]
 
 
@@ -36,7 +39,7 @@ def test_a_smoothed_risk_lies_below_the_risk_and_not_far(loss, mu):
     risk, smooth = smoothed(loss, mu)
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(5, risk.n_parameters)):
-        value = smooth.at(risk.scored(w).z).value
+        value = smooth.at(risk.lazy_at(w).z).value
         assert value <= risk.at(w).value * (1 + 1e-14)
         assert value >= risk.at(w).value - mu * roughness(risk) - 1e-13
 
@@ -47,14 +50,14 @@ def test_slopes_of_a_smoothed_risk_attain_its_dual(loss, intercept):
     """Fenchel-Young: R_mu(z) = <u, z> - R*(u) - mu d2(u), so that u is also the gradient."""
     risk, smooth = smoothed(loss, 0.2, intercept=intercept)
     w = np.random.default_rng(1).normal(size=risk.n_parameters)
-    z = risk.scored(w).z
+    z = risk.lazy_at(w).z
     at = smooth.at(z)
     s, u, scores = (np.concatenate(parts) for parts in (risk.engine.map(_weights), at.u, z))
     _, y = data_for(loss)
     s = s / np.sum(s)
     dual = s @ (u * scores - risk.loss.conjugate(u, y)) - 0.2 * smooth.d2(at.u)
     assert at.value == pytest.approx(dual, rel=1e-9)
-    if risk.has_intercept:
+    if risk.facts.has_intercept:
         assert abs(s @ u) <= 1e-12
 
 
@@ -65,7 +68,7 @@ def _weights(shard):
 def test_rows_of_their_own_widths_are_smoothed_by_them():
     problem = problem_for(losses.Hinge())
     risk, width = problem.risk, 0.3
-    z = risk.scored(np.ones(risk.n_parameters)).z
+    z = risk.lazy_at(np.ones(risk.n_parameters)).z
     widths = PerShard(np.full(len(part), width) for part in z)
     wide, narrow = SmoothedRisk(risk, 2.0, widths).at(z), SmoothedRisk(risk, 2.0 * width).at(z)
     assert wide.value == narrow.value
@@ -91,20 +94,20 @@ def test_the_softened_multiclass_hinge(mu):
     risk = fenchel.problem(X, y, loss=loss, strength=0.1, sample_weight=sample_weights(40)).risk
     smooth = SmoothedRisk(risk, mu)
     w, p = rng.normal(size=(2, risk.n_parameters))
-    at = smooth.at(risk.scored(w).z)
+    at = smooth.at(risk.lazy_at(w).z)
     value = risk.at(w).value
     assert value - mu * np.log(4) - 1e-13 <= at.value <= value * (1 + 1e-14)
-    gradient = risk.primal_composite(L2(), 0.1, mu)
-    slope = gradient.tangent(gradient.place(w)).gradient @ p
+    J = PrimalForm(Problem(risk, L2(), 0.1), mu)
+    slope = J.tangent(J.imaged(w)).gradient @ p
     eta = 1e-5 * mu
-    ahead, behind = (smooth.at(risk.scored(w + t * p).z).value for t in (eta, -eta))
+    ahead, behind = (smooth.at(risk.lazy_at(w + t * p).z).value for t in (eta, -eta))
     assert slope == pytest.approx((ahead - behind) / (2 * eta), rel=1e-4)
 
 
 def test_extreme_scores_do_not_overflow():
     for loss in (losses.Hinge(), losses.Quantile(0.1)):
         risk, smooth = smoothed(loss, 1e-8)
-        z = PerShard(np.sign(part) * 1e300 for part in risk.scored(np.ones(risk.n_parameters)).z)
+        z = PerShard(np.sign(part) * 1e300 for part in risk.lazy_at(np.ones(risk.n_parameters)).z)
         at = smooth.at(z)
         assert np.isfinite(at.value) and all(np.isfinite(u).all() for u in at.u)
 
@@ -113,7 +116,7 @@ def test_extreme_scores_do_not_overflow():
 def test_the_duals_ground_problem_is_a_quadratic_over_a_box_and_a_hyperplane(loss):
     """[Zhang11] eq. 64, by its algorithm 8."""
     problem = problem_for(loss, intercept=True)
-    dual = problem.risk.dual_composite(problem.regularizer, problem.strength, 0.0)
+    dual = DualForm(problem)
     rng, (_, y) = np.random.default_rng(4), data_for(loss)
     for c, A in ((1.0, 1.0), (3.0, 0.1), (0.01, 5.0)):
         linear = rng.normal(size=len(y))
@@ -141,7 +144,7 @@ class Quadratic:
         self.lambda_1, self.L = max(0.0, float(eigenvalues[0])), float(eigenvalues[-1])
         self.tangents = self.places = 0
 
-    def place(self, x):
+    def imaged(self, x):
         self.places += 1
         return Plain(x)
 
@@ -259,9 +262,9 @@ def test_excessive_gap_is_kept():
     levels = []
     for step in itertools.islice(steps, 60):
         mu = float(step.state()["mu"])
-        J_mu = problem.risk.primal_composite(problem.regularizer, problem.strength, mu)
-        assert J_mu.value(J_mu.place(step.point.w)) <= step.lower_bound * (1 + 1e-9)
-        assert step.objective - step.lower_bound <= mu * problem.risk.roughness * (1 + 1e-9)
+        J_mu = PrimalForm(problem, mu)
+        assert J_mu.value(J_mu.imaged(step.point.w)) <= step.lower_bound * (1 + 1e-9)
+        assert step.objective - step.lower_bound <= mu * roughness(problem.risk) * (1 + 1e-9)
         levels.append(mu)
     assert levels[-1] <= 30 * levels[0] / 60**2
 
@@ -294,14 +297,13 @@ def test_the_best_mean_of_the_dual_points_proves_no_less_than_004s(form, regular
         assert form == "dual" and isinstance(regularizer, L1)
         return
     least = fenchel.minimize(problem, "bmrm", gap=1e-9).objective
-    composite = problem.risk.dual_composite if form == "dual" else problem.risk.primal_composite
-    J = composite(problem.regularizer, problem.strength, 1e-3)
+    J = (DualForm if form == "dual" else PrimalForm)(problem, 1e-3)
     steps = solver.iterates(J, J.start(problem.regularizer.start(problem.risk.n_parameters)), 1.0)
     for it in itertools.islice(steps, 150):
-        hull.add(J.sides(*it.newest)[1], it.share)
+        hull.add(J.dual(*it.newest), it.share)
     bounds = [
         problem.bound(cut.a, cut.b, cut.sizes)
-        for cut in (J.cut(J.sides(it.x, it.alpha)[1]), J.cut(hull.best(J)))
+        for cut in (J.cut(J.dual(it.x, it.alpha)), J.cut(hull.best(J)))
     ]
     assert bounds[0] - 1e-12 <= bounds[1] <= least
 
@@ -309,16 +311,16 @@ def test_the_best_mean_of_the_dual_points_proves_no_less_than_004s(form, regular
 def test_stretches_hold_004s_mean():
     """Whatever was joined; and no point is gone after a new start with a share of 1."""
     problem = problem_for(losses.Hinge(), L2())
-    J = problem.risk.primal_composite(L2(), 0.1, 0.1)
+    J = PrimalForm(Problem(problem.risk, L2(), 0.1), 0.1)
     hull, hull._has_model = DualHull(problem), False
     rng = np.random.default_rng(7)
-    mean = J.dual_place(np.zeros(problem.risk.n_duals))
+    mean = J.unpacked_dual(np.zeros(problem.risk.n_duals))
     for k in range(200):
-        u, share = J.dual_place(rng.normal(size=problem.risk.n_duals)), 2 / (2 + k)
+        u, share = J.unpacked_dual(rng.normal(size=problem.risk.n_duals)), 2 / (2 + k)
         hull.add(u, share)
         mean = (1 - share) * mean + share * u
     assert np.allclose(hull.best(J).image, mean.image, rtol=1e-10)
-    assert np.allclose(J.packed(hull.best(J).x), J.packed(mean.x), rtol=1e-10)
+    assert np.allclose(packed(hull.best(J).x), packed(mean.x), rtol=1e-10)
     hull.add(u, 1.0)
     assert np.allclose(hull.best(J).image, 0.5 * mean.image + 0.5 * u.image, rtol=1e-10)
 

@@ -13,6 +13,7 @@ import fenchel
 from fenchel import _kernels, losses
 from fenchel.losses import Conjugable, twins
 from fenchel.regularizers import ElasticNet
+from fenchel.risks.views.dual_ascent import DualAscent
 from fenchel.solvers import SDCA
 
 STEPPED = [loss for loss in LOSSES if isinstance(loss, Conjugable) and twins.twin(loss)]
@@ -60,7 +61,7 @@ def test_sweeps_raise_the_dual(loss, intercept, at_once, monkeypatch):
     monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 10)
     problem = problem_for(loss, n=120, intercept=intercept, weighted=True)
     assert problem.risk.engine.n_shards > 1
-    dual = problem.risk.dual(problem.regularizer, problem.strength, at_once)
+    dual = DualAscent(problem, at_once)
     last = -np.inf
     for seed in range(5):
         point = dual.point(dual.w)

@@ -16,7 +16,7 @@ that the gap P(d) - D(w) is known in each iteration.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,8 @@ from scipy.special import xlogy
 
 from fenchel import _kernels
 from fenchel.regularizers import Entropy
-from fenchel.risks.views.declared import Composite
-from fenchel.risks.views.places import Place, Tangent
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, Tangent
 from fenchel.solvers import AGMInf
 
 Array = npt.NDArray[np.float64]
@@ -44,10 +44,10 @@ class Corrected(NamedTuple):
     lower: float
 
 
-class Edges:
+class Edges(Composite[Array, Array]):
     """-D as AGM-EF sees it: Psi is the simplex of hypotheses, the prox-function their entropy."""
 
-    sigma, lambda_1, lambda_2 = 1.0, 0.0, 0.0
+    lambda_2 = 0.0
 
     def __init__(self, U: Array, entropy: Entropy, eta: float):
         self.U, self.entropy, self.eta = U, entropy, eta
@@ -60,31 +60,39 @@ class Edges:
     def _upper(self, d: Array, edges: Array) -> float:
         return float(np.max(edges)) + self.entropy.value(d) / self.eta
 
-    def place(self, w: Array) -> Place:
+    def imaged(self, x: Array) -> Imaged[Array, Array]:
         """w with U'w."""
-        return Place(w, w @ self.U)
+        return Imaged(x, x @ self.U)
 
-    def value(self, at: Place) -> float:
+    def unpacked(self, packed: Array) -> Array:
+        """It is an array."""
+        return packed
+
+    def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
+        """d with U d."""
+        return Imaged(packed, self.U @ packed)
+
+    def f(self, at: Imaged[Array, Array]) -> float:
         """-D(w)."""
         return self.entropy.conjugate(-self.eta * at.image) / self.eta
 
-    def tangent(self, at: Place) -> Tangent:
+    def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
         """-D(w), and its gradient -U d(w)."""
         d = self.entropy.conjugate_argmax(-self.eta * at.image)
         edges = self.U @ d
-        return Tangent(self.value(at), -edges, Place(d, edges))
+        return Tangent(self.f(at), -edges, Imaged(d, edges))
 
-    def Psi(self, w: Array) -> float:
+    def Psi(self, x: Array) -> float:
         """0 on the simplex."""
         return 0.0
 
-    def d(self, w: Array) -> float:
+    def d(self, x: Array) -> float:
         """sum_q w_q log w_q."""
-        return float(np.sum(xlogy(w, w)))
+        return float(np.sum(xlogy(x, x)))
 
-    def d_gradient(self, w: Array) -> Array:
+    def d_gradient(self, x: Array) -> Array:
         """1 + log w."""
-        return np.asarray(1.0 + np.log(w))
+        return np.asarray(1.0 + np.log(x))
 
     def ground(self, s: Array, c: float, A: float) -> Array:
         """The soft minimum of s / c."""
@@ -94,19 +102,18 @@ class Edges:
 
     def corrected(self, w: Array, gap: float) -> Corrected:
         """Maximises D from the weights w of the older hypotheses, until the gap is small enough."""
-        start = self.place(_with_new(w, len(self.U)))
+        start = self.imaged(_with_new(w, len(self.U)))
         at = self.tangent(start)
         best = self._found(start, at.alpha)
-        # Of a Composite the method uses what is here; the rest is about risks of rows of X.
-        iterates = AGMInf().iterates(cast(Composite, self), start, _OPTIMISM * self.L)
+        iterates = AGMInf().iterates(self, start, _OPTIMISM * self.L)
         for _, it in zip(range(_MOST), iterates, strict=False):
-            best = _better(best, self._found(cast(Place, it.x), cast(Place, it.alpha)))
+            best = _better(best, self._found(it.x, it.alpha))
             if best.upper - best.lower <= gap:
                 break
         return best
 
-    def _found(self, x: Place, alpha: Place) -> Corrected:
-        return Corrected(alpha.x, x.x, self._upper(alpha.x, alpha.image), -self.value(x))
+    def _found(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Corrected:
+        return Corrected(alpha.x, x.x, self._upper(alpha.x, alpha.image), -self.f(x))
 
 
 def _with_new(w: Array, n: int) -> Array:

@@ -1,8 +1,9 @@
 """What is minimised: J(w) = strength * Omega(w) + R(w).
 
-The protocols below are all a solver sees of the data. A *point* is the risk at one w; it keeps its
-scores with the shards. A *ray* from it costs one pass over X, after which the risk at any step
-along it costs none.
+The protocols below are all that most solvers see of the data. A *point* is the risk at one w; it
+keeps its scores with the shards. A *ray* from it costs one pass over X, after which the risk at any
+step along it costs none. What single solvers need beyond that (a dual to ascend, Newton's systems,
+a smooth part) are *views* of a risk, each in a file of risks/views, beside its implementation.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.piecewise import Slope
-from fenchel.regularizers import Regularizer, StronglyConvex
-from fenchel.risks.views.declared import AugmentedRisk, Composite, Dual
+from fenchel.regularizers import Regularizer
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
@@ -103,24 +103,30 @@ class Ray(Protocol):
         """Where it bends in (low, high], and by how much: rows (eta, jump, bend); no pass."""
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a risk before any of it is computed; solvers and certificates rely on it."""
+
+    nonnegative: bool = False  # R >= 0 everywhere: admits the bundle's zero cut
+    differentiable: bool = False  # R has a gradient everywhere
+    piecewise: bool = False  # R is piecewise quadratic along every ray, and rays know its kinks
+    knows_kinks: bool = False  # points know where R has no gradient: `steepest` is the steepest
+    separable: bool = True  # R is a sum over rows, but for the offset
+    has_intercept: bool = False  # R(w) is a minimum over an offset
+    has_duals: bool = False  # rows have dual variables: the loss has a conjugate
+    keeps_scores: bool = False  # so that steps along a ray cost no pass
+    in_one_memory: bool = False  # all rows are at hand, in any order; else they come in blocks
+    user_written: bool = False  # its formulas are its user's, and so are the claims above
+
+
 class Risk(Protocol):
-    """The data term R(w), convex in w."""
+    """The data term R(w), convex in w. What single solvers need beyond this are views of it."""
 
     n_parameters: int
     n_rows: int
     n_numbers: int  # stored in X
     passes: int  # products with X or X' so far
-    has_intercept: bool  # R(w) is a minimum over an offset
-    separable: bool  # R(w) is a sum over rows, but for the offset
-    keeps_scores: bool  # so that steps along a ray cost no pass
-    classes: npt.NDArray[Any] | None  # of a vector loss, in the order of its scores
-
-    @property
-    def in_one_memory(self) -> bool:
-        """All rows are at hand, in any order; else they are read or asked for block by block."""
-
-    def agreed(self, compute: Callable[[], T]) -> T:
-        """What one process alone can tell, such as the time, on all that run the same program."""
+    facts: Facts
 
     @property
     def n_duals(self) -> int:
@@ -140,89 +146,31 @@ class Risk(Protocol):
     def length(self) -> float:
         """The root of the rows' mean squared length: a pass, once."""
 
-    @property
-    def nonnegative(self) -> bool:
-        """R >= 0 everywhere: admits the bundle's zero cut."""
-
-    @property
-    def differentiable(self) -> bool:
-        """R has a gradient everywhere."""
-
-    @property
-    def piecewise(self) -> bool:
-        """R is piecewise quadratic along every ray, which knows its kinks."""
-
-    @property
-    def knows_kinks(self) -> bool:
-        """Points know where R has no gradient, so that `steepest` tells the truth there."""
-
-    @property
-    def has_duals(self) -> bool:
-        """Its rows have dual variables: the loss has a conjugate."""
-
-    @property
-    def has_dual_steps(self) -> bool:
-        """The best step on one dual variable is known, so that there is a `dual`."""
-
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> Dual:
-        """The dual point a = 0: a pass.
-
-        Sweeps mix the rows of all shards, or go through all shards `at_once`.
-        """
-
-    @property
-    def is_piecewise_linear(self) -> bool:
-        """It is, row by row, and built in, so that it can be `polished` and `augmented`."""
-
-    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> Cut | None:
-        """The cut of a point's slopes, those of rows near kinks chosen anew; see polishing.py."""
-
-    def augmented(self, w: Array) -> AugmentedRisk:
-        """Its augmented Lagrangian at w, with multipliers 0: a pass."""
-
-    @property
-    def has_hessian(self) -> bool:
-        """R has a Hessian almost everywhere, and knows it."""
-
-    def newton(self, point: Point, diagonal: Array, g: Array) -> Array:
-        """The p with (diagonal + Hessian of R at the point) p = -g: about a pass."""
-
-    @property
-    def smoothable(self) -> bool:
-        """The loss has kinks that can be smoothed."""
-
-    @property
-    def roughness(self) -> float:
-        """How far R smoothed by mu lies below R, at most, over mu."""
-
-    def primal_composite(
-        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
-    ) -> Composite:
-        """R smoothed by mu, each row equally or `optimised`, plus strength * Omega."""
-
-    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> Composite:
-        """The dual of the same, over the rows' slopes."""
-
     def curvature(self) -> Array:
         """A rough diagonal of the Hessian of R, the same at every w."""
 
     def at(self, w: Array, near: Point | None = None) -> Point:
         """The risk at w: two passes, X w and X' a; `near`, a point close by, may save work."""
 
-    def scores(self, v: Array) -> Array:
-        """X v, one number for each score: a pass."""
-
-    def adjoint(self, alpha: Array) -> Array:
-        """X'alpha: a pass."""
-
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """An estimate of a subgradient at w, with that intercept, from these rows, in order."""
+    def agreed(self, compute: Callable[[], T]) -> T:
+        """What one process alone can tell, such as the time, on all that run the same program."""
 
     def fingerprint(self) -> bytes:
         """A digest of the data and the loss."""
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence in bounded memory, for a pass per tangency, where that is possible."""
+
+
+class View(Protocol):
+    """A risk seen in a way that only some solvers need, such as its dual; made of a problem.
+
+    A solver lists the views it needs, and is refused where one of them has an obstacle.
+    """
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """Why the risk cannot be seen this way, as the end of "it cannot ...: ", or None."""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,39 @@
-"""What a risk says that gives values and subgradients alone, and no scores or dual variables."""
+"""Risks that give values and subgradients alone: no scores, no dual variables, no kinks.
+
+Whatever a solver needs beyond that is a view, which such a risk does not have: so it is refused.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from fenchel.errors import Incompatible
 from fenchel.piecewise import Slope
-from fenchel.regularizers import Regularizer, StronglyConvex
-from fenchel.risks.base import Array, Point
-from fenchel.risks.views.composite import Opaque
+from fenchel.risks.base import Array, Facts, Point
 from fenchel.witness import Witness
 
 T = TypeVar("T")
 
 
-class OpaquePoint:
+class _Evaluated(Protocol):
+    """The risk of a point: what can be asked for at another w."""
+
+    facts: Facts
+
+    def at(self, w: Array, near: Point | None = None) -> BlackBoxPoint:
+        """The risk at w."""
+
+
+class BlackBoxPoint(ABC):
     """The risk at one w, of which one subgradient is known."""
 
     intercept = 0.0
-    risk: Any
+    risk: _Evaluated
     w: Array
     value: float
     subgradient: Array
@@ -36,28 +47,40 @@ class OpaquePoint:
         """Scale * constant, mixing the cut with R >= 0."""
         if scale == 1:
             return self.constant
-        return scale * self.constant if self.risk.nonnegative else -math.inf
+        return scale * self.constant if self.risk.facts.nonnegative else -math.inf
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[float, float]:
+        """The magnitudes behind subgradient and constant, with which their round-off goes."""
+
+    @property
+    @abstractmethod
+    def witness(self) -> Witness:
+        """The evidence for the cut (a, b)."""
+
+    @property
+    def alpha(self) -> Array:
+        """The risk has no dual variables that could be shown."""
+        raise Incompatible(f"{type(self.risk).__name__} has no dual variables of rows")
 
     def steepest(self, p: Array) -> Self:
         """Itself: of its subgradients one is known."""
         return self
 
-    def towards(self, p: Array) -> OpaqueRay:
+    def towards(self, p: Array) -> BlackBoxRay:
         """The ray w + eta p; nothing is computed yet."""
-        return OpaqueRay(self, p)
+        return BlackBoxRay(self, p)
 
 
-class OpaqueRay:
+class BlackBoxRay:
     """eta -> R(w + eta p), a point for each eta that is asked for."""
 
-    def __init__(self, origin: OpaquePoint, p: Array):
+    def __init__(self, origin: BlackBoxPoint, p: Array):
         self.origin, self.p = origin, p
-        self._last: tuple[float, Any] = (
-            0.0,
-            origin,
-        )  # the step that is accepted is asked for again
+        self._last = 0.0, origin  # the step that is accepted is asked for again
 
-    def at(self, eta: float) -> Any:
+    def at(self, eta: float) -> BlackBoxPoint:
         """The point w + eta p."""
         if eta != self._last[0]:
             self._last = eta, self.origin.risk.at(self.origin.w + eta * self.p)
@@ -77,55 +100,13 @@ class OpaqueRay:
         return np.empty((0, 3))
 
 
-class OpaqueRisk:
-    """A risk without scores: solvers that need them see so by its properties, and are refused."""
-
-    has_intercept = piecewise = has_duals = has_dual_steps = is_piecewise_linear = False
-    has_hessian = smoothable = in_one_memory = keeps_scores = False
-    separable = True
-    roughness = math.inf
-
-    def _closed(self) -> NoReturn:
-        raise Incompatible(f"{type(self).__name__} gives values and subgradients, but no scores")
+class BlackBoxRisk:
+    """What risks without scores share."""
 
     def agreed(self, compute: Callable[[], T]) -> T:
         """What this process computes."""
         return compute()
 
-    def scores(self, v: Array) -> Array:
-        """None."""
-        self._closed()
-
-    def adjoint(self, alpha: Array) -> Array:
-        """None."""
-        self._closed()
-
-    def dual(self, regularizer: StronglyConvex, strength: float, at_once: bool) -> NoReturn:
-        """None."""
-        self._closed()
-
-    def polished(self, point: Point, regularizer: StronglyConvex, strength: float) -> NoReturn:
-        """None."""
-        self._closed()
-
-    def augmented(self, w: Array) -> NoReturn:
-        """None."""
-        self._closed()
-
-    def newton(self, point: Point, diagonal: Array, g: Array) -> NoReturn:
-        """None."""
-        self._closed()
-
-    def primal_composite(
-        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
-    ) -> Opaque:
-        """R, which must be smooth as it is, plus strength * Omega."""
-        return Opaque(self, regularizer, strength)
-
-    def dual_composite(self, regularizer: Regularizer, strength: float, mu: float) -> NoReturn:
-        """None."""
-        self._closed()
-
     def compressed(self, witness: Witness) -> Witness:
-        """The witness itself."""
+        """The witness itself: it cannot be said in less."""
         return witness

@@ -25,15 +25,19 @@ Rows = npt.NDArray[np.int64]
 class ChainRisk(StructuredRisk):
     """The mean loss of sequences; `classes` are the labels that codes stand for."""
 
-    nonnegative = True
-
     def __init__(self, loss: ChainLoss, engine: Engine, classes: npt.NDArray[Any]):
         shards = [shard for shard in engine.shards if isinstance(shard, Sequences)]
         self.loss, self.classes, self.pairs = loss, classes, shards[0].pairs
-        self.differentiable = loss.differentiable
         sizes = [shard.n_sequences for shard in shards]
         n_numbers = sum(shard.rows.n_numbers for shard in shards)
-        super().__init__(engine, len(self.pairs.label), sizes, n_numbers)
+        super().__init__(
+            engine,
+            len(self.pairs.label),
+            sizes,
+            n_numbers,
+            nonnegative=True,
+            differentiable=loss.differentiable,
+        )
         self.weight = sum(shard.weight for shard in shards)
         if self._slack:
             engine.total(engine.map(_room))  # refuses what would not fit, where it is needed

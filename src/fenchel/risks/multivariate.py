@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,10 @@ from fenchel.engines import Engine, PerShard
 from fenchel.losses import MultivariateLoss
 from fenchel.losses.multivariate import Indices, Sample
 from fenchel.losses.multivariate_twins import twin
-from fenchel.regularizers import Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset, around
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint, LinearRay
-from fenchel.risks.views.composite import Whole
 from fenchel.witness import Bracket, Ties
 
 Array = npt.NDArray[np.float64]
@@ -62,7 +61,7 @@ class MultivariatePoint(LinearPoint):
     def _least(self) -> Least:
         """At the scores as they are; the offset is 0 without an intercept."""
         risk = self.risk
-        if not risk.has_intercept:
+        if not risk.facts.has_intercept:
             touch = risk.tangent(self.z) if risk.has_ties else self._rounded(0.0)
             return Least(0.0, touch.value, touch.g)
         known = risk.least(self.z, self.near)
@@ -89,7 +88,7 @@ class MultivariatePoint(LinearPoint):
     def offset(self) -> Offset:
         """The best offset with the bracket of the cut, which a line search can do without."""
         b, value, known = self._least
-        if not self.risk.has_intercept:
+        if not self.risk.facts.has_intercept:
             return Offset(Bracket(), b, value, value)
         found = None if known is None else around(self._sums, b, _ASIDE * self._resolution)
         found = self._searched if found is None else found
@@ -123,7 +122,7 @@ class MultivariatePoint(LinearPoint):
     @property
     def floor(self) -> float:
         """The cut's value at w."""
-        return self.offset.floor if self.risk.has_intercept else self._rounded(0.0).value
+        return self.offset.floor if self.risk.facts.has_intercept else self._rounded(0.0).value
 
     @functools.cached_property
     def slopes(self) -> PerShard:
@@ -159,7 +158,7 @@ class MultivariatePoint(LinearPoint):
         Slopes along p only rise, so that its subgradient has <a, p> at least as large as all at w.
         L is piecewise linear: unless the step meets one more kink, it is one of them.
         """
-        if self.risk.differentiable:
+        if self.risk.facts.differentiable:
             return self
         ray = self.towards(p)
         fastest = max(self.risk.engine.map(shardwork.largest, ray.q))
@@ -189,9 +188,6 @@ class MultivariateRisk(LinearRisk):
 
     loss: MultivariateLoss
     point = MultivariatePoint
-    separable = False
-    piecewise = False
-    knows_kinks = True
 
     def __init__(
         self,
@@ -203,6 +199,7 @@ class MultivariateRisk(LinearRisk):
     ):
         super().__init__(loss, engine, intercept=intercept)
         self.weight = 1.0  # R is no sum over rows that would have to be divided
+        self.facts = replace(self.facts, separable=False, knows_kinks=True)
         self.starts = starts
         if loss.grouped:
             ends = np.cumsum([shard.rows.n_rows for shard in engine.shards])
@@ -222,7 +219,7 @@ class MultivariateRisk(LinearRisk):
     @property
     def has_ties(self) -> bool:
         """Scores that differ by round-off may have another tangent, or another best intercept."""
-        return self.has_intercept or not self.differentiable
+        return self.facts.has_intercept or not self.facts.differentiable
 
     def tangent(self, z: PerShard) -> Touch:
         """L at these scores."""
@@ -243,12 +240,6 @@ class MultivariateRisk(LinearRisk):
     def height(self, touch: Touch, z: PerShard) -> float:
         """c + <g, z>."""
         return touch.c + float(self.engine.total(self.engine.map(shardwork.inner, touch.g, z)))
-
-    def primal_composite(
-        self, regularizer: Regularizer, strength: float, mu: float, optimised: bool = False
-    ) -> Whole:
-        """R, which is smooth as it is, plus strength * Omega."""
-        return Whole(self, regularizer, strength)
 
     def fingerprint(self) -> bytes:
         """The groups count too."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -152,36 +153,22 @@ class NuRisk(LinearRisk):
     """The mean loss with rho, and an intercept if there is one, profiled out."""
 
     point = NuPoint
-    separable = False  # the thresholds depend on all scores
 
     def __init__(self, nu_loss: NuLoss, engine: Engine, *, intercept: bool):
         super().__init__(Perceptron(), engine, intercept=True)
+        self.facts = replace(
+            self.facts,
+            nonnegative=False,  # R(0) = 0, and R < 0 wherever the data lie on the right side
+            separable=False,  # the thresholds depend on all scores
+            has_duals=False,  # the rows' alpha are bound together by their sums
+            knows_kinks=False,  # not where margins change places at a threshold
+        )
         self.nu_loss = nu_loss
         self.y = np.concatenate([shard.y for shard in engine.shards])
         self.share = engine.gather(engine.map(shardwork.weights)) / self.weight
         groups = nu_loss.groups(self.y, self.share, intercept)
         # A row of weight 0 is not there: no threshold may be its margin.
         self.groups = [Group(rows & (self.share > 0), mass) for rows, mass in groups]
-
-    @property
-    def nonnegative(self) -> bool:
-        """R(0) = 0, and R < 0 wherever the data lie on the right side."""
-        return False
-
-    @property
-    def has_duals(self) -> bool:
-        """The rows' alpha are bound together by their sums."""
-        return False
-
-    @property
-    def has_dual_steps(self) -> bool:
-        """No alpha can change alone."""
-        return False
-
-    @property
-    def knows_kinks(self) -> bool:
-        """Not where margins change places at a threshold."""
-        return False
 
     def fingerprint(self) -> bytes:
         """A digest of the loss, its groups and every shard."""

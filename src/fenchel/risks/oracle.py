@@ -75,10 +75,17 @@ class OracleRisk(StructuredRisk):
 
     def __init__(self, oracle: Oracle, engine: Engine):
         self.oracle = oracle
-        self.nonnegative, self.differentiable = oracle.nonnegative, oracle.differentiable
         self._examples = [shard for shard in engine.shards if isinstance(shard, Examples)]
         sizes = [len(shard.pairs) for shard in self._examples]
-        super().__init__(engine, oracle.n_parameters, sizes, sum(sizes) * oracle.n_parameters)
+        super().__init__(
+            engine,
+            oracle.n_parameters,
+            sizes,
+            sum(sizes) * oracle.n_parameters,
+            nonnegative=oracle.nonnegative,
+            differentiable=oracle.differentiable,
+            user_written=True,
+        )
 
     def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
         """By the oracle, example after example."""

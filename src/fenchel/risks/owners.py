@@ -7,23 +7,23 @@ scores: a ray costs a query of every owner for each step that is tried.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from fenchel import losses
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible
 from fenchel.losses import Conjugable, ScalarLoss
-from fenchel.risks.base import Array, Point
-from fenchel.risks.black_box import OpaquePoint, OpaqueRisk
+from fenchel.risks.base import Array, Facts, Point
+from fenchel.risks.black_box import BlackBoxPoint, BlackBoxRisk
 from fenchel.witness import Tangency, Witness
 
 
-class OwnersPoint(OpaquePoint):
+class OwnersPoint(BlackBoxPoint):
     """The risk at one w."""
+
+    risk: OwnersRisk
 
     def __init__(self, risk: OwnersRisk, w: Array, value: float, subgradient: Array):
         self.risk, self.w, self.value, self.subgradient = risk, w, value, subgradient
@@ -53,16 +53,9 @@ class OwnersPoint(OpaquePoint):
         """The place of tangency."""
         return Witness([Tangency(self.w)], [1.0])
 
-    @property
-    def alpha(self) -> Array:
-        """Rows' dual variables stay with their owners."""
-        raise Incompatible("the dual variables of rows stay with their owners")
 
-
-class OwnersRisk(OpaqueRisk):
+class OwnersRisk(BlackBoxRisk):
     """The mean loss over the rows of all owners."""
-
-    classes: npt.NDArray[Any] | None = None
 
     def __init__(self, owners: Owners):
         shapes = owners.shapes
@@ -78,8 +71,11 @@ class OwnersRisk(OpaqueRisk):
         self.noisy = any(shape.noise > 0 for shape in shapes)
         squares = sum(shape.n_rows * shape.length**2 for shape in shapes)
         self.length = float(np.sqrt(squares / self.n_rows))
-        self.nonnegative, self.differentiable = loss.nonnegative, loss.differentiable
-        self.knows_kinks = loss.differentiable
+        self.facts = Facts(
+            nonnegative=loss.nonnegative,
+            differentiable=loss.differentiable,
+            knows_kinks=loss.differentiable,  # only that there are none
+        )
         self.passes = 0
 
     @property
@@ -106,12 +102,6 @@ class OwnersRisk(OpaqueRisk):
         """The mean square of a column, the same for all: no owner tells more."""
         each = min(self.loss.smoothness, 1.0) * self.length**2 / self.n_parameters
         return np.full(self.n_parameters, each)
-
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """A subgradient, for all rows only."""
-        if len(rows) < self.n_rows:
-            raise Incompatible("owners answer for all their rows: leave out batch=")
-        return self.at(w).subgradient
 
     def fingerprint(self) -> bytes:
         """A digest of what the owners say of their data."""

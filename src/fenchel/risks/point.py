@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +23,8 @@ from fenchel.risks.kinks import (
     steepest,
     ties,
 )
+from fenchel.risks.sharded_loss import ShardedLoss
 from fenchel.witness import Bracket, Tangency, Ties, Witness
-
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +37,7 @@ class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
     def __init__(
-        self, risk: LinearRisk, w: Array, z: PerShard, near: float = 0.0, drift: float = 0.0
+        self, risk: ShardedLoss, w: Array, z: PerShard, near: float = 0.0, drift: float = 0.0
     ):
         self.risk, self.w, self.z = risk, w, z
         self.near = near  # a guess of the intercept
@@ -50,13 +47,13 @@ class LinearPoint:
     @functools.cached_property
     def offset(self) -> Offset:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
-        if self.risk.has_intercept:
+        if self.risk.facts.has_intercept:
             return self._profiled()
         value = self._sums(0.0)[0]
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        return profile(self._sums, self.near, self._resolution, self.risk.differentiable)
+        return profile(self._sums, self.near, self._resolution, self.risk.facts.differentiable)
 
     @property
     def _resolution(self) -> float:
@@ -117,10 +114,10 @@ class LinearPoint:
         risk = self.risk
         if scale == 1:
             return self.constant
-        if risk.has_duals:
+        if risk.facts.has_duals:
             conjugates = risk.engine.map(shardwork.conjugates, risk.loss, self.slopes, scale)
             return -float(risk.engine.total(conjugates)) / risk.weight
-        return scale * self.constant if risk.nonnegative else -np.inf
+        return scale * self.constant if risk.facts.nonnegative else -np.inf
 
     @property
     def sizes(self) -> tuple[float, float]:
@@ -138,19 +135,19 @@ class LinearPoint:
         """
         value, loss = self.value, self.risk.loss
         smooth = np.sqrt(2 * loss.smoothness * value) if loss.nonnegative else np.inf
-        slope = min(self.risk.steepest, float(smooth))
+        slope = min(self.risk.largest_slope, float(smooth))
         return slope if slope < np.inf else 1 + abs(value)
 
     @property
     def witness(self) -> Witness:
         """The rows' dual variables or the place of tangency, whichever is smaller."""
-        if self.risk.has_duals and self.risk.n_duals < self.risk.n_parameters:
+        if self.risk.facts.has_duals and self.risk.n_duals < self.risk.n_parameters:
             return Witness(alpha=self.alpha)
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
     def _ties(self) -> Ties | None:
         engine, chosen = self.risk.engine, self._chosen
-        if self.risk.differentiable or (self.risk.has_intercept and chosen is None):
+        if self.risk.facts.differentiable or (self.risk.facts.has_intercept and chosen is None):
             return None
         if chosen is None:
             rows, slopes = engine.map(ties, self.risk.loss, self.z).split(2)
@@ -182,7 +179,7 @@ class LinearPoint:
         if n > self.risk.n_rows / 4:
             self.risk.passes += 2  # so many rows that the two products count as passes
         q = engine.map(kinked_scores, self._kinked, self.risk.outputs(p))
-        if self.risk.has_intercept:
+        if self.risk.facts.has_intercept:
             chosen = balanced(engine, self._kinked, q)
         else:
             chosen = engine.map(steepest, self._kinked, q)
@@ -237,7 +234,7 @@ class LinearRay:
         the risk on that line, and touches it at both ends.
         """
         origin, engine = self.origin, self.origin.risk.engine
-        if not origin.risk.has_intercept:
+        if not origin.risk.facts.has_intercept:
             return origin.z, self.q
         b, rate = origin.intercept, self.at(1.0).intercept - origin.intercept
         return engine.map(shardwork.shifted, origin.z, b), engine.map(

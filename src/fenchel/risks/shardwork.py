@@ -42,7 +42,7 @@ def label_distance(shard: Shard, mean: float) -> float:
     return float(weights(shard) @ np.abs(shard.y - mean))
 
 
-def steepest(shard: Shard, loss: Loss) -> float:
+def largest_slope(shard: Shard, loss: Loss) -> float:
     """The largest slope the loss can have on these rows."""
     return loss.steepest(shard.y) if isinstance(loss, Conjugable | VectorLoss) else np.inf
 
@@ -75,12 +75,6 @@ def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:
     z = shard.rows.scores(w)
     value, a = twins.slopes(loss, z, shard.y, shard.s)
     return value, shard.rows.adjoint(a), z
-
-
-def sampled(shard: Shard, loss: Loss, w: Array, b: float, rows: npt.NDArray[np.intp]) -> Array:
-    """The gradient over some of the rows."""
-    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
-    return X.adjoint(twins.slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
 
 
 def largest(shard: Shard, z: Array) -> float:

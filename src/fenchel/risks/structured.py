@@ -7,16 +7,16 @@ may be more of them than of anything else. So a step along a ray costs what a po
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import InvalidData
-from fenchel.risks.base import Array, Point
-from fenchel.risks.black_box import OpaquePoint, OpaqueRisk
+from fenchel.risks.base import Array, Facts, Point
+from fenchel.risks.black_box import BlackBoxPoint, BlackBoxRisk
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 T = TypeVar("T")
@@ -30,8 +30,10 @@ class Evaluation(NamedTuple):
     labels: npt.NDArray[np.int64] | None = None
 
 
-class StructuredPoint(OpaquePoint):
+class StructuredPoint(BlackBoxPoint):
     """The risk at one w."""
+
+    risk: StructuredRisk
 
     def __init__(self, risk: StructuredRisk, w: Array):
         self.risk, self.w = risk, w
@@ -56,21 +58,28 @@ class StructuredPoint(OpaquePoint):
         ties = Ties(np.arange(len(labels), dtype=np.intp), labels.astype(np.float64))
         return Witness([Tangency(np.empty(0), Bracket(), ties)], [1.0])
 
-    @property
-    def alpha(self) -> Array:
-        """None: the risk has no dual variables."""
-        return np.empty(0)
 
-
-class StructuredRisk(OpaqueRisk, ABC):
+class StructuredRisk(BlackBoxRisk, ABC):
     """The mean loss of examples."""
 
-    nonnegative = False
-    differentiable = False
-    classes: npt.NDArray[Any] | None = None
-
-    def __init__(self, engine: Engine, n_parameters: int, sizes: Sequence[int], n_numbers: int):
+    def __init__(
+        self,
+        engine: Engine,
+        n_parameters: int,
+        sizes: list[int],
+        n_numbers: int,
+        *,
+        nonnegative: bool,
+        differentiable: bool,
+        user_written: bool = False,
+    ):
         self.engine, self.sizes = engine, sizes  # how many examples each shard has
+        self.facts = Facts(
+            nonnegative=nonnegative,
+            differentiable=differentiable,
+            knows_kinks=differentiable,  # only that there are none
+            user_written=user_written,
+        )
         self.n_parameters, self.n_rows, self.n_numbers = n_parameters, sum(sizes), n_numbers
         self.weight = float(self.n_rows)  # S
         self.passes = 0
@@ -88,22 +97,9 @@ class StructuredRisk(OpaqueRisk, ABC):
     def fingerprint(self) -> bytes:
         """A digest of the examples and the loss."""
 
-    def sampled(self, w: Array, intercept: float, rows: npt.NDArray[np.intp]) -> Array:
-        """n / len(rows) times the sum over these examples, over S: right in the mean."""
-        starts = np.cumsum([0, *self.sizes])
-        parts = np.split(rows.astype(np.int64), np.searchsorted(rows, starts[1:-1]))
-        local = PerShard(part - i for part, i in zip(parts, starts[:-1], strict=True))
-        total: Array = self.engine.total(self.evaluated(w, local).split(3)[1])
-        return total * (self.n_rows / (len(rows) * self.weight))
-
     def agreed(self, compute: Callable[[], T]) -> T:
         """Of processes that share an engine, what the first computes."""
         return self.engine.agreed(compute)
-
-    @property
-    def knows_kinks(self) -> bool:
-        """Only that there are none."""
-        return self.differentiable
 
     @property
     def n_duals(self) -> int:

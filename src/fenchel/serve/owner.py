@@ -74,7 +74,7 @@ class Owner:
 
     def __post_init__(self) -> None:
         risk = self.problem.risk
-        if not isinstance(risk, LinearRisk) or risk.classes is not None or not risk.separable:
+        if not isinstance(risk, LinearRisk) or risk.classes is not None or not risk.facts.separable:
             raise InvalidData(f"{self.loss} is not a sum over rows of one score each")
         if risk.n_rows < self.limits.min_rows:
             raise InvalidData(

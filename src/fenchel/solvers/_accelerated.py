@@ -18,14 +18,26 @@ import copy
 import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 
+from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import ROUND_OFF, Array, Problem
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.dual_ascent import has_dual_steps
+from fenchel.risks.views.forms import (
+    BlackBoxForm,
+    DualForm,
+    DualPoint,
+    Form,
+    LinearForm,
+    primal_form,
+)
+from fenchel.risks.views.images import Imaged, X, Y, packed
+from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
@@ -48,15 +60,15 @@ _SOLVED = 0.5  # the gap of J_mu, relative to J's, at which the homotopy goes on
 _LESS = 4.0  # by how much
 
 
-class Iterate(NamedTuple):
+class Iterate(NamedTuple, Generic[X, Y]):
     """x_k, the mean alpha_k, the estimate of L, and what makes all else that was learnt.
 
     The newest of the points that x_k and alpha_k are means of has that share in them.
     """
 
-    x: Place
-    alpha: Place
-    newest: tuple[Place, Place]
+    x: Imaged[X, Y]
+    alpha: Imaged[Y, X]
+    newest: tuple[Imaged[X, Y], Imaged[Y, X]]
     share: float
     L: float
     memory: Callable[[], State]
@@ -88,13 +100,29 @@ class Accelerated(Solver):
 
     @abstractmethod
     def iterates(
-        self, J: Composite, x: Place, L: float, state: State | None = None
-    ) -> Iterator[Iterate]:
+        self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
+    ) -> Iterator[Iterate[X, Y]]:
         """The method's own iterations from x with an optimistic estimate L, or from a state."""
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """J in the form that was asked for."""
+        if self.form == "dual":
+            dual = _Stages(self, problem, functools.partial(DualForm, problem))
+            return self._staged(dual, w, state)
+        if not problem.risk.facts.keeps_scores:
+            black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem))
+            return self._staged(black_box, w, state)
+
+        @functools.cache  # the same for all stages
+        def widths() -> PerShard | None:
+            return optimised_widths(problem.risk) if self.widths == "optimised" else None
+
+        primal = _Stages(self, problem, lambda mu: primal_form(problem, mu, widths()))
+        return self._staged(primal, w, state)
+
+    def _staged(self, stages: _Stages[X, Y], w: Array, state: State | None) -> Iterator[Step]:
         """Stages of equal smoothing, one after another."""
-        stages = _Stages(self, problem)
+        problem = stages.problem
         if state is not None and "stage" in state:
             stages.restore(state)
         else:
@@ -115,44 +143,47 @@ class Accelerated(Solver):
         found = super().obstacle(problem) or _scaled_dual.obstacle(problem)
         if found is not None:
             return found
-        if not risk.has_duals:
+        if not risk.facts.has_duals:
             return self._obstacle_without_duals(problem)
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
                 return "form='dual' needs a strongly convex regulariser"
-            if not risk.has_dual_steps:
+            if not has_dual_steps(risk):
                 return "form='dual' knows the built-in losses of one score a row only"
-        elif not risk.differentiable and not risk.smoothable:
+        elif not risk.facts.differentiable and not is_smoothable(risk):
             return "it needs a differentiable loss, or a hinge or piecewise linear one to smooth"
-        elif self.form == "homotopy" and risk.differentiable:
+        elif self.form == "homotopy" and risk.facts.differentiable:
             return "form='homotopy' needs a loss with kinks: this one needs no smoothing"
         return None
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
         """Gradients certify a smooth risk under a strongly convex regulariser."""
         risk = problem.risk
-        if self.form != "primal" or not risk.differentiable:
+        if self.form != "primal" or not risk.facts.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
         if problem.regularizer.strong_convexity == 0:
             return "without the loss's conjugate it needs a strongly convex regulariser"
         return None
 
 
-class _Stages:
-    """A run of minimisations of J_mu for a sequence of mu."""
+class _Stages(Generic[X, Y]):
+    """A run of minimisations of J_mu for a sequence of mu, each J_mu made by `form`."""
 
-    def __init__(self, solver: Accelerated, problem: Problem):
-        self.solver, self.problem = solver, problem
+    J: Form[X, Y]
+    x: Imaged[X, Y]
+    form: Callable[[float], Form[X, Y]]
+
+    def __init__(self, solver: Accelerated, problem: Problem, form: Callable[[float], Form[X, Y]]):
+        self.solver, self.problem, self.form = solver, problem, form
         self.stage, self.mu, self.chosen_at = 0, 0.0, np.inf
         self.objective = np.nan  # of the last step
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
-        self.has_duals = problem.risk.has_duals
+        self.has_duals = problem.risk.facts.has_duals
         if self.has_duals:
             self.hull = DualHull(problem)
         else:
             self.gradients = few_gradients(problem)
-        self.x: Place
         self.L = 0.0
 
     def begin(self, w: Array, objective: float) -> None:
@@ -161,31 +192,26 @@ class _Stages:
         self.chosen_at = objective
         if solver.mu is not None:
             self.mu = solver.mu
-        elif solver.form == "primal" and not risk.differentiable:
-            self.mu = solver._gap * objective / risk.roughness
+        elif solver.form == "primal" and not risk.facts.differentiable:
+            self.mu = solver._gap * objective / roughness(risk)
         elif solver.form == "homotopy":
-            self.mu = _FIRST * objective / risk.roughness
-        self.J = self._composite()
+            self.mu = _FIRST * objective / roughness(risk)
+        self.J = self.form(self.mu)
         self.x = self.J.start(w)
         self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
 
-    def _composite(self) -> Composite:
-        problem, solver = self.problem, self.solver
-        kind = (
-            problem.risk.dual_composite if solver.form == "dual" else problem.risk.primal_composite
-        )
-        options: dict[str, Any] = {}
-        if solver.form != "dual":
-            options["optimised"] = solver.widths == "optimised"
-        return kind(problem.regularizer, problem.strength, self.mu, **options)
+    @property
+    def _with_duals(self) -> LinearForm[X, Y]:
+        """J, of a risk whose rows have dual variables."""
+        assert isinstance(self.J, LinearForm)
+        return self.J
 
-    def step(self, it: Iterate) -> Step:
+    def step(self, it: Iterate[X, Y]) -> Step:
         """The point, with what the dual points so far prove."""
-        primal, mean = self.J.sides(it.x, it.alpha)
         if self.has_duals:
-            newest = mean if self.hull.is_empty else self.J.sides(*it.newest)[1]
-            self.hull.add(newest, it.share)
-        point = self.J.point(primal)
+            newest = (it.x, it.alpha) if self.hull.is_empty else it.newest
+            self.hull.add(self._with_duals.dual(*newest), it.share)
+        point = self.J.point(it.x, it.alpha)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)
         self._n_steps += 1
@@ -194,13 +220,14 @@ class _Stages:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
         self._n_looks += 1
-        self.bound, witness = self._proved(mean) if self.has_duals else self.gradients.after(point)
+        self.bound, witness = self._proved(it) if self.has_duals else self.gradients.after(point)
         return Step(point, self.objective, self.bound, witness, state, self.stage)
 
-    def _proved(self, mean: Place) -> tuple[float, Callable[[], Witness]]:
+    def _proved(self, it: Iterate[X, Y]) -> tuple[float, Callable[[], Witness]]:
         """What [Zhang11]'s mean proves, or the best mean."""
-        J, hull = self.J, self.hull
-        duals = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
+        J, hull = self._with_duals, self.hull
+        mean = J.dual(it.x, it.alpha)
+        duals: list[DualPoint] = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
         cuts = [J.cut(dual) for dual in duals]
         bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
         if self.solver.form == "homotopy":
@@ -209,7 +236,7 @@ class _Stages:
         best = int(np.argmax(bounds))
         return bounds[best], cuts[best].witness
 
-    def is_over(self, it: Iterate) -> bool:
+    def is_over(self, it: Iterate[X, Y]) -> bool:
         """Whether the next stage is due; if so, it is prepared."""
         solver = self.solver
         if solver.form == "dual" or self.mu == 0 or not self.looked:
@@ -223,14 +250,14 @@ class _Stages:
         if due:
             self.L, self.x = it.L * self.mu / mu, it.x
             self.mu, self.chosen_at, self.stage = mu, self.objective, self.stage + 1
-            self.J = self._composite()
+            self.J = self.form(self.mu)
         return due
 
-    def _state(self, w: Array, it: Iterate) -> State:
+    def _state(self, w: Array, it: Iterate[X, Y]) -> State:
         stage = [self.stage, it.L, self.mu, self.chosen_at]
         return {
             "w": w,
-            "x": self.J.packed(it.x.x),
+            "x": packed(it.x.x),
             "stage": np.array(stage),
             **it.memory(),
         }
@@ -239,29 +266,30 @@ class _Stages:
         """Takes over a stage."""
         stage, self.L, self.mu, self.chosen_at = state["stage"].tolist()
         self.stage = int(stage)
-        self.J = self._composite()
-        self.x = self.J.place(self.J.unpacked(state["x"]))
+        self.J = self.form(self.mu)
+        self.x = self.J.imaged(self.J.unpacked(state["x"]))
 
 
-def remember(z: Place, psi: Estimate, alpha: Place, weight: float) -> State:
+def remember(z: Imaged[X, Y], psi: Estimate[X, Y], alpha: Imaged[Y, X], weight: float) -> State:
     """What an accelerated method goes on from."""
-    J = psi.J
     return {
-        "z": J.packed(z.x),
-        "s": J.packed(psi.s),
-        "alpha": J.packed(alpha.x),
+        "z": packed(z.x),
+        "s": packed(psi.s),
+        "alpha": packed(alpha.x),
         "psi": np.array([psi.A, psi.c, psi.constant, weight]),
     }
 
 
-def remembered(J: Composite, state: State) -> tuple[Place, Estimate, Place, float]:
+def remembered(
+    J: Composite[X, Y], state: State
+) -> tuple[Imaged[X, Y], Estimate[X, Y], Imaged[Y, X], float]:
     """The same again: three passes."""
     A, c, constant, weight = state["psi"].tolist()
     psi = Estimate(J, A, c, J.unpacked(state["s"]), constant)
-    return J.place(J.unpacked(state["z"])), psi, J.dual_place(state["alpha"]), weight
+    return J.imaged(J.unpacked(state["z"])), psi, J.unpacked_dual(state["alpha"]), weight
 
 
-def accepted(J: Composite, x: Place, estimate: float, L: float) -> bool:
+def accepted(J: Composite[X, Y], x: Imaged[X, Y], estimate: float, L: float) -> bool:
     """J(x) <= the estimate's minimum, up to round-off; as L guarantees from J.L on.
 
     Where no L would do, as J is not a number, the driver is to see it.

@@ -60,7 +60,7 @@ class CuttingPlanes(ABC):
         self._evidence: list[Witness] = []
         self._sizes = np.empty((0, 2))  # behind each cut's a and b, for their round-off
         self._idle = np.empty(0, dtype=np.int64)
-        if problem.risk.nonnegative:
+        if problem.risk.facts.nonnegative:
             self.append(np.zeros(self.width), 0.0, Witness())
 
     @property
@@ -169,7 +169,7 @@ class CuttingPlanes(ABC):
 
     def drop(self, cuts: Indices) -> None:
         """Forgets these cuts."""
-        if self.problem.risk.nonnegative:
+        if self.problem.risk.facts.nonnegative:
             cuts = cuts[cuts != 0]  # the zero cut stays: it makes every scaling of alpha feasible
         if not len(cuts):
             return
@@ -185,7 +185,7 @@ class CuttingPlanes(ABC):
         self.drop(np.flatnonzero(self.alpha[:-1] == 0))
         if len(self.b) <= self.max_cuts // 2:
             return
-        first = int(self.problem.risk.nonnegative)
+        first = int(self.problem.risk.facts.nonnegative)
         light = first + np.argsort(self.alpha[first:-1], kind="stable")[: len(self.b) // 2]
         weight = float(np.sum(self.alpha[light]))
         share = self.alpha[light] / weight

@@ -26,7 +26,8 @@ import numpy as np
 
 from fenchel.regularizers import L1, ElasticNetBall
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.forms import DualPoint, LinearForm
+from fenchel.risks.views.images import X, Y
 from fenchel.solvers._cutting_planes import InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
@@ -42,7 +43,7 @@ class _Stretch:
     """The mean of some points in a row."""
 
     weight: float
-    mean: Place
+    mean: DualPoint
 
     def joined(self, other: _Stretch) -> _Stretch:
         weight = self.weight + other.weight
@@ -59,7 +60,7 @@ class DualHull:
         regularizer = problem.regularizer
         self._max_stretches = _MANY_L1 if isinstance(regularizer, L1) else _MANY
         self._has_model = not isinstance(regularizer, ElasticNetBall) and (
-            problem.risk.nonnegative or regularizer.strong_convexity > 0
+            problem.risk.facts.nonnegative or regularizer.strong_convexity > 0
         )
 
     @property
@@ -67,7 +68,7 @@ class DualHull:
         """There is no point yet."""
         return not self._stretches
 
-    def add(self, dual: Place, share: float) -> None:
+    def add(self, dual: DualPoint, share: float) -> None:
         """A point, and its share of [Zhang11]'s weights so far."""
         stretches = self._stretches
         if share == 1 and stretches:
@@ -80,17 +81,17 @@ class DualHull:
             i = int(np.argmin(weights[1:] + weights[:-1]))
             stretches[i : i + 2] = [stretches[i].joined(stretches[i + 1])]
 
-    def best(self, J: Composite) -> Place:
+    def best(self, J: LinearForm[X, Y]) -> DualPoint:
         """The mean that proves most; where there is no model to tell, [Zhang11]'s."""
         weights = self._model_weights(J) if self._has_model else None
         if weights is None or not weights.any():
             weights = np.array([stretch.weight for stretch in self._stretches])
         used = np.flatnonzero(weights)
         parts = [float(weights[i]) * self._stretches[i].mean for i in used]
-        mean: Place = functools.reduce(operator.add, parts)
+        mean: DualPoint = functools.reduce(operator.add, parts)
         return mean
 
-    def _model_weights(self, J: Composite) -> Array | None:
+    def _model_weights(self, J: LinearForm[X, Y]) -> Array | None:
         """They may add up to less than 1: what is missing is the weight of R >= 0."""
         kind = LinearPlanes if isinstance(self.problem.regularizer, L1) else QuadraticPlanes
         model = kind(self.problem, max_cuts=2 * self._max_stretches)

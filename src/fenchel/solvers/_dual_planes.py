@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.views.row_space import RowSpace
 from fenchel.solvers._cutting_planes import Evidence
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.witness import Witness
@@ -21,6 +22,7 @@ class DualPlanes(QuadraticPlanes):
 
     def __init__(self, problem: Problem, max_cuts: int):
         self._subgradient: Array | None = None  # of the cut that is being added, if it is known
+        self._rows = RowSpace(problem.risk)
         super().__init__(problem, max_cuts)
 
     @property
@@ -39,14 +41,14 @@ class DualPlanes(QuadraticPlanes):
         if not d.any():
             self.qp.append(np.zeros(len(self.b) - 1), 0.0, b)
             return
-        a = self.problem.risk.adjoint(d) if self._subgradient is None else self._subgradient
-        row = self.A @ self.problem.risk.scores(self._curvature(a) * a)
+        a = self._rows.adjoint(d) if self._subgradient is None else self._subgradient
+        row = self.A @ self._rows.scores(self._curvature(a) * a)
         self.qp.append(row[:-1], row[-1], b)
 
     def combined(self) -> Array:
         """X'(D'alpha): a pass."""
         self._mixed = self.alpha @ self.A
-        return self.problem.risk.adjoint(self._mixed)
+        return self._rows.adjoint(self._mixed)
 
     def evidence(self, scale: float) -> Evidence:
         """D'alpha itself."""

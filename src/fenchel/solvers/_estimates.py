@@ -9,36 +9,39 @@ All past tangents of f and Bregman divergences of d add up to one such function 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
-from fenchel.risks.views.declared import Composite, Place, Tangent
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, Tangent, X, Y
 
 
-class Minimum(NamedTuple):
+class Minimum(NamedTuple, Generic[X]):
     """The minimiser of an estimate and its value."""
 
-    x: Any
+    x: X
     value: float
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Generic[X, Y]):
     """psi, for one J = f + Psi."""
 
-    J: Composite
+    J: Composite[X, Y]
     A: float
     c: float
-    s: Any
+    s: X
     constant: float
 
     @classmethod
-    def around(cls, J: Composite, weight: float, x: Any, constant: float = 0.0) -> Estimate:
+    def around(
+        cls, J: Composite[X, Y], weight: float, x: X, constant: float = 0.0
+    ) -> Estimate[X, Y]:
         """Weight * Delta(., x) + constant."""
         gradient = J.d_gradient(x)
         lowest = float(gradient @ x) - J.d(x)
         return cls(J, 0.0, weight, -weight * gradient, constant + weight * lowest)
 
-    def plus(self, a: float, at_u: Tangent, u: Place) -> Estimate:
+    def plus(self, a: float, at_u: Tangent[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
         """Psi + a [Psi + l_f(.; u, lambda_1)]."""
         J, s = self.J, self.s + a * at_u.gradient
         constant = self.constant + a * (at_u.value - float(at_u.gradient @ u.x))
@@ -48,13 +51,13 @@ class Estimate:
             constant += a * J.lambda_1 * (float(gradient @ u.x) - J.d(u.x))
         return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant)
 
-    def times(self, scale: float) -> Estimate:
+    def times(self, scale: float) -> Estimate[X, Y]:
         """Scale * psi."""
         return Estimate(
             self.J, scale * self.A, scale * self.c, scale * self.s, scale * self.constant
         )
 
-    def minimum(self) -> Minimum:
+    def minimum(self) -> Minimum[X]:
         """By the ground problem."""
         x = self.J.ground(self.s, self.c, self.A)
         value = self.A * self.J.Psi(x) + self.c * self.J.d(x) + float(self.s @ x) + self.constant

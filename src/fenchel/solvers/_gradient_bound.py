@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.views.lagrangian import is_piecewise_linear
+from fenchel.risks.views.polishing import polished
 from fenchel.solvers._cutting_planes import CuttingPlanes
 from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
@@ -99,13 +101,11 @@ class PolishedBound(GradientBound):
         self._points += 1
         if self._points % _POLISHED:
             return bound
-        regularizer = self.problem.regularizer
-        assert isinstance(regularizer, L2)
-        cut = self.problem.risk.polished(point, regularizer, self.problem.strength)
+        cut = polished(self.problem, point)
         if cut is None:
             return bound
-        polished = self.problem.bound(cut.a, cut.b, cut.sizes)
-        return (polished, cut.witness) if polished > bound[0] else bound
+        proved = self.problem.bound(cut.a, cut.b, cut.sizes)
+        return (proved, cut.witness) if proved > bound[0] else bound
 
 
 def few_gradients(problem: Problem) -> GradientBound:
@@ -121,7 +121,7 @@ def many_subgradients(problem: Problem) -> GradientBound:
     """For a risk with kinks, where tangents prove little: as many cuts as bring something."""
     if problem.strength == 0:
         return GradientBound(problem, None, _MANY, every=5)
-    model, risk = cutting_planes(problem, 2 * _MANY), problem.risk
-    polished = risk.is_piecewise_linear and isinstance(problem.regularizer, L2)
-    kind = PolishedBound if polished else GradientBound
+    model = cutting_planes(problem, 2 * _MANY)
+    polishes = is_piecewise_linear(problem.risk) and isinstance(problem.regularizer, L2)
+    kind = PolishedBound if polishes else GradientBound
     return kind(problem, model, _MANY, every=5)

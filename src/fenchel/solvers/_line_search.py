@@ -80,7 +80,7 @@ def exact(along: Along, eta: float) -> float:
         low, at_low = high, at_high
         high *= 4
         if high > _FAR:  # of a J >= 0, whose end underflow has hidden, there is no telling
-            return 0.0 if along.problem.risk.nonnegative else math.inf
+            return 0.0 if along.problem.risk.facts.nonnegative else math.inf
         at_high = along.slope(high)
     for _ in range(_NARROWINGS):
         eta = _between(low, at_low.slope, high, at_high.slope)
@@ -98,14 +98,14 @@ def search(along: Along, value: float, eta: float = 1.0) -> float:
     `value` is J at 0 and `eta` is tried first; 0 where p does not descend.
     """
     risk = along.problem.risk
-    if risk.piecewise and not risk.has_intercept:
+    if risk.facts.piecewise and not risk.facts.has_intercept:
         return exact(along, eta)
     slope = along(0.0)[1]
     if not slope < 0:
         return 0.0
-    if not (risk.knows_kinks and risk.separable):
+    if not (risk.facts.knows_kinks and risk.facts.separable):
         return between_tangents(along, value, slope, eta)
-    trials = _TRIALS if risk.differentiable else _TRIALS_AT_KINKS
+    trials = _TRIALS if risk.facts.differentiable else _TRIALS_AT_KINKS
     return wolfe(along, value, slope, eta, trials)
 
 

@@ -60,7 +60,9 @@ def obstacle(problem: Problem) -> str | None:
     risk = problem.risk
     if len(problem.regularizer.free(risk.n_parameters)):
         return "it cannot certify a problem with unpenalised coordinates (weights of 0)"
-    if problem.regularizer.strong_convexity == 0 and not (risk.has_duals or risk.nonnegative):
+    if problem.regularizer.strong_convexity == 0 and not (
+        risk.facts.has_duals or risk.facts.nonnegative
+    ):
         return (
             "under L1 it needs a loss with a conjugate, or one known to be >= 0 "
             "(set `nonnegative = True` on the loss if it is)"

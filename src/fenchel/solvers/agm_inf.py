@@ -11,7 +11,8 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, X, Y
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,
@@ -33,8 +34,8 @@ class AGMInf(Accelerated):
     name = "agm-inf"
 
     def iterates(
-        self, J: Composite, x: Place, L: float, state: State | None = None
-    ) -> Iterator[Iterate]:
+        self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
+    ) -> Iterator[Iterate[X, Y]]:
         """Algorithm 2."""
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         lambda_ = lambda_1 + lambda_2
@@ -55,7 +56,7 @@ class AGMInf(Accelerated):
                 at_u = J.tangent(u)
                 psi_next = psi.plus(a, at_u, u)
                 psi_min = psi_next.minimum()
-                z_next = J.place(psi_min.x)
+                z_next = J.imaged(psi_min.x)
                 x_next = (1 / A_next) * (A * x + a * z_next)
                 if accepted(J, x_next, psi_min.value / A_next, L):  # 11
                     break

@@ -12,7 +12,8 @@ import functools
 import math
 from collections.abc import Iterator
 
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, X, Y
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,
@@ -32,8 +33,8 @@ class AGMOne(Accelerated):
     name = "agm-1"
 
     def iterates(
-        self, J: Composite, x: Place, L: float, state: State | None = None
-    ) -> Iterator[Iterate]:
+        self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
+    ) -> Iterator[Iterate[X, Y]]:
         """Algorithm 4."""
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         if state is None:
@@ -43,7 +44,7 @@ class AGMOne(Accelerated):
                 c = L / sigma + lambda_2  # 4
                 q = Estimate.around(J, L / sigma - lambda_1, u.x).plus(1.0, at_u, u)  # 5
                 q_min = q.minimum()
-                x = z = J.place(q_min.x)  # 6
+                x = z = J.imaged(q_min.x)  # 6
                 if accepted(J, x, q_min.value, L):  # 7
                     break
                 L *= GAMMA_U  # 3
@@ -61,7 +62,7 @@ class AGMOne(Accelerated):
                 u = (1 / (t - t2 * a)) * ((t - (t1 + t2) * a) * x + t1 * a * z)  # 8
                 at_u = J.tangent(u)
                 psi_min = q.times(1 - a).plus(a, at_u, u).minimum()  # 9
-                z_next = J.place(psi_min.x)  # 10
+                z_next = J.imaged(psi_min.x)  # 10
                 x_next = (1 - a) * x + a * z_next  # 11
                 if accepted(J, x_next, psi_min.value, L):  # 14
                     break

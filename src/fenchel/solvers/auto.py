@@ -18,6 +18,7 @@ from typing import Any
 from fenchel.errors import Incompatible
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks.base import Problem
+from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.lbfgs import LBFGS
@@ -70,7 +71,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         kind for kind in CANDIDATES.get(kind_of(problem), ()) if kind().obstacle(problem) is None
     ]
     sure = Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS
-    large = problem.risk.n_numbers >= _SMALL and problem.risk.in_one_memory
+    large = problem.risk.n_numbers >= _SMALL and problem.risk.facts.in_one_memory
     if large and len(able) > 1 and not sure:
         return _measured(able, problem)
     obstacles, free = [], len(problem.regularizer.free(problem.risk.n_parameters))
@@ -78,7 +79,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         obstacle = kind().obstacle(problem)
         if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
             continue
-        if kind is LineSearchBMRM and (free or not problem.risk.keeps_scores):
+        if kind is LineSearchBMRM and (free or not problem.risk.facts.keeps_scores):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
         if obstacle is None:
             unproved = "; at strength 0 nothing can be certified" * (problem.strength == 0)
@@ -92,9 +93,9 @@ def kind_of(problem: Problem) -> str:
     risk = problem.risk
     names = {L2: "l2", ElasticNet: "elastic_net"}
     penalty = names.get(type(problem.regularizer), "other")
-    if risk.is_piecewise_linear:
+    if is_piecewise_linear(risk):
         return f"piecewise linear, {penalty}"
-    return f"differentiable, {penalty}" if risk.differentiable else "other"
+    return f"differentiable, {penalty}" if risk.facts.differentiable else "other"
 
 
 def shape_of(problem: Problem) -> tuple[float, ...]:

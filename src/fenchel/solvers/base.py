@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fenchel.regularizers import Regularizer
-from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.base import Array, Point, Problem, View
 from fenchel.risks.base import State as State  # what solvers and the driver call it
 from fenchel.witness import Witness
 
@@ -34,6 +34,7 @@ class Needs:
     differentiable: bool = False
     strongly_convex: bool = False
     positive_strength: bool = True
+    views: tuple[type[View], ...] = ()  # of the risk
 
 
 class Solver(ABC):
@@ -65,7 +66,7 @@ class Solver(ABC):
         if not isinstance(regularizer, needs.regularizers):
             names = " or ".join(kind.__name__ for kind in needs.regularizers)
             return f"it needs the regulariser {names}, not {type(regularizer).__name__}"
-        if needs.differentiable and not problem.risk.differentiable:
+        if needs.differentiable and not problem.risk.facts.differentiable:
             return "it needs a differentiable loss"
         if needs.positive_strength and problem.strength == 0:
             return "it needs strength > 0"
@@ -73,7 +74,8 @@ class Solver(ABC):
             return (
                 "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
             )
-        return None
+        obstacles = (view.obstacle(problem.risk) for view in needs.views)
+        return next((found for found in obstacles if found is not None), None)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments and their values."""

@@ -80,7 +80,7 @@ class BMRM(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""
         regularizer = problem.regularizer
-        if not problem.risk.nonnegative and regularizer.strong_convexity == 0:
+        if not problem.risk.facts.nonnegative and regularizer.strong_convexity == 0:
             return (
                 f"with {regularizer!r}, which is not strongly convex, it needs a loss known to be "
                 ">= 0 (set `nonnegative = True` on the loss if it is)"
@@ -95,7 +95,7 @@ def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
         return LinearPlanes(problem, max_cuts)
     if isinstance(regularizer, ElasticNetBall):
         return BallPlanes(problem, max_cuts)
-    wide = risk.has_duals and risk.n_duals < risk.n_parameters
+    wide = risk.facts.has_duals and risk.n_duals < risk.n_parameters
     if wide and isinstance(regularizer, L2) and regularizer.strong_convexity > 0:
         return DualPlanes(problem, max_cuts)
     return QuadraticPlanes(problem, max_cuts)

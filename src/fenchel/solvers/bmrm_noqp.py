@@ -34,7 +34,7 @@ class BMRMWithoutQP(Solver):
         point = risk.at(w)
         # All weight on the zero cut, or else on the first.
         u, r, evidence, sizes = point.subgradient, point.constant, point.witness, _sizes(point)
-        if risk.nonnegative:
+        if risk.facts.nonnegative:
             u, r, evidence, sizes = np.zeros_like(w), 0.0, Witness(), np.zeros(2)
         if state is not None:
             (evidence,) = unpacked("evidence", state)
@@ -48,9 +48,11 @@ class BMRMWithoutQP(Solver):
             eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
-            if risk.has_duals:
+            if risk.facts.has_duals:
                 evidence = mixture([evidence, Witness(alpha=point.alpha)], [1 - eta, eta])
-            witness = functools.partial(mixture, [evidence], [1.0]) if risk.has_duals else None
+            witness = (
+                functools.partial(mixture, [evidence], [1.0]) if risk.facts.has_duals else None
+            )
             point = risk.at(-u / (strength * c), near=point)
             yield Step(
                 point,

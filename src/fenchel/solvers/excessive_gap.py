@@ -24,7 +24,8 @@ import numpy as np
 
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.forms import DualForm, DualPoint, PrimalForm, PrimalPoint
+from fenchel.risks.views.images import packed
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -34,26 +35,25 @@ class ExcessiveGap(Solver):
     """Nesterov's excessive gap technique with an adaptive L."""
 
     name = "excessive-gap"
-    needs = Needs(regularizers=(Regularizer,), strongly_convex=True)
+    needs = Needs(regularizers=(Regularizer,), strongly_convex=True, views=(DualForm,))
     patience = 1000
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """x and u with an excessive gap, and ever less of it."""
-        D = problem.risk.dual_composite(problem.regularizer, problem.strength, 0.0)
+        D = DualForm(problem)
         if state is not None and "mu" in state:
-            x, u = D.dual_place(state["w"]), D.place(D.unpacked(state["u"]))
+            x, u = D.unpacked_dual(state["w"]), D.imaged(D.unpacked(state["u"]))
             mu, L = float(state["mu"]), float(state["L"])
         else:
             start = problem.risk.at(w)
             yield Step(start, problem.objective(start))
-            u = D.place(D.unpacked(np.zeros(problem.risk.n_duals)))
+            u = D.imaged(D.unpacked(np.zeros(problem.risk.n_duals)))
             at_u = D.tangent(u)
             x, (u, L) = at_u.alpha, proximal_step(D, at_u, u, OPTIMISTIC * D.L)
             mu = L
         while True:
             yield _step(problem, D, x, u, mu, L)
-            J_mu = problem.risk.primal_composite(problem.regularizer, problem.strength, mu)
-            u_mu = J_mu.tangent(x).alpha
+            u_mu = PrimalForm(problem, mu).tangent(x).alpha
             L, accepted = L / GAMMA_D, False
             while not accepted:
                 tau = _root(mu / L)
@@ -64,24 +64,18 @@ class ExcessiveGap(Solver):
             x, u = (1 - tau) * x + tau * at_hat.alpha, u_next
             mu *= 1 - tau
 
-    def obstacle(self, problem: Problem) -> str | None:
-        """It needs a smooth dual, and to smooth the primal."""
-        if not problem.risk.has_dual_steps:
-            return "it knows the built-in losses of one score a row only"
-        return super().obstacle(problem)
-
 
 def _root(ratio: float) -> float:
     """The positive root of tau^2 = (1 - tau) ratio."""
     return 2 * ratio / (ratio + math.sqrt(ratio * ratio + 4 * ratio))
 
 
-def _step(problem: Problem, D: Composite, x: Place, u: Place, mu: float, L: float) -> Step:
-    point, cut = D.point(x), D.cut(u)
+def _step(problem: Problem, D: DualForm, x: PrimalPoint, u: DualPoint, mu: float, L: float) -> Step:
+    point, cut = D.point(u, x), D.cut(u)
     bound = problem.bound(cut.a, cut.b, cut.sizes)
-    state = functools.partial(_state, D, x, u, mu, L)
+    state = functools.partial(_state, x, u, mu, L)
     return Step(point, problem.objective(point), bound, cut.witness, state)
 
 
-def _state(D: Composite, x: Place, u: Place, mu: float, L: float) -> State:
-    return {"w": D.packed(x.x), "u": D.packed(u.x), "mu": np.array(mu), "L": np.array(L)}
+def _state(x: PrimalPoint, u: DualPoint, mu: float, L: float) -> State:
+    return {"w": x.x, "u": packed(u.x), "mu": np.array(mu), "L": np.array(L)}

@@ -17,7 +17,8 @@ import numpy as np
 
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Problem
-from fenchel.risks.views.declared import Composite, Place
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, X, Y, packed
 from fenchel.solvers._accelerated import Accelerated, Iterate
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -38,12 +39,12 @@ class FISTA(Accelerated):
         return super().obstacle(problem)
 
     def iterates(
-        self, J: Composite, x: Place, L: float, state: State | None = None
-    ) -> Iterator[Iterate]:
+        self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
+    ) -> Iterator[Iterate[X, Y]]:
         """FISTA with backtracking."""
         y, t = x, 1.0
         if state is not None:
-            y, t = J.place(J.unpacked(state["y"])), float(state["t"])
+            y, t = J.imaged(J.unpacked(state["y"])), float(state["t"])
         while True:
             at_y = J.tangent(y)
             x_next, L = proximal_step(J, at_y, y, L)
@@ -51,9 +52,9 @@ class FISTA(Accelerated):
             push = (t - 1) / t_next
             y = (1 + push) * x_next + (-push) * x
             x, share, t = x_next, 1 / t, t_next
-            memory = functools.partial(_memory, J, y, t)
+            memory = functools.partial(_memory, y, t)
             yield Iterate(x, at_y.alpha, (x, at_y.alpha), share, L, memory)
 
 
-def _memory(J: Composite, y: Place, t: float) -> State:
-    return {"y": J.packed(y.x), "t": np.array(t)}
+def _memory(y: Imaged[X, Y], t: float) -> State:
+    return {"y": packed(y.x), "t": np.array(t)}

@@ -63,7 +63,7 @@ class LineSearchBMRM(Solver):
             along = Along(problem, best, w - best.w)
             eta = _step(along, J)
             if math.isinf(eta):
-                if not problem.risk.nonnegative:  # else squares of p were lost to underflow
+                if not problem.risk.facts.nonnegative:  # else squares of p were lost to underflow
                     yield Step(best, -math.inf)
                 return
             mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
@@ -85,5 +85,5 @@ class LineSearchBMRM(Solver):
 def _step(along: Along, J: float) -> float:
     """The best step, or, with an intercept, the best on a line above J, which costs far less."""
     risk = along.problem.risk
-    eta = exact(along, 1.0) if risk.piecewise and risk.has_intercept else 0.0
+    eta = exact(along, 1.0) if risk.facts.piecewise and risk.facts.has_intercept else 0.0
     return eta if eta > 0 else search(along, J)

@@ -21,7 +21,7 @@ import numpy as np
 
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.newton import MOST_UNKNOWNS
+from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -30,17 +30,17 @@ class Newton(Solver):
     """Newton's method for the built-in differentiable losses of one score a row."""
 
     name = "newton"
-    needs = Needs(regularizers=(L2,), differentiable=True, strongly_convex=True)
+    needs = Needs(regularizers=(L2,), differentiable=True, strongly_convex=True, views=(Hessian,))
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps."""
         diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
-        point = problem.risk.at(w)
+        point, hessian = problem.risk.at(w), Hessian(problem.risk)
         while True:
             J, bound = problem.objective(point), problem.tangent_bound(point)
             witness = functools.partial(getattr, point, "witness")
             yield Step(point, J, bound, witness, functools.partial(dict, w=point.w))
-            p = problem.risk.newton(point, diagonal, problem.subgradient(point))
+            p = hessian.newton_step(point, diagonal, problem.subgradient(point))
             along = Along(problem, point, p)
             eta = search(along, J)
             if eta == 0:
@@ -48,10 +48,8 @@ class Newton(Solver):
             point = along.at(eta)
 
     def obstacle(self, problem: Problem) -> str | None:
-        """The Hessian must be known, and its factor cheap."""
+        """The Hessian's factor must be cheap."""
         risk = problem.risk
-        if risk.differentiable and not risk.has_hessian:
-            return "it knows the Hessian of the built-in losses of one score a row only"
         if min(risk.n_parameters, risk.n_rows) > MOST_UNKNOWNS:
             return f"it needs at most {MOST_UNKNOWNS} columns or rows"
         return super().obstacle(problem)

@@ -17,6 +17,7 @@ import numpy as np
 
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.views.sampling import Sampling
 from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -57,21 +58,20 @@ class Pegasos(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Some rows say nothing of a loss of all of them."""
-        if self.batch is not None and not problem.risk.separable:
-            return (
-                "a batch of rows does not estimate a loss of all scores at once: leave out batch="
-            )
-        return super().obstacle(problem)
+        found = super().obstacle(problem)
+        if found is None and self.batch is not None:
+            found = Sampling.obstacle(problem.risk)
+        return found
 
     def _epoch(self, problem: Problem, point: Point, t: int, radius: float) -> tuple[Array, int]:
         """The mean of the steps over batches of all rows."""
-        n = problem.risk.n_rows
+        n, sampling = problem.risk.n_rows, Sampling(problem.risk)
         order = np.random.default_rng([self.seed, t]).permutation(n)
         batches = np.array_split(order, math.ceil(n / (self.batch or n)))
         w, mean = point.w, np.zeros_like(point.w)
         for rows in batches:
             t += 1
-            a = problem.risk.sampled(w, point.intercept, np.sort(rows))
+            a = sampling.subgradient(w, point.intercept, np.sort(rows))
             w = _step(problem, w, a, t, radius)
             mean += w / len(batches)
         return mean, t
@@ -86,7 +86,7 @@ def _step(problem: Problem, w: Array, a: Array, t: int, radius: float) -> Array:
 
 def _radius(problem: Problem) -> float:
     """A ball that holds the minimiser, where R >= 0: lambda m/2 ||w||^2 <= J(w) <= J(0) = R(0)."""
-    if not problem.risk.nonnegative:
+    if not problem.risk.facts.nonnegative:
         return math.inf
     R = problem.risk.at(np.zeros(problem.risk.n_parameters)).value
     return math.sqrt(2 * R / (problem.strength * problem.regularizer.strong_convexity))

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.errors import InvalidData
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.declared import AugmentedRay, AugmentedRisk
+from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
 from fenchel.settings import real
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -42,7 +42,7 @@ class Polish(Solver):
     """
 
     name = "polish"
-    needs = Needs(regularizers=(L2,), strongly_convex=True)
+    needs = Needs(regularizers=(L2,), strongly_convex=True, views=(AugmentedLagrangian,))
     takes_duals = True
 
     def __init__(self, growth: float = 3.0):
@@ -53,7 +53,7 @@ class Polish(Solver):
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
         diagonal = problem.strength * np.broadcast_to(np.asarray(problem.regularizer.c), w.shape)
-        at, best = problem.risk.augmented(w), -np.inf
+        at, best = AugmentedLagrangian(problem.risk, w), -np.inf
         if state is not None and "alpha" in state:
             at.start(state["alpha"], at.kappa / self.growth**_AHEAD)
         elif state is not None and "kappa" in state:
@@ -82,14 +82,8 @@ class Polish(Solver):
             else:  # already at the minimum of M
                 at.update(at.kappa / self.growth)
 
-    def obstacle(self, problem: Problem) -> str | None:
-        """The loss must be piecewise linear: M's Hessian is that of the rows on kinks alone."""
-        if not problem.risk.is_piecewise_linear:
-            return "it needs a built-in piecewise linear loss"
-        return super().obstacle(problem)
 
-
-def _state(at: AugmentedRisk, best: float) -> State:
+def _state(at: AugmentedLagrangian, best: float) -> State:
     return {**at.state(), "best": np.array(best)}
 
 

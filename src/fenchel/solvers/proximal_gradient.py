@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from fenchel.risks.views.declared import Composite, Place, Tangent
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.images import Imaged, Tangent, X, Y
 from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State
@@ -25,8 +26,8 @@ class ProximalGradient(Accelerated):
         super().__init__("primal", mu)
 
     def iterates(
-        self, J: Composite, x: Place, L: float, state: State | None = None
-    ) -> Iterator[Iterate]:
+        self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
+    ) -> Iterator[Iterate[X, Y]]:
         """Steps; there is nothing else to remember."""
         for k in itertools.count(1):
             at_x = J.tangent(x)
@@ -34,11 +35,13 @@ class ProximalGradient(Accelerated):
             yield Iterate(x, at_x.alpha, (x, at_x.alpha), 1 / k, L, dict)
 
 
-def proximal_step(J: Composite, at_y: Tangent, y: Place, L: float) -> tuple[Place, float]:
+def proximal_step(
+    J: Composite[X, Y], at_y: Tangent[X, Y], y: Imaged[X, Y], L: float
+) -> tuple[Imaged[X, Y], float]:
     """(The next x, the L it was taken with): L rises until the model at y lies above J at x."""
     while True:
         low = Estimate.around(J, L / J.sigma - J.lambda_1, y.x).plus(1.0, at_y, y).minimum()
-        x = J.place(low.x)
+        x = J.imaged(low.x)
         if accepted(J, x, low.value, L):
             return x, L
         L *= GAMMA_U

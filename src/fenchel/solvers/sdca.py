@@ -21,10 +21,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fenchel.regularizers import L2, ElasticNet, StronglyConvex
+from fenchel.regularizers import L2, ElasticNet
 from fenchel.result import relative_gap
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.declared import Dual
+from fenchel.risks.views.dual_ascent import DualAscent
 from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -45,7 +45,7 @@ class SDCA(Solver):
     """
 
     name = "sdca"
-    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True)
+    needs = Needs(regularizers=(L2, ElasticNet), strongly_convex=True, views=(DualAscent,))
     takes_duals = True
 
     def __init__(self, seed: int = 0, at_once: bool = False):
@@ -61,9 +61,8 @@ class SDCA(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Rounds of sweeps, and a look at the gap where it may have fallen far enough."""
-        assert isinstance(problem.regularizer, StronglyConvex)
-        dual = problem.risk.dual(problem.regularizer, problem.strength, self.at_once)
-        ascent = _Ascent(dual, self.seed, problem.risk.piecewise)
+        dual = DualAscent(problem, self.at_once)
+        ascent = _Ascent(dual, self.seed, problem.risk.facts.piecewise)
         if state is not None and "alpha" in state:
             dual.start(state["alpha"], float(state["b"]))
         elif state is not None and "a" in state:
@@ -85,17 +84,11 @@ class SDCA(Solver):
             dual.settle()
             point = dual.point(ascent.mean, point)
 
-    def obstacle(self, problem: Problem) -> str | None:
-        """It knows the steps of the built-in scalar losses only."""
-        if not problem.risk.has_dual_steps:
-            return "it knows the dual steps of the built-in losses of one score a row only"
-        return super().obstacle(problem)
-
 
 class _Ascent:
     """Rounds of sweeps: when they end, and which rows they leave out."""
 
-    def __init__(self, dual: Dual, seed: int, rests: bool):
+    def __init__(self, dual: DualAscent, seed: int, rests: bool):
         """`rests` says that rows may come to rest, as smooth losses without pieces let none."""
         self.dual, self.seed = dual, seed
         self.revisits, self.fallen = (_REVISITS, _FALLEN) if rests else (0, 0.0)

@@ -101,7 +101,7 @@ class SubgradientMethod(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Algorithm 2 must know the kinks; to certify, every coordinate must be penalised."""
-        if not problem.risk.knows_kinks:
+        if not problem.risk.facts.knows_kinks:
             return "it needs to know where the loss has kinks (define `pieces` or `kinks` on it)"
         if problem.strength > 0 and len(problem.regularizer.free(problem.risk.n_parameters)):
             return "it cannot certify a problem with unpenalised coordinates (weights of 0)"

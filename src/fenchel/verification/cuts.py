@@ -43,7 +43,7 @@ def verify_cuts(result: Result, problem: Problem) -> Certificate:
         lower = _tangent_bound(problem, cuts, w)
         return Certificate(lower, upper, "tangent at w, as the result has no witness")
     lower = _bound(problem, *_mixed(cuts, risk, result.witness), cuts.size)
-    if risk.nonnegative:
+    if risk.facts.nonnegative:
         lower = max(lower, 0.0)  # J >= 0 needs no proof
     allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * risk.length * float(np.linalg.norm(w))
     if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
@@ -142,7 +142,7 @@ def _mixed(cuts: _Cuts, risk: StructuredRisk | OwnersRisk, witness: Witness) -> 
     if witness.alpha is not None or len(weights) != len(witness.tangencies):
         raise InvalidCertificate("the witness needs a weight for each tangent, and nothing else")
     total = float(np.sum(weights))
-    short = total < 1 - _ZERO and not risk.nonnegative
+    short = total < 1 - _ZERO and not risk.facts.nonnegative
     if not np.all(weights >= 0) or total > 1 + _ZERO or short:
         raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
     a, b = np.zeros(risk.n_parameters), 0.0
@@ -156,7 +156,7 @@ def _mixed(cuts: _Cuts, risk: StructuredRisk | OwnersRisk, witness: Witness) -> 
 def _tangent_bound(problem: Problem, cuts: _Cuts, w: Array) -> float:
     """What the cut at w proves by itself, nothing included."""
     a, b = cuts.cut(Tangency(w))
-    least = 0.0 if problem.risk.nonnegative else -np.inf
+    least = 0.0 if problem.risk.facts.nonnegative else -np.inf
     try:
         return max(_bound(problem, a, b, cuts.size), least)
     except InvalidCertificate:
@@ -170,7 +170,7 @@ def _bound(problem: Problem, a: Array, b: float, size: float) -> float:
         raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
     a = a.copy()
     a[free] = 0.0
-    return penalised(problem, a, b, problem.risk.nonnegative)
+    return penalised(problem, a, b, problem.risk.facts.nonnegative)
 
 
 def penalised(problem: Problem, a: Array, b: float, nonnegative: bool) -> float:

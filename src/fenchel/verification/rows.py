@@ -56,7 +56,7 @@ def verify(result: Result, problem: Problem) -> Certificate:
     if result.witness is None:
         return _without_witness(data, problem, Tangency(w, Bracket(b, b)), upper)
     lower = _proved(data, problem, result.witness)
-    if risk.nonnegative:
+    if risk.facts.nonnegative:
         lower = max(lower, 0.0)  # J >= 0 needs no proof, and round-off may have cost it
     allowed = _AGREEMENT * abs(upper) + _ROUND_OFF * data.scale(w, b)
     if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
@@ -95,7 +95,7 @@ class _Data:
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
         s = np.concatenate(weights)
         self.share: Array = s / np.sum(s)  # s_i / S
-        self.has_intercept = risk.has_intercept
+        self.has_intercept = risk.facts.has_intercept
 
     def blocks(self) -> Iterator[Any]:
         """The rows as matrices, one at a time: they may be more than memory holds."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,10 @@ from fenchel.engines import PerShard, Serial, mutates
 from fenchel.losses import Conjugable, Labels, twins
 from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
-from fenchel.risks.base import ROUND_OFF, Array, Cut, Point
+from fenchel.risks.base import ROUND_OFF, Array, Cut, Point, Problem, Risk
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.witness import Witness
-
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
 
 # How far a step on one row takes the offset with it: relative to how far it moves the score of a
 # mean row, over all rows; and to the scores that the loss asks for, over their slopes. With a tenth
@@ -70,12 +68,27 @@ class RowDuals:
         return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
 
 
-class Duals:
-    """A dual point of strength * Omega + R."""
+def has_dual_steps(risk: Risk) -> bool:
+    """The best step on one dual variable is known: the loss is a built-in one of one score a row.
 
-    def __init__(
-        self, risk: LinearRisk, regularizer: StronglyConvex, strength: float, at_once: bool
-    ):
+    Where rows' dual variables are bound together, as a nu-loss's are, none can change alone.
+    """
+    return (
+        isinstance(risk, LinearRisk) and risk.facts.has_duals and twins.twin(risk.loss) is not None
+    )
+
+
+class DualAscent:
+    """A dual point: a slope a_i of the loss for each row, and the w that goes with them.
+
+    It starts at a = 0, for a pass. Sweeps mix the rows of all shards, or go through all shards
+    `at_once`. With an intercept, b is the offset.
+    """
+
+    def __init__(self, problem: Problem, at_once: bool):
+        risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
+        assert isinstance(risk, LinearRisk)
+        assert isinstance(regularizer, StronglyConvex)
         self.risk, self.regularizer, self.strength = risk, regularizer, strength
         # In turn, rows of all shards must be mixed: shard after shard, imdb takes seven times the
         # passes. Where they are in one memory, one shard of them all costs nothing.
@@ -94,6 +107,13 @@ class Duals:
         self.rows = self.engine.map(
             row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd
         )
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """The step on each dual variable must be known."""
+        if not has_dual_steps(risk):
+            return "it knows the dual steps of the built-in losses of one score a row only"
+        return None
 
     @property
     def w(self) -> Array:
@@ -136,13 +156,13 @@ class Duals:
         Shorter than that by as much as the rows' steps are longer: with whole steps, a few active
         rows may swing ever further.
         """
-        if self.risk.has_intercept:
+        if self.risk.facts.has_intercept:
             imbalance = self.engine.total(self.engine.map(_total, self.rows))
             self.b -= self.offset_rate / _OVER * imbalance
 
     def point(self, w: Array, near: Point | None = None) -> LinearPoint:
         """The risk at w: a pass."""
-        return self.risk.scored(w, near)
+        return self.risk.lazy_at(w, near)
 
     def release(self, point: Point, margin: float) -> None:
         """Makes active the rows on which a step may do something, by the scores at a point."""
@@ -206,9 +226,11 @@ def offset_rate(
     scale. Margins are of the size 1, as are their slopes; in regression the scale is the labels'
     spread over the steepest slope, or 1 where slopes are as large as scores.
     """
-    if not risk.has_intercept:
+    if not risk.facts.has_intercept:
         return 0.0
-    scale = 1.0 if risk.loss.labels is Labels.BINARY else risk.spread / risk.steepest or 1.0
+    scale = 1.0
+    if risk.loss.labels is not Labels.BINARY:
+        scale = risk.label_spread / risk.largest_slope or 1.0
     reach = _REACH if crowd is None else _REACH_AT_ONCE
     by_length = _OFFSET * (mean_square or 1.0) / risk.n_rows
     return max(by_length, reach * scale * strength * risk.n_rows)
@@ -218,7 +240,7 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
     """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
     a = engine.map(feasible, loss, a)
-    if risk.has_intercept and (balanced := _balanced(risk, a)) is not a:
+    if risk.facts.has_intercept and (balanced := _balanced(risk, a)) is not a:
         risk.passes += 1
         a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight

@@ -11,8 +11,6 @@ Hessian X_K' X_K / kappa.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
@@ -22,25 +20,34 @@ from fenchel.engines import PerShard
 from fenchel.losses import ScalarLoss, twins
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
-from fenchel.risks.base import Array, Cut, State
+from fenchel.risks.base import Array, Cut, Risk, State
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import cut_of, unweighted
+from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps, unweighted
 from fenchel.risks.views.newton import NewtonSystem
 
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
 
-
-class AugmentedRisk:
+class AugmentedLagrangian:
     """M at (w, b), with its multipliers a and kappa."""
 
-    def __init__(self, risk: LinearRisk, point: LinearPoint):
-        """Multipliers 0, and a kappa for which most rows are bent at w = 0."""
+    b: float
+    kappa: float
+    gradient: Array  # of M in w: X'u, with slopes u of the loss that are dual feasible
+
+    def __init__(self, risk: Risk, w: Array):
+        """Multipliers 0, and a kappa for which most rows are bent at w = 0: a pass."""
+        assert isinstance(risk, LinearRisk)
+        point = risk.lazy_at(w)
         self.risk, self.w, self.b, self.z = risk, point.w, point.intercept, point.z
         engine, loss = risk.engine, risk.loss
         self.a = engine.map(shardwork.zeros)
         squares = engine.total(engine.map(_squared_distances, loss, self.b))
         self.kappa = 2 * float(np.sqrt(squares / risk.weight)) or 1.0
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """M's Hessian is that of the rows on kinks alone where the loss is piecewise linear."""
+        return None if is_piecewise_linear(risk) else "it needs a built-in piecewise linear loss"
 
     def look(self) -> None:
         """The slopes u and the bent rows at (w, b), and the gradient: a pass."""
@@ -49,7 +56,7 @@ class AugmentedRisk:
         self.u, self.bent = engine.map(_augmented_slopes, *settings).split(2)
         risk.passes += 1
         weighted = engine.map(shardwork.weighted, self.u)
-        self.gradient: Array = engine.total(engine.map(shardwork.adjoint, weighted)) / risk.weight
+        self.gradient = engine.total(engine.map(shardwork.adjoint, weighted)) / risk.weight
         self.offset_slope = float(engine.total(engine.map(shardwork.total, weighted))) / risk.weight
 
     def start(self, alpha: Array, kappa: float) -> None:
@@ -105,7 +112,7 @@ class AugmentedRisk:
 class AugmentedRay:
     """eta -> M(w + eta p, b + eta rate)."""
 
-    def __init__(self, origin: AugmentedRisk, p: Array, rate: float, q: PerShard):
+    def __init__(self, origin: AugmentedLagrangian, p: Array, rate: float, q: PerShard):
         self.origin, self.p, self.rate, self.q = origin, p, rate, q
         self.start = float(origin.gradient @ p) + origin.offset_slope * rate
 
@@ -123,6 +130,15 @@ class AugmentedRay:
         at.z = at.risk.engine.map(shardwork.moved, at.z, self.q, eta)
         at.w, at.b = at.w + eta * self.p, at.b + eta * self.rate
         at.look()
+
+
+def is_piecewise_linear(risk: Risk) -> bool:
+    """Its loss is a built-in one of one score whose slope jumps and does nothing else."""
+    if not (isinstance(risk, LinearRisk) and has_dual_steps(risk)):
+        return False
+    assert isinstance(risk.loss, ScalarLoss)
+    pieces = risk.loss.pieces(np.ones(1))
+    return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
 
 
 def _squared_distances(shard: Shard, loss: ScalarLoss, b: float) -> float:

@@ -10,7 +10,7 @@ roughly, by conjugate gradients.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,41 @@ from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.risks.base import Array
-
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
+from fenchel.risks import shardwork
+from fenchel.risks.base import Array, Point, Risk
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.point import LinearPoint
+from fenchel.risks.views.dual_ascent import has_dual_steps
 
 _BLOCK = 2048  # dense rows that are copied at once
 _RIDGES = (0.0, *(10.0**power for power in range(-14, 1, 2)))
 MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
+
+
+class Hessian:
+    """The Hessian of a linear risk, whose loss is a built-in one whose slope does not jump."""
+
+    def __init__(self, risk: Risk):
+        assert isinstance(risk, LinearRisk)
+        self.risk = risk
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """The loss's curvature must be known."""
+        if not (risk.facts.differentiable and has_dual_steps(risk)):
+            return "it knows the Hessian of the built-in smooth losses of one score a row only"
+        return None
+
+    def newton_step(self, point: Point, diagonal: Array, g: Array) -> Array:
+        """The p with (diagonal + Hessian of R at the point) p = -g: about a pass.
+
+        The offset's slope at a point is 0, so that it takes no part in g.
+        """
+        assert isinstance(point, LinearPoint)
+        risk = self.risk
+        settings = risk.loss, point.z, point.intercept, risk.weight
+        h, bent = risk.engine.map(shardwork.curvatures, *settings).split(2)
+        return -NewtonSystem(risk, bent, h).solved(diagonal, g, 0.0)[0]
 
 
 class NewtonSystem:
@@ -47,19 +74,19 @@ class NewtonSystem:
         risk.passes += round(self.n_bent / risk.n_rows)
         # Without an intercept b stays where it is; with one, it has a little inertia of its own.
         inertia = 1e-6 * self.h_total or 1.0
-        g = np.append(g, offset_slope if risk.has_intercept else 0.0)
-        diagonal = np.append(diagonal, inertia if risk.has_intercept else 1.0)
+        g = np.append(g, offset_slope if risk.facts.has_intercept else 0.0)
+        diagonal = np.append(diagonal, inertia if risk.facts.has_intercept else 1.0)
         if min(self.n_bent, len(g)) > MOST_UNKNOWNS:
             p = self._by_gradients(diagonal, g)
         elif self.n_bent >= len(g):
             p = self._in_columns(diagonal, g)
         else:
             p = self._in_rows(diagonal, g)
-        return p[:-1], float(p[-1]) if risk.has_intercept else 0.0
+        return p[:-1], float(p[-1]) if risk.facts.has_intercept else 0.0
 
     def _in_columns(self, diagonal: Array, g: Array) -> Array:
         H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
-        if not self.risk.has_intercept:
+        if not self.risk.facts.has_intercept:
             H[-1] = 0.0
         H.flat[:: len(H) + 1] += diagonal
         return _solved(H, g)
@@ -86,7 +113,7 @@ class NewtonSystem:
     def _chosen(self) -> Any:
         """The bent rows with the roots of their curvatures, and their column of ones."""
         engine = self.risk.engine
-        parts = list(engine.map(_bent_rows, self.bent, self.h, self.risk.has_intercept))
+        parts = list(engine.map(_bent_rows, self.bent, self.h, self.risk.facts.has_intercept))
         stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return stacked(parts).astype(np.float64)
 

@@ -8,8 +8,6 @@ every engine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -21,7 +19,8 @@ from fenchel.engines import PerShard
 from fenchel.losses import Conjugable, ScalarLoss, twins
 from fenchel.regularizers import StronglyConvex
 from fenchel.risks import shardwork
-from fenchel.risks.base import Array, Cut
+from fenchel.risks.base import Array, Cut, Point, Problem
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.dual_ascent import (
     cut_of,
@@ -32,9 +31,6 @@ from fenchel.risks.views.dual_ascent import (
     unweighted,
 )
 
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
-
 Indices = npt.NDArray[np.intp]
 
 _NEAR = 0.1  # of the scores' root mean square: how near a kink a row is to be polished
@@ -42,10 +38,14 @@ _HALVINGS = 20  # of that, where so many rows are near that they would make more
 _SWEEPS = 20
 
 
-def polished(
-    risk: LinearRisk, point: LinearPoint, regularizer: StronglyConvex, strength: float
-) -> Cut | None:
-    """The cut of the point's slopes, those near kinks chosen anew; None where there are none."""
+def polished(problem: Problem, point: Point) -> Cut | None:
+    """The cut of the point's slopes, those near kinks chosen anew; None where there are none.
+
+    The risk must be piecewise linear (lagrangian.py) and its point one of a linear risk.
+    """
+    risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
+    assert isinstance(risk, LinearRisk) and isinstance(point, LinearPoint)
+    assert isinstance(regularizer, StronglyConvex)
     engine = risk.engine
     slopes = engine.map(unweighted, point.slopes, 1.0, risk.loss)
     rows = _near(risk, point, slopes)

@@ -12,7 +12,7 @@ sum_i s_i u_i = 0 ([Zhang11] example 1), and the intercept is that condition's m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -22,12 +22,10 @@ from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.losses import Loss, MulticlassHinge, ScalarLoss, twins
 from fenchel.risks import shardwork
-from fenchel.risks.base import Array
+from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
 from fenchel.risks.kinks import weighted
-
-if TYPE_CHECKING:
-    from fenchel.risks.linear import LinearRisk
+from fenchel.risks.linear import LinearRisk
 
 _BLUR = 1e-12  # of an intercept, relative to the scores
 _STEPS = 10  # of Newton's method for the offset
@@ -61,7 +59,7 @@ class SmoothedRisk:
 
     def at(self, z: PerShard, near: float = 0.0) -> Smooth:
         """R_mu there; `near` is a guess of the offset. No pass."""
-        if not self.risk.has_intercept:
+        if not self.risk.facts.has_intercept:
             sums = self._sums(z, 0.0)
             return Smooth(sums.value, sums.u, 0.0)
         blur = _BLUR * (1.0 + max(self.risk.engine.map(shardwork.largest, z)))
@@ -111,26 +109,30 @@ class SmoothedRisk:
         return float(engine.total(engine.map(_d2, u, self.widths))) / self.risk.weight
 
 
-def smoothable(loss: Loss) -> bool:
-    """It has kinks, and is one of those that this file can smooth."""
-    if isinstance(loss, MulticlassHinge):
-        return type(loss) is MulticlassHinge and loss.rescaling == "margin"
-    return isinstance(loss, ScalarLoss) and twins.twin(loss) is not None
+def is_smoothable(risk: Risk) -> bool:
+    """Its loss has kinks, and is one of those that this file can smooth."""
+    if risk.facts.differentiable or not isinstance(risk, LinearRisk):
+        return False
+    if isinstance(risk.loss, MulticlassHinge):
+        return type(risk.loss) is MulticlassHinge and risk.loss.rescaling == "margin"
+    return isinstance(risk.loss, ScalarLoss) and twins.twin(risk.loss) is not None
 
 
-def roughness(risk: LinearRisk) -> float:
-    """D = max d2: R - R_mu is at most mu D."""
+def roughness(risk: Risk) -> float:
+    """D = max d2: how far R smoothed by mu lies below R, at most, over mu."""
+    assert isinstance(risk, LinearRisk)
     if isinstance(risk.loss, MulticlassHinge):
         return float(np.log(risk.n_outputs))
-    return risk.steepest**2 / 2
+    return risk.largest_slope**2 / 2
 
 
-def optimised_widths(risk: LinearRisk) -> PerShard:
+def optimised_widths(risk: Risk) -> PerShard:
     """b_i^2 = |<x_i, v>| for the longest direction v of the rows, with mean 1 ([Zhang11] 5.6).
 
     None is less than a tenth of the mean: a row that is orthogonal to v would not be smoothed at
     all, whatever its score does in other directions. A dozen passes.
     """
+    assert isinstance(risk, LinearRisk)
     engine, v = risk.engine, np.ones(risk.n_parameters)
     for _ in range(_POWER):
         z = engine.map(shardwork.scores, v / np.linalg.norm(v))
@@ -174,7 +176,7 @@ def _sizes(shard: Shard, z: Array) -> Array:
     return np.abs(z)
 
 
-def _weighted_total(shard: Shard, values: Array) -> Any:
+def _weighted_total(shard: Shard, values: Array) -> float:
     return float(shardwork.weights(shard) @ values)
 
 

@@ -1,0 +1,101 @@
+"""A loss on the rows of shards: what the points, rays and views of a linear risk compute with."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.rows import WithOnes
+from fenchel.engines import Engine
+from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.risks import shardwork
+from fenchel.risks.base import Facts
+
+Array = npt.NDArray[np.float64]
+
+
+class ShardedLoss:
+    """A loss, the shards whose rows it is of, and the counts and sums that all the rest needs.
+
+    `classes` belong to the K scores of a vector loss, whose intercepts are columns of the shards.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        engine: Engine,
+        *,
+        intercept: bool = False,
+        classes: npt.NDArray[Any] | None = None,
+    ):
+        self.loss, self.engine, self.classes = loss, engine, classes
+        rows = engine.shards[0].rows
+        self.n_outputs = 1 if classes is None else len(classes)
+        self.n_offsets = int(isinstance(rows, WithOnes))
+        self.n_parameters = rows.n_columns * self.n_outputs
+        self.n_rows = sum(shard.rows.n_rows for shard in engine.shards)
+        self.n_numbers = sum(shard.rows.n_numbers for shard in engine.shards)
+        self.weight = float(engine.total(engine.map(shardwork.weight)))  # S
+        self.passes = 0
+        self.facts = Facts(
+            nonnegative=loss.nonnegative,
+            differentiable=loss.differentiable,
+            piecewise=self._is_piecewise,
+            knows_kinks=loss.differentiable or self._names_kinks,
+            has_intercept=intercept,
+            has_duals=loss.has_conjugate,
+            keeps_scores=True,
+            in_one_memory=engine.in_one_memory,
+            user_written=not type(loss).__module__.startswith("fenchel."),
+        )
+
+    @property
+    def _is_piecewise(self) -> bool:
+        """The loss is piecewise quadratic, along a ray of scores at least."""
+        if isinstance(self.loss, VectorLoss):
+            none = np.zeros((0, self.n_outputs)), self.engine.shards[0].y[:0]
+            return self.loss.pieces(*none) is not None
+        return isinstance(self.loss, ScalarLoss) and self.loss.pieces(np.zeros(0)) is not None
+
+    @property
+    def _names_kinks(self) -> bool:
+        """The loss says where its slope jumps."""
+        if isinstance(self.loss, ScalarLoss):
+            return len(self.loss.kinks(np.zeros(1))) > 0
+        return self._is_piecewise
+
+    @property
+    def n_duals(self) -> int:
+        """One for each score."""
+        return self.n_rows * self.n_outputs
+
+    def outputs(self, v: Array) -> Array:
+        """A vector of parameters or duals as rows take it: K columns for a vector loss."""
+        return v if self.classes is None else v.reshape(-1, self.n_outputs)
+
+    @functools.cached_property
+    def squares(self) -> Array:
+        """The columns' mean squares: a pass, once."""
+        self.passes += 1
+        total: Array = self.engine.total(self.engine.map(shardwork.squares))
+        return total / self.weight
+
+    @functools.cached_property
+    def length(self) -> float:
+        """The root of the rows' mean squared length."""
+        return float(np.sqrt(np.sum(self.squares)))
+
+    @functools.cached_property
+    def largest_slope(self) -> float:
+        """The largest slope of the loss on any row, inf where there is none."""
+        return float(max(self.engine.map(shardwork.largest_slope, self.loss)))
+
+    @functools.cached_property
+    def label_spread(self) -> float:
+        """The mean distance of the labels from their mean, where a row has one score."""
+        mean = self.engine.total(self.engine.map(shardwork.label_total)) / self.weight
+        distances = self.engine.map(shardwork.label_distance, mean)
+        return float(self.engine.total(distances) / self.weight)

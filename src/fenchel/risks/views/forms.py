@@ -1,0 +1,386 @@
+"""A regularised risk as f + Psi, in the primal and in the dual ([Zhang11] eq. 10).
+
+    primal: min over w of R_mu(w) + lambda Omega(w),                f(w) = R_mu, a function of Xw
+    dual:   min over u of lambda Omega*(-X'u / lambda) + R*(u),     f(u) a function of X'u
+
+Both are f(x) = F(K x) with K = X or X'. The gradient of f at x is K' of a point of the other
+problem: slopes of the rows' losses in the primal, w = grad Omega* in the dual. So each form has
+with every point x one of the other problem, and the two together prove a gap.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard
+from fenchel.regularizers import Coupled, StronglyConvex
+from fenchel.risks import shardwork
+from fenchel.risks.base import Array, Cut, Point, Problem, Risk
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.multivariate import MultivariateRisk
+from fenchel.risks.point import LinearPoint
+from fenchel.risks.views.composite import Composite
+from fenchel.risks.views.dual_ascent import conjugates, cut_of, feasible, has_dual_steps
+from fenchel.risks.views.images import Imaged, RowVector, Tangent, X, Y
+from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
+
+PrimalPoint = Imaged[Array, RowVector]
+DualPoint = Imaged[RowVector, Array]
+
+
+class Form(Composite[X, Y]):
+    """A regularised risk as f + Psi."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.regularizer, self.strength = problem.regularizer, problem.strength
+
+    @abstractmethod
+    def start(self, w: Array) -> Imaged[X, Y]:
+        """Where to start from for a w: a pass or two."""
+
+    @abstractmethod
+    def point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> Point:
+        """The risk itself at that of the two which is a w: no pass where scores are kept."""
+
+
+class _OverParameters(Form[Array, Y]):
+    """What the forms over w share: Psi = lambda Omega, with the regulariser's own geometry."""
+
+    def unpacked(self, packed: Array) -> Array:
+        """It is an array."""
+        return packed
+
+    def Psi(self, x: Array) -> float:
+        """lambda Omega(w)."""
+        return self.strength * self.regularizer.value(x)
+
+    def ground(self, s: Array, c: float, A: float) -> Array:
+        """The regulariser's own."""
+        return self.regularizer.ground(s, c, A * self.strength)
+
+    def d(self, x: Array) -> float:
+        """The regulariser's own."""
+        return self.regularizer.d(x)
+
+    def d_gradient(self, x: Array) -> Array:
+        """The regulariser's own."""
+        return self.regularizer.d_gradient(x)
+
+
+class LinearForm(Form[X, Y]):
+    """A form of a linear risk, whose points of both problems have images, and dual points cuts."""
+
+    def __init__(self, problem: Problem, mu: float):
+        super().__init__(problem)
+        assert isinstance(problem.risk, LinearRisk)
+        self.risk, self.mu, self.b = problem.risk, mu, 0.0
+
+    @abstractmethod
+    def primal(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> PrimalPoint:
+        """That of the two which is a w."""
+
+    @abstractmethod
+    def dual(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> DualPoint:
+        """That of the two which is a slope for each row."""
+
+    def point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> LinearPoint:
+        """The risk itself at the w of the two: no pass."""
+        primal = self.primal(x, alpha)
+        return self.risk.point(self.risk, primal.x, primal.image.parts, self.b)
+
+    def scores(self, w: Array) -> RowVector:
+        """X w: a pass."""
+        self.risk.passes += 1
+        return RowVector(self.risk, self.risk.engine.map(shardwork.scores, self.risk.outputs(w)))
+
+    def adjoint(self, u: RowVector) -> Array:
+        """X'(s u) / S: a pass."""
+        self.risk.passes += 1
+        engine = self.risk.engine
+        total = engine.total(engine.map(shardwork.adjoint, engine.map(shardwork.weighted, u.parts)))
+        image: Array = total.ravel() / self.risk.weight
+        return image
+
+    def rows(self, packed: Array) -> RowVector:
+        """A number for each score as shards keep them."""
+        return RowVector(self.risk, self.risk.engine.scatter(self.risk.outputs(packed)))
+
+    def roughness(self, dual: DualPoint) -> float:
+        """How much the dual of R there is above that of R_mu."""
+        return 0.0
+
+    def measured(self, dual: DualPoint) -> DualPoint:
+        """The dual point with its height: no pass."""
+        if not np.isnan(dual.height):
+            return dual
+        return replace(dual, height=self.constant(1.0, self.feasible(dual.x)))
+
+    def cut(self, dual: DualPoint) -> Cut:
+        """The cut that u makes; shortened, where that proves more: no pass."""
+        scale = self.regularizer.dual_scale(-dual.image / self.strength)
+        if scale == 1:
+            cut = self._cut(dual)
+            if cut.b - self.strength * self._conjugate(cut.a) >= self._at_zero:
+                return cut
+            scale = self._best_scale(dual)
+        return self._cut(scale * dual)
+
+    def _cut(self, dual: DualPoint) -> Cut:
+        return cut_of(self.risk, dual.x.parts, dual.image)
+
+    def _conjugate(self, image: Array) -> float:
+        return self.regularizer.conjugate(image / -self.strength)
+
+    @functools.cached_property
+    def _at_zero(self) -> float:
+        """D(0)."""
+        shape = () if self.risk.classes is None else (self.risk.n_outputs,)
+        zeros = RowVector(self.risk, self.risk.engine.map(_zeros, shape))
+        return self._dual_value(0.0, Imaged(zeros, np.zeros(self.risk.n_parameters)))
+
+    def _dual_value(self, t: float, dual: DualPoint) -> float:
+        """D(t u)."""
+        conjugate = self.strength * self._conjugate(t * dual.image)
+        return self.constant(t, self.feasible(dual.x)) - conjugate
+
+    def constant(self, t: float, u: RowVector) -> float:
+        """-R*(t u)."""
+        engine = self.risk.engine
+        total = engine.total(engine.map(conjugates, self.risk.loss, u.parts, t))
+        return -float(total) / self.risk.weight
+
+    def feasible(self, u: RowVector) -> RowVector:
+        """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
+        return RowVector(self.risk, self.risk.engine.map(feasible, self.risk.loss, u.parts))
+
+    def _best_scale(self, dual: DualPoint) -> float:
+        """The t with the largest D(t u): far from the minimum, D(u) may be below D(0)."""
+        found = minimize_scalar(
+            lambda digits: -self._dual_value(10.0**-digits, dual),
+            bounds=(0.0, 12.0),
+            method="bounded",
+        )
+        return float(10.0**-found.x)
+
+
+def _zeros(shard: Shard, shape: tuple[int, ...]) -> Array:
+    return np.zeros((shard.rows.n_rows, *shape))
+
+
+class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
+    """R_mu + lambda Omega over w; row i is smoothed by mu * widths_i, where there are widths."""
+
+    def __init__(self, problem: Problem, mu: float, widths: PerShard | None = None):
+        LinearForm.__init__(self, problem, mu)
+        self.smoothed = SmoothedRisk(self.risk, mu, widths)
+        self.lambda_2 = self.strength * self.regularizer.relative_convexity
+        self.L = self.smoothed.smoothness * self.regularizer.stretch(self.risk.squares)
+
+    def imaged(self, x: Array) -> PrimalPoint:
+        """w with its scores."""
+        return Imaged(x, self.scores(x))
+
+    def start(self, w: Array) -> PrimalPoint:
+        """w itself."""
+        return self.imaged(w)
+
+    def unpacked_dual(self, packed: Array) -> DualPoint:
+        """u with X'u."""
+        u = self.rows(packed)
+        return Imaged(u, self.adjoint(u))
+
+    def f(self, at: PrimalPoint) -> float:
+        """R_mu(w)."""
+        return self._smooth(at).value
+
+    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
+        """R_mu(w), and its gradient X'u with the slopes u of the rows."""
+        smooth = self._smooth(at)
+        u = RowVector(self.risk, smooth.u)
+        gradient = self.adjoint(u)
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u).
+        height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
+        return Tangent(smooth.value, gradient, Imaged(u, gradient, height))
+
+    def _smooth(self, at: PrimalPoint) -> Smooth:
+        smooth = self.smoothed.at(at.image.parts, self.b)
+        self.b = smooth.b
+        return smooth
+
+    def primal(self, x: PrimalPoint, alpha: DualPoint) -> PrimalPoint:
+        """The point itself."""
+        return x
+
+    def dual(self, x: PrimalPoint, alpha: DualPoint) -> DualPoint:
+        """That of the other problem."""
+        return alpha
+
+    def roughness(self, dual: DualPoint) -> float:
+        """How much the dual of R there is above that of R_mu."""
+        return self.mu * self.smoothed.d2(dual.x.parts)
+
+
+class WholeForm(PrimalForm):
+    """The same for a smooth loss of all scores at once: its points know all that is needed.
+
+    Rows' slopes come with their weights here. How fast they change is not known.
+    """
+
+    def __init__(self, problem: Problem):
+        LinearForm.__init__(self, problem, mu=0.0)
+        self.lambda_2 = self.strength * self.regularizer.relative_convexity
+        self.L = np.inf
+
+    def f(self, at: PrimalPoint) -> float:
+        """R(w)."""
+        return self._met(at).value
+
+    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
+        """R(w), and its gradient."""
+        point = self._met(at)
+        slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
+        return Tangent(point.value, point.subgradient, slopes)
+
+    def _met(self, at: PrimalPoint) -> LinearPoint:
+        point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
+        self.b = point.intercept
+        return point
+
+    def adjoint(self, u: RowVector) -> Array:
+        """X'u."""
+        self.risk.passes += 1
+        image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
+        return image
+
+
+_NO_IMAGE = np.empty(0)
+
+
+class BlackBoxForm(_OverParameters[Array]):
+    """The same for a risk of which values and gradients alone are known: two passes for each x.
+
+    A point has no image, and the other problem's point is the gradient.
+    """
+
+    def __init__(self, problem: Problem):
+        super().__init__(problem)
+        self.lambda_2 = self.strength * self.regularizer.relative_convexity
+        self.L = np.inf
+        self._last: Point | None = None  # as it is asked for again
+
+    def imaged(self, x: Array) -> Imaged[Array, Array]:
+        """It is its x."""
+        return Imaged(x, _NO_IMAGE)
+
+    def start(self, w: Array) -> Imaged[Array, Array]:
+        """w itself."""
+        return self.imaged(w)
+
+    def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
+        """It is the gradient."""
+        return Imaged(packed, _NO_IMAGE)
+
+    def f(self, at: Imaged[Array, Array]) -> float:
+        """R(w)."""
+        return self._at(at.x).value
+
+    def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
+        """R(w), and its gradient."""
+        point = self._at(at.x)
+        return Tangent(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
+
+    def point(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Point:
+        """The risk itself there."""
+        return self._at(x.x)
+
+    def _at(self, w: Array) -> Point:
+        """Two passes, unless it was the last."""
+        if self._last is None or not np.array_equal(self._last.w, w):
+            self._last = self.problem.risk.at(w)
+        return self._last
+
+
+class DualForm(LinearForm[RowVector, Array]):
+    """lambda Omega*(-X'u / lambda) + (R* + mu d2)(u) over a slope u_i for each row.
+
+    [Zhang11] puts R* into f and asks it to be smooth (section 5.1.2); in Psi it need not be.
+    """
+
+    regularizer: StronglyConvex | Coupled
+
+    def __init__(self, problem: Problem, mu: float = 0.0):
+        super().__init__(problem, mu)
+        assert isinstance(problem.regularizer, StronglyConvex | Coupled)
+        self.regularizer = problem.regularizer
+        self.lambda_2 = mu + 1 / self.risk.loss.smoothness
+        stretch = self.regularizer.stretch(self.risk.squares)
+        self.L = stretch / (self.strength * self.regularizer.relative_convexity)
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """The proximal step on each slope must be known."""
+        if not has_dual_steps(risk):
+            return "it knows the built-in losses of one score a row only"
+        return None
+
+    def imaged(self, x: RowVector) -> DualPoint:
+        """u with X'u."""
+        return Imaged(x, self.adjoint(x))
+
+    def start(self, w: Array) -> DualPoint:
+        """The slopes at w, of the loss smoothed as kinks have none."""
+        smoothed = SmoothedRisk(self.risk, 1.0).at(self.scores(w).parts)
+        return self.imaged(RowVector(self.risk, smoothed.u))
+
+    def unpacked(self, packed: Array) -> RowVector:
+        """A number for each row."""
+        return self.rows(packed)
+
+    def unpacked_dual(self, packed: Array) -> PrimalPoint:
+        """w with its scores."""
+        return Imaged(packed, self.scores(packed))
+
+    def f(self, at: DualPoint) -> float:
+        """lambda Omega*(-X'u / lambda)."""
+        return self.strength * self.regularizer.conjugate(at.image / -self.strength)
+
+    def tangent(self, at: DualPoint) -> Tangent[RowVector, Array]:
+        """f(u), and its gradient: minus the scores of w = grad Omega*."""
+        w = self.regularizer.conjugate_argmax(at.image / -self.strength)
+        z = self.scores(w)
+        return Tangent(self.f(at), -1.0 * z, Imaged(w, z))
+
+    def Psi(self, x: RowVector) -> float:
+        """R*(u) + mu d2(u)."""
+        return self.mu * self.d(x) - self.constant(1.0, self.feasible(x))
+
+    def ground(self, s: RowVector, c: float, A: float) -> RowVector:
+        """The slopes u of the risk smoothed by c / A, at the scores -s / A.
+
+        With an intercept this is a quadratic over a box and a hyperplane ([Zhang11] eq. 64).
+        """
+        smoothed = SmoothedRisk(self.risk, c / A + self.mu).at(((-1 / A) * s).parts, self.b)
+        self.b = smoothed.b
+        return RowVector(self.risk, smoothed.u)
+
+    def primal(self, x: DualPoint, alpha: PrimalPoint) -> PrimalPoint:
+        """That of the other problem."""
+        return alpha
+
+    def dual(self, x: DualPoint, alpha: PrimalPoint) -> DualPoint:
+        """The point itself."""
+        return x
+
+
+def primal_form(problem: Problem, mu: float, widths: PerShard | None = None) -> PrimalForm:
+    """R of a linear model, smoothed by mu where it is a sum over rows, plus strength * Omega."""
+    if isinstance(problem.risk, MultivariateRisk):
+        return WholeForm(problem)
+    return PrimalForm(problem, mu, widths)

@@ -1,0 +1,68 @@
+"""Estimates of a subgradient from some of the rows, for stochastic methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.shards import Shard
+from fenchel.engines import PerShard
+from fenchel.errors import Incompatible
+from fenchel.losses import Loss, twins
+from fenchel.risks.base import Array, Risk
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.owners import OwnersRisk
+from fenchel.risks.structured import StructuredRisk
+
+Indices = npt.NDArray[np.intp]
+
+
+class Sampling:
+    """A risk that is a sum over rows, of which some can be asked for alone."""
+
+    def __init__(self, risk: Risk):
+        self.risk = risk
+
+    @classmethod
+    def obstacle(cls, risk: Risk) -> str | None:
+        """A sum over rows is asked for, and one that this file knows how to part."""
+        if not risk.facts.separable:
+            return (
+                "a batch of rows does not estimate a loss of all scores at once: leave out batch="
+            )
+        if not isinstance(risk, LinearRisk | StructuredRisk | OwnersRisk):
+            return f"{type(risk).__name__} gives no subgradients of some rows alone"
+        return None
+
+    def subgradient(self, w: Array, intercept: float, rows: Indices) -> Array:
+        """n / len(rows) times the sum over these rows, given in order, over S: right in the mean.
+
+        The intercept is held where it is said to be.
+        """
+        risk = self.risk
+        if isinstance(risk, OwnersRisk):
+            if len(rows) < risk.n_rows:
+                raise Incompatible("owners answer for all their rows: leave out batch=")
+            return risk.at(w).subgradient
+        if isinstance(risk, StructuredRisk):
+            local = _parted(rows, risk.sizes)
+            total: Array = risk.engine.total(risk.evaluated(w, local).split(3)[1])
+        else:
+            assert isinstance(risk, LinearRisk)
+            local = _parted(rows, [shard.rows.n_rows for shard in risk.engine.shards])
+            settings = risk.loss, risk.outputs(w), intercept, local
+            total = risk.engine.total(risk.engine.map(_gradient, *settings)).ravel()
+        return total * (risk.n_rows / (len(rows) * risk.weight))
+
+
+def _parted(rows: Indices, sizes: list[int]) -> PerShard:
+    """The rows of each shard, counted from its first."""
+    starts = np.cumsum([0, *sizes])
+    parts = np.split(rows.astype(np.int64), np.searchsorted(rows, starts[1:-1]))
+    return PerShard(part - start for part, start in zip(parts, starts[:-1], strict=True))
+
+
+def _gradient(shard: Shard, loss: Loss, w: Array, b: float, rows: Indices) -> Array:
+    """The gradient over some of the shard's rows."""
+    X, s = shard.rows.take(rows), None if shard.s is None else shard.s[rows]
+    return X.adjoint(twins.slopes(loss, X.scores(w), shard.y[rows], s, b)[1])
