@@ -98,6 +98,20 @@ def test_the_keyboard_ends_a_run_with_the_best_iterate():
     assert fenchel.verify(result, problem).source == "witness"
 
 
+def test_the_keyboard_before_the_first_iterate_leaves_nothing_to_return():
+    class Interrupted(LBFGS):
+        def iterate(self, problem, w, state=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fenchel.minimize(problem_for(losses.Logistic()), Interrupted())
+
+
+def test_a_certificate_shows_its_bounds_and_where_they_come_from():
+    shown = repr(fenchel.Certificate(1.5, 2.0, source="witness"))
+    assert shown == "Certificate(1.5 <= min J <= 2, gap 2.5e-01, from the witness)"
+
+
 def test_other_errors_of_a_callback_are_the_callers():
     def callback(record):
         raise ZeroDivisionError

@@ -92,10 +92,10 @@ def broken_structures(data, setting):
 
 def test_broken_sparse_structure_never_reaches_a_kernel():
     """In a process of its own: what is not refused reads or writes out of bounds."""
-    code = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import conftest\n"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}import test_garbage; test_garbage.broken_structures()"],
-        cwd=Path(__file__).parent.parent,
+        [sys.executable, "-c", "import conftest, test_garbage as t; t.broken_structures()"],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},  # finds conftest
         capture_output=True,
         text=True,
     )
