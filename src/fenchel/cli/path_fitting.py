@@ -24,6 +24,8 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
+    from fenchel.estimators.fitting import Posed
+    from fenchel.estimators.protocol import Estimator
     from fenchel.report.lines import Scores
     from fenchel.result import Result
 
@@ -75,7 +77,7 @@ class Job(msgspec.Struct, frozen=True):
 class Walked:
     """What became of a path: the results at each strength, scores, and the model of the best."""
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: Estimator):
         self.estimator = estimator
         self.strengths: list[float] = []
         self.results: list[list[Result]] = []  # one, or one for each class
@@ -163,7 +165,7 @@ def _walked(
     runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
-        posed = estimator._posed(dataset.X, dataset.y, None).kept()
+        posed = estimator._posed(dataset.X, dataset.y).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
         for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
             walked.strengths.append(strength)
@@ -184,7 +186,7 @@ def _walked(
     return walked
 
 
-def _choose(walked: Walked, posed: Any) -> None:
+def _choose(walked: Walked, posed: Posed) -> None:
     """Makes the estimator the one at the best strength; of equals, the largest."""
     import numpy as np
 
