@@ -290,7 +290,7 @@ class LinearEstimator(BaseEstimator, ABC):
         """Raises what `fit` would say of the settings, for as many columns as the model has."""
         self._settings().regularizer.free(self.n_features_in_)
 
-    def _names(self, given: Sequence[str] | None) -> Sequence[str] | None:
+    def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
         """The names of the columns: those given, else those that `fit` saw, if it saw any."""
         return getattr(self, "feature_names_in_", None) if given is None else given
 

@@ -34,15 +34,18 @@ def declared(kind: type[T]) -> type[T]:
 
 
 def _described(kind: type) -> list[str]:
-    """Orders the constructor's settings, a class's own first, and looks up their types."""
+    """The constructor's settings, a class's own before its bases'; so they stand in its signature.
+
+    Their types, which are text here, can be looked up only where they are declared.
+    """
     init = kind.__dict__["__init__"]
-    itself, *settings = inspect.signature(init).parameters.values()
-    declaring = [inspect.get_annotations(base) for base in kind.__mro__]
-    settings.sort(key=lambda each: next(k for k, own in enumerate(declaring) if each.name in own))
-    init.__signature__ = inspect.Signature([itself, *settings])
-    types = typing.get_type_hints(kind)  # each in the module that declares it
-    init.__annotations__ = {each.name: types[each.name] for each in settings}
-    return [each.name for each in settings]
+    given = dict(inspect.signature(init).parameters)
+    found = (name for base in kind.__mro__ for name in inspect.get_annotations(base))
+    names = list(dict.fromkeys(name for name in found if name in given))
+    init.__signature__ = inspect.Signature([given[name] for name in ("self", *names)])
+    types = typing.get_type_hints(kind)
+    init.__annotations__ = {name: types[name] for name in names}
+    return names
 
 
 def _completed(kind: type, settings: list[str]) -> str:

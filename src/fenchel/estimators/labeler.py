@@ -154,13 +154,13 @@ class SequenceLabeler(LinearEstimator):
 
         return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
 
-    def _names(self, given: Sequence[str] | None) -> Sequence[str] | None:
+    def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
         if given is not None and not hasattr(self, "feature_names_in_"):
             raise InvalidData(
                 "features that are hashed, or columns of numbers, have no names: leave out "
                 "feature_names"
             )
-        return super()._names(given)
+        return super()._column_names(given)
 
     def _state(self) -> State:
         temperature = np.array([self.temperature_], dtype=np.float64)

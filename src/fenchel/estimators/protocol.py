@@ -94,7 +94,7 @@ class Estimator(Protocol):
     def _check(self) -> None:
         """Raises what `fit` would say of the settings, for as many columns as the model has."""
 
-    def _names(self, given: Sequence[str] | None) -> Sequence[str] | None:
+    def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
         """The names of the columns: those given, else those that `fit` saw, if it saw any."""
 
     def _state(self) -> State:

@@ -162,7 +162,7 @@ def _store_classes(state: State, arrays: Arrays) -> labels.Kind | None:
 
 
 def _store_names(model: Estimator, given: Sequence[str] | None, arrays: Arrays) -> bool:
-    names = model._names(given)
+    names = model._column_names(given)
     if names is None:
         return False
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):

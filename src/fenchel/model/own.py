@@ -17,27 +17,33 @@ from fenchel.errors import Incompatible, InvalidData
 
 
 def name_of(kind: type) -> str:
-    """ "module:qualname"."""
+    """Where a class is found: "module:qualname"."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def checked_name(what: str, value: object) -> str:
     """The name of the class of a loss or penalty, which must lead to that class again."""
-    kind = type(value)
-    problem = None
-    if kind.__module__ == "__main__":
-        problem = "a script's own classes have no name for others: move it into a module"
-    elif "<locals>" in kind.__qualname__:
-        problem = "it is made inside a function: move it to the top of its module"
-    elif _imported(name_of(kind)) is not kind:
-        problem = "that name leads to something else"
-    if problem is not None:
+    name = name_of(type(value))
+    trouble = _trouble(type(value))
+    if trouble:
         raise InvalidData(
-            f"cannot save a model whose {what} is {value!r}, of {name_of(kind)}: a file holds the "
-            f"name of its class, to be imported where it is loaded, but {problem}. Or keep such a "
-            "model with pickle or joblib, for people who trust you"
+            f"cannot save a model whose {what} is {value!r}: the file names its class, {name!r}, "
+            f"for others to import, but {trouble}. Or keep such a model with pickle or joblib, for "
+            "people who trust you"
         )
-    return name_of(kind)
+    return name
+
+
+def _trouble(kind: type) -> str:
+    """What keeps others from importing a class by its name; nothing if they can."""
+    if kind.__module__ == "__main__":
+        return "a script or notebook cannot be imported: move the class into a module"
+    if "<locals>" in kind.__qualname__:
+        return "it is made inside a function: move it to the top of its module"
+    try:
+        return "" if imported(name_of(kind)) is kind else "that name leads to something else"
+    except InvalidData as error:
+        return str(error)
 
 
 def settings_of(what: str, value: Any) -> dict[str, Any]:
@@ -48,7 +54,7 @@ def settings_of(what: str, value: Any) -> dict[str, Any]:
     if missing:
         raise InvalidData(
             f"cannot save a model whose {what} is {value!r}: its constructor takes {missing[0]!r}, "
-            f"of which the object says nothing. Keep it as self.{missing[0]}"
+            f"which the object does not keep. Set self.{missing[0]} there"
         )
     return {name: known[name] if name in known else getattr(value, name) for name in names}
 
@@ -79,7 +85,7 @@ class Allowed:
                 "that class's code. If you know and trust it, say so: "
                 f"fenchel.load(path, allow=[{name!r}])"
             )
-        kind = self._known[name] or _imported(name)
+        kind = self._known[name] or imported(name)
         if not (isinstance(kind, type) and issubclass(kind, base)):
             raise InvalidData(f"its {what} is to be of {name!r}, which is no {base.__name__}")
         try:
@@ -88,10 +94,10 @@ class Allowed:
             raise InvalidData(f"its {what} cannot be made: {name}: {error}") from error
 
 
-def _imported(name: str) -> Any:
-    """What a name stands for; its module is imported."""
+def imported(name: str) -> Any:
+    """What a name leads to; its module is imported."""
     module, _, qualname = name.partition(":")
     try:
         return attrgetter(qualname)(importlib.import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidData(f"cannot import {name!r}: {error}") from error
+        raise InvalidData(f"{name!r} cannot be imported: {error}") from error

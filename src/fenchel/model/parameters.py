@@ -35,11 +35,14 @@ Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Length = Annotated[int, Meta(ge=0, le=1 << 48)]
 
 
-class Vector(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vector"):
-    """A setting that is one of the file's arrays, of float64."""
+class Vector(
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vector", omit_defaults=True
+):
+    """A setting that is one of the file's arrays, of float64 or, if they are whole, of int64."""
 
     array: str
     length: Length
+    whole: bool = False
 
 
 class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="matrix"):
@@ -147,8 +150,9 @@ def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
     if isinstance(value, Taxonomy):
         return _stored_tree(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
-        arrays[name] = value.astype(np.float64)
-        return Vector(name, len(value))
+        whole = value.dtype.kind in "iu" and np.can_cast(value.dtype, np.int64)
+        arrays[name] = value.astype(np.int64 if whole else np.float64)
+        return Vector(name, len(value), whole)
     if isinstance(value, np.ndarray):
         return _stored_matrix(name, value, arrays)
     return _plain(name, value)
@@ -167,7 +171,7 @@ def _stored_matrix(name: str, value: Any, arrays: Arrays) -> Matrix:
 
 def _setting(value: Setting, arrays: Arrays) -> Any:
     if isinstance(value, Vector):
-        return take(arrays, value.array, np.float64, (value.length,))
+        return take(arrays, value.array, np.int64 if value.whole else np.float64, (value.length,))
     if isinstance(value, Matrix):
         return take(arrays, value.array, np.float64, value.shape)
     if isinstance(value, Tree):
