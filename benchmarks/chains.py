@@ -122,7 +122,7 @@ def threads() -> None:
     """Seconds by the clock for one evaluation on one thread and on two."""
     X, y = tagged("conll2000", "train")
     model = fenchel.SequenceLabeler(template=TUTORIAL, max_iter=1)
-    (problem,) = model._posed(X, y, None).problems
+    (problem,) = model._posed(X, y).problems
     w = np.zeros(problem.risk.n_parameters)
     for engine in (Serial(), Threads(2)):
         problem.risk.engine = engine.place(problem.risk.engine.shards)

@@ -38,7 +38,8 @@ PATH, AGAIN = os.path.join(FOLDER.name, "model"), os.path.join(FOLDER.name, "aga
 VALUES = [None, True, False, -1, 0, 1, 2, 7, 2**31, 2**40, 2**63, 2**64, 10**400, -0.0, 0.5,
           1e308, "", [], {}, [[]], ["a", 1.0], [["a", 1.0]], "x" * 2000, [0, 8]]  # fmt: skip
 WORDS = ["inf", "-inf", "nan", "balanced", "auto", "none", "type", "kind", "name", "array",
-         "vector", "instance", "class_weights", "converged", "stalled", "float64", "int8",
+         "vector", "instance", "own", "whole", "os:system", "class_weights", "converged", "stalled",
+         "float64", "int8",
          "uint64", "bool", "str", "object", "F64", "I64", "U8", "coef", "coef.mask",
          "coef.values", "history", "intercept", "classes", "feature_names", "penalty.weights",
          "Classifier", "Regressor", "NoveltyDetector",

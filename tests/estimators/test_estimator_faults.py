@@ -21,6 +21,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 import fenchel
+from fenchel.data.dataset import Dataset
+from fenchel.data.store import read_store, write_store
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.losses.table import TABLE
 
@@ -615,3 +617,16 @@ def test_processes_of_joblib_give_what_one_gives(large):
     expected = _fit(large)
     found = joblib.Parallel(2, timeout=HANGS)(joblib.delayed(_fit)(large) for _ in range(2))
     assert all(np.array_equal(each, expected) for each in found)
+
+
+def test_rows_in_a_store_are_checked_as_arrays_are(tmp_path):
+    write_store(Dataset(X), tmp_path / "rows.store")
+    rows = read_store(tmp_path / "rows.store").X
+    model = fenchel.Regressor().fit(pd.DataFrame(X, columns=list("abcd")), TARGET)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(rows)
+    model.fit(rows, TARGET)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.predict(rows) == pytest.approx(model.predict(X))
+    narrow = fenchel.Regressor().fit(X[:, :2], TARGET)
+    refused("X has 4 features, but Regressor is expecting 2", call=lambda: narrow.predict(rows))

@@ -10,10 +10,11 @@ import fenchel
 from fenchel.data import sequences
 from fenchel.data.conll import read_conll
 from fenchel.estimators.chunks import agreement, chunks_of
+from fenchel.estimators.pairs import restored, stored
 from fenchel.estimators.sequences import named_tokens
 from fenchel.features.templates import parsed, shape
 from fenchel.features.tokens import Vocabulary
-from fenchel.model.chains import restored, stored
+from fenchel.model.saved import SavedState
 
 TEXT = """He PRP B-NP
 reckons VBZ B-VP
@@ -590,7 +591,7 @@ def test_pairs_are_counted_before_they_are_made():
 
 def forged(**changes):
     arrays = {**stored(fitted().pairs_), **changes}
-    return restored(arrays, len(fitted().feature_names_in_), 3)
+    return restored(SavedState(arrays, None, []), len(fitted().feature_names_in_), 3)
 
 
 def test_pairs_come_back():

@@ -67,8 +67,8 @@ def _two_names(header, arrays):
 
 HOSTILE = [
     ("regressor", _two_names, "names 2 features, but has 6"),
-    ("classifier-two", _set("estimator", to="os.system"), "Invalid enum value"),
-    ("classifier-two", _set("estimator", to="LogisticRegression"), "Invalid enum value"),
+    ("classifier-two", _set("estimator", to="os.system"), "'os.system'"),
+    ("classifier-two", _set("estimator", to="LogisticRegression"), "unknown to this one"),
     ("classifier-two", _set("estimator", to="Regressor"), "does not know"),
     ("classifier-two", _set("label_type", to=None), "label_type"),
     ("regressor", _set("label_type", to="int64"), "labels"),

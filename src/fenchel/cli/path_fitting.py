@@ -25,6 +25,7 @@ from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
+    from fenchel.estimators.fitting import Posed
 
 
 def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
@@ -107,7 +108,7 @@ def _walked(
     runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
-        posed = estimator._posed(dataset.X, dataset.y, None).kept()
+        posed = estimator._posed(dataset.X, dataset.y).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
         for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
             walked.strengths.append(strength)
@@ -128,7 +129,7 @@ def _walked(
     return walked
 
 
-def _choose(walked: Walked, posed: Any) -> None:
+def _choose(walked: Walked, posed: Posed) -> None:
     """Makes the estimator the one at the best strength; of equals, the largest."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -28,6 +28,10 @@ from fenchel.cli.settings import Settings
 from fenchel.cli.summary import Label, bounds, label
 from fenchel.cli.terminal import Terminal, result
 from fenchel.errors import InvalidCertificate
+
+if TYPE_CHECKING:
+    from fenchel.estimators.fitting import Posed
+    from fenchel.estimators.protocol import Estimator
 
 
 class Run(msgspec.Struct):
@@ -92,25 +96,25 @@ def verify(
 
 
 def _posed(
-    fitted: Any,
+    fitted: Estimator,
     data: Path | None,
     settings: Settings,
     terminal: Terminal,
     target: str | None,
     index_base: int | None,
-) -> Any:
+) -> Posed:
     """The problems that the model was fitted to, as its estimator poses them."""
     if data is None:
         found = owners.read(settings, terminal, loss=models.loss_name(fitted))[0]
-        return fitted._posed(found.X, None, None)
+        return fitted._posed(found.X)
     if models.is_labeler(fitted):
         tagged = tagging.read_for(fitted, data, terminal, index_base)
-        return fitted._posed(tagged.X, tagged.y, None)
+        return fitted._posed(tagged.X, tagged.y)
     X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
     if models.loss_name(fitted) in RANKING:
         inputs.check_queries(qid, data)
-        return fitted._posed(X, y, None, qid)
-    return fitted._posed(X, y, None)
+        return fitted._posed(X, y, groups=qid)
+    return fitted._posed(X, y)
 
 
 def _certificates(fitted: Any, problems: Sequence[Any], proof: Path) -> list[Any]:

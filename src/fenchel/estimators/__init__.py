@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.boosting import ERLPBoost
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
@@ -15,6 +16,28 @@ from fenchel.estimators.ordinal import OrdinalRegressor
 from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import QuantileRegressor, Regressor
 from fenchel.estimators.reranker import Reranker
+
+# Those that a model file may hold, by the name it has there. What cross-validation found is saved
+# as its best_estimator_.
+SAVEABLE: dict[str, type[LinearEstimator]] = {
+    kind.__name__: kind
+    for kind in (
+        Classifier,
+        MultilabelClassifier,
+        HierarchicalClassifier,
+        MetricClassifier,
+        OrdinalRegressor,
+        Ranker,
+        Reranker,
+        SequenceLabeler,
+        Regressor,
+        QuantileRegressor,
+        PoissonRegressor,
+        GammaRegressor,
+        TweedieRegressor,
+        NoveltyDetector,
+    )
+}
 
 __all__ = [
     "Classifier",

@@ -7,19 +7,14 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_n_features,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import as_array, checked_matrix, unmasked
@@ -28,7 +23,9 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.engines.owners import Owners
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
+from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import (
     checkpoint_of,
     engine_of,
@@ -47,35 +44,73 @@ from fenchel.settings import positive, whole
 from fenchel.solvers import Solver
 
 
+@declared
 class LinearEstimator(BaseEstimator, ABC):
-    """A linear model, with scores <x, w> + b; a subclass says which loss it minimises."""
+    """A linear model, with scores <x, w> + b; a subclass says which loss it minimises.
 
-    def __init__(
-        self,
-        *,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.checkpoint = checkpoint
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+        The regulariser; "elasticnet" is understood too.
+    alpha : float, default=1e-4
+        Its strength, against the mean (not the sum) of the losses.
+    l1_ratio : float, default=0.5
+        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    solver : str or Solver, default="auto"
+        How to minimise; "auto" chooses by loss and penalty. The names are those of
+        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
+    tol : float, default=1e-4
+        Stop when (objective - lower bound) / objective is certified to be at most this.
+    max_iter : int, default=10_000
+        The most iterations.
+    max_seconds : float, default=None
+        The most seconds; None for no limit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, if there are as many columns.
+    n_jobs : int, default=None
+        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
+        result does not depend on it.
+    callback : callable, default=None
+        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    checkpoint : path, default=None
+        A file from which an interrupted fit goes on.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The weights w.
+    intercept_ : float
+        The offset b.
+    objective_, lower_bound_ : float
+        Bounds of the least objective; objective_ is attained.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    status_ : str
+        How the fit ended: "converged", or why not.
+    n_iter_ : int
+        Iterations.
+    solver_ : str
+        The solver that was used.
+    result_ : fenchel.Result
+        All that is known of the minimisation; `fenchel.verify` checks its proof.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The columns seen by fit; their names only if they all had one.
+    """
+
+    penalty: str | Regularizer = "l2"
+    alpha: float = 1e-4
+    l1_ratio: float = 0.5
+    solver: str | Solver = "auto"
+    tol: float = 1e-4
+    max_iter: int = 10_000
+    max_seconds: float | None = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    callback: Callable[[Record], Any] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    _grouped: ClassVar[bool] = False  # rows belong together, to queries or lists
+    _takes_offset: ClassVar[bool] = False  # rows may have a number that is added to their score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -86,8 +121,11 @@ class LinearEstimator(BaseEstimator, ABC):
     def _loss(self) -> Loss:
         """The loss, from the settings that it takes."""
 
+    def _has_intercept(self) -> bool:
+        return False
+
     @in_these_words()
-    def _settings(self, *, fit_intercept: object) -> Fit:
+    def _settings(self) -> Fit:
         """All settings, checked before the data are touched."""
         flag("warm_start", self.warm_start)
         if self.callback is not None and not callable(self.callback):
@@ -96,7 +134,7 @@ class LinearEstimator(BaseEstimator, ABC):
             loss=self._loss(),
             regularizer=penalty_of(self.penalty, self.l1_ratio),
             strength=checked_strength("strength", self.alpha),
-            intercept=flag("intercept", fit_intercept),
+            intercept=self._has_intercept(),
             engine=engine_of(self.n_jobs),
             solver=solver_of(self.solver),
             tol=positive("gap", self.tol),
@@ -111,7 +149,7 @@ class LinearEstimator(BaseEstimator, ABC):
     def _rows(self, X: Any, *, reset: bool) -> SparseRows | DenseRows | Blocks:
         """X with its shape and column names checked by scikit-learn, its values by us: once."""
         if isinstance(X, Blocks):
-            _check_n_features(self, X, reset=reset)
+            validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         X = validate_data(
             self,
@@ -132,9 +170,28 @@ class LinearEstimator(BaseEstimator, ABC):
         target: npt.NDArray[Any] = column_or_1d(values, warn=True)
         return target
 
-    @abstractmethod
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+    def _posed(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> Posed:
         """The problems of a fit, all that was given checked, and what to make of their results."""
+        settings = self._settings()
+        if groups is not None and not self._grouped:
+            raise Incompatible(f"{type(self).__name__} has no groups of rows: leave them out")
+        if offset is not None and not self._takes_offset:
+            raise Incompatible(f"{type(self).__name__} has no offsets of rows: leave them out")
+        return self._pose(settings, X, y, sample_weight, groups, offset)
+
+    @abstractmethod
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
+        """The same, with the settings checked; what rows of this estimator do not have is None."""
 
     def _across(
         self,
@@ -242,6 +299,58 @@ class LinearEstimator(BaseEstimator, ABC):
         """<x, w> + b of each row of X, in a column for each w."""
         scores: Array = self._products(X) + self.intercept_
         return scores
+
+    # In a file and back.
+
+    def _check(self) -> None:
+        """Raises what `fit` would say of the settings, for as many columns as the model has."""
+        self._settings().regularizer.free(self.n_features_in_)
+
+    def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
+        """The names of the columns: those given, else those that `fit` saw, if it saw any."""
+        return getattr(self, "feature_names_in_", None) if given is None else given
+
+    def _state(self) -> State:
+        """What was fitted; a subclass adds what only it has."""
+        return State(
+            coef=np.atleast_2d(np.asarray(self.coef_, dtype=np.float64)),
+            intercept=np.array(self.intercept_, dtype=np.float64).reshape(-1),
+            results=self.result_ if isinstance(self.result_, list) else [self.result_],
+            classes=getattr(self, "classes_", None),
+        )
+
+    @abstractmethod
+    def _restore(self, saved: Saved) -> None:
+        """Becomes what was saved, of settings and columns that are its own already."""
+
+    def _restored_line(self, saved: Saved, length: int) -> tuple[Array, float]:
+        """The coefficients and the intercept of a model of one score; keeps what was proved."""
+        coef, intercept = self._restored_lines(saved, (1, length))
+        return coef[0], float(intercept[0])
+
+    def _restored_lines(
+        self, saved: Saved, shape: tuple[int, int], *, together: bool = False
+    ) -> tuple[Array, Array]:
+        """The same of several, found together or each line in a run of its own."""
+        coef, intercept = saved.coef(shape), saved.numbers("intercept", shape[0])
+        self._keep(saved.results([coef] if together else list(coef), intercept))
+        return coef, intercept
+
+
+@declared
+class WithIntercept(LinearEstimator):
+    """A linear model whose offsets b are fitted too, unless that is not wanted.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether the model has an intercept; it is never penalised.
+    """
+
+    fit_intercept: bool = True
+
+    def _has_intercept(self) -> bool:
+        return flag("fit_intercept", self.fit_intercept)
 
 
 def _worst(results: list[Result]) -> Result:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -19,16 +19,16 @@ from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
 from fenchel.errors import InvalidData, Setting
-from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.base import WithIntercept
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Logistic, Loss, NuHinge, ScalarLoss, Softmax, VectorLoss
 from fenchel.losses.vector import Cost
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.settings import real
-from fenchel.solvers import Solver
 
 Codes = npt.NDArray[np.intp]
 
@@ -44,7 +44,8 @@ def _has_probabilities(estimator: Classifier) -> bool:
     return True
 
 
-class Classifier(ClassifierMixin, LinearEstimator):
+@declared
+class Classifier(ClassifierMixin, WithIntercept):
     """Linear classification with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
@@ -75,19 +76,6 @@ class Classifier(ClassifierMixin, LinearEstimator):
     rescaling : {"margin", "slack"}, default="margin"
         For "multiclass_hinge": whether a cost is the margin that is asked for, or a factor on how
         far a margin of 1 is missed.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
-    fit_intercept : bool, default=True
-        Whether the model has an intercept; it is never penalised.
-    solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses by loss and penalty. The names are those of
-        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
     max_iter : int, default=10_000
         The most iterations for each problem.
     max_seconds : float, default=None
@@ -96,11 +84,6 @@ class Classifier(ClassifierMixin, LinearEstimator):
         A factor on the sample weights of each class; "balanced" gives all classes the same total.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if there are as many classes and columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
     checkpoint : path, default=None
         A file from which an interrupted fit goes on; one against the rest, each class has its
         own, with the suffix .0, .1 and so on.
@@ -122,12 +105,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
         How the fit ended: "converged", or why (a class) did not.
     n_iter_ : int
         Iterations; one against the rest, the most.
-    solver_ : str
-        The solver that was used.
     result_ : fenchel.Result
         All that is known of the minimisation; one against the rest, a list.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -151,48 +130,12 @@ class Classifier(ClassifierMixin, LinearEstimator):
     ((3, 1), True)
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str | ScalarLoss | VectorLoss | NuHinge = "hinge",
-        mu: float = 1.0,
-        nu: float = 0.5,
-        cost: Cost = None,
-        rescaling: str = "margin",
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.loss = loss
-        self.mu = mu
-        self.nu = nu
-        self.cost = cost
-        self.rescaling = rescaling
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
+    loss: str | ScalarLoss | VectorLoss | NuHinge = "hinge"
+    mu: float = 1.0
+    nu: float = 0.5
+    cost: Cost = None
+    rescaling: str = "margin"
+    class_weight: dict[Any, float] | str | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -209,15 +152,22 @@ class Classifier(ClassifierMixin, LinearEstimator):
         }
         return loss_of(self.loss, (Labels.CLASSES, Labels.BINARY), settings)
 
+    def _settings(self) -> Fit:
+        weight = self.class_weight
+        if not (weight is None or weight == "balanced" or isinstance(weight, dict)):
+            raise InvalidData(f"class_weight must be a dict, 'balanced' or None; got {weight!r}")
+        return super()._settings()
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their labels y and their weights.
 
         With `Owners` for X, who have rows and labels, there is nothing else to give.
         """
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=self.fit_intercept)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         if isinstance(X, Owners):
             given = (y, sample_weight, self.class_weight)
             return self._across(X, settings, given, partial(self._adopt, _classes_of(X)))
@@ -236,6 +186,29 @@ class Classifier(ClassifierMixin, LinearEstimator):
         together = isinstance(self._loss(), VectorLoss)
         w: Array = results[0].w if together else np.stack([result.w for result in results])
         b: Array = np.ravel([result.intercept for result in results])
+        self.coef_ = folded(w) if together else w
+        self.intercept_ = folded(b) if together else b
+        self.classes_ = classes
+
+    def _state(self) -> State:
+        """Of two classes whose scores were found together, the weights of both."""
+        state = super()._state()
+        if not isinstance(self._loss(), VectorLoss) or len(state.coef) > 1:
+            return state
+        (result,) = state.results
+        w, b = result.w, np.asarray(result.intercept)
+        same = np.array_equal(folded(w), state.coef), np.array_equal(folded(b), state.intercept)
+        if not all(same):
+            raise InvalidData(
+                "cannot save a model of two classes whose coef_ or intercept_ is no longer what "
+                "fit found: the file holds the weights of both classes, in result_"
+            )
+        return replace(state, coef=w, intercept=b)
+
+    def _restore(self, saved: Saved) -> None:
+        classes, together = saved.classes(), isinstance(self._loss(), VectorLoss)
+        n = 1 if len(classes) == 2 and not together else len(classes)
+        w, b = self._restored_lines(saved, (n, self.n_features_in_), together=together)
         self.coef_ = folded(w) if together else w
         self.intercept_ = folded(b) if together else b
         self.classes_ = classes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,25 +14,57 @@ from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.declared import declared
 from fenchel.estimators.regressor import Regressor
 from fenchel.estimators.validation import validated
-from fenchel.losses import ScalarLoss, VectorLoss
-from fenchel.losses.vector import Cost
 from fenchel.paths import Strengths, decreasing
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record
-from fenchel.solvers import Solver
 
 _SETTINGS = ("alphas", "cv", "scoring")  # that only cross-validation has
 
 
+@declared
 class CrossValidated(LinearEstimator):
-    """Chooses alpha; the rest is done by the estimator of one alpha, whose settings it shares."""
+    """Chooses alpha; the rest is done by the estimator of one alpha, whose settings it shares.
+
+    Parameters
+    ----------
+    alphas : int or array-like, default=30
+        What to try. A number asks for so many, evenly spaced on a log scale: down to a thousandth
+        of one at which all weights are 0, under L1 and the elastic net, else from 1e-1 to 1e-6.
+    cv : int, splitter or iterable of splits, default=None
+        The folds as scikit-learn knows them; None for five, classes in proportion.
+    scoring : str or callable, default=None
+        What to maximise, as scikit-learn knows it; None for the method `score`. It is given
+        sample_weight if fit is.
+    max_iter : int, default=10_000
+        The most iterations of each fit, at one alpha on one fold.
+    max_seconds : float, default=None
+        The most seconds of each fit, at one alpha on one fold; None for no limit.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The one of `alphas_` with the largest mean score; of equals the largest. After an interrupt,
+        the one that the model belongs to.
+    alphas_ : ndarray of shape (n_alphas,)
+        What was tried, from the largest to the smallest.
+    scores_ : ndarray of shape (n_alphas, n_folds)
+        The score of each alpha on the rows left out; nan where an interrupt came first.
+    mean_scores_ : ndarray of shape (n_alphas,)
+        Their means over the folds.
+    best_estimator_ : fenchel.Classifier or fenchel.Regressor
+        The same model as an estimator of one alpha; this is what `fenchel.save` writes.
+    """
+
+    alphas: Strengths = 30
+    cv: Any = None
+    scoring: Any = None
+    # Settings of an estimator of one alpha, which make no sense here.
+    alpha: float = field(default=1e-4, init=False)
+    warm_start: bool = field(default=False, init=False)
+    checkpoint: str | os.PathLike[str] | None = field(default=None, init=False)
 
     _at_one_alpha: ClassVar[type[LinearEstimator]]
-    alphas: Strengths
-    cv: Any
-    scoring: Any
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds the alpha that scores best, then the model at that alpha on all rows."""
@@ -39,7 +72,7 @@ class CrossValidated(LinearEstimator):
             raise Incompatible("cross-validation leaves rows out, which owners do not do")
         shared = {k: v for k, v in self.get_params(deep=False).items() if k not in _SETTINGS}
         model = self._at_one_alpha(**shared)
-        posed = model._posed(X, y, sample_weight).kept()
+        posed = model._posed(X, y, sample_weight=sample_weight).kept()
         alphas = decreasing("alphas", self.alphas, tuple(posed.problems))
         validation = validated(
             model, X, y, sample_weight, alphas=alphas, cv=self.cv, scoring=self.scoring
@@ -72,42 +105,12 @@ class CrossValidated(LinearEstimator):
         self.best_estimator_, self.alpha_ = model, model.alpha
 
 
+@declared
 class ClassifierCV(CrossValidated, Classifier):
     """A `Classifier` whose alpha is chosen by cross-validation.
 
     Each fold has a path of fits from the largest alpha down, each started from the last; so has the
     fit on all rows, which ends at the best alpha. All of them run to a certified gap.
-
-    Parameters
-    ----------
-    alphas : int or array-like, default=30
-        What to try. A number asks for so many, evenly spaced on a log scale: down to a thousandth
-        of one at which all weights are 0, under L1 and the elastic net, else from 1e-1 to 1e-6.
-    cv : int, splitter or iterable of splits, default=None
-        The folds as scikit-learn knows them; None for five, with classes in proportion.
-    scoring : str or callable, default=None
-        What to maximise, as scikit-learn knows it; None for the method `score`. It is given
-        sample_weight if fit is.
-    loss, mu, nu, cost, rescaling, penalty, l1_ratio, fit_intercept, solver, tol, max_iter, \
-            max_seconds, class_weight, n_jobs, callback
-        As in `Classifier`; the limits hold for each fit, at one alpha on one fold.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The one of `alphas_` with the largest mean score; of equals the largest. After an interrupt,
-        the one that the model belongs to.
-    alphas_ : ndarray of shape (n_alphas,)
-        What was tried, from the largest to the smallest.
-    scores_ : ndarray of shape (n_alphas, n_folds)
-        The score of each alpha on the rows left out; nan where an interrupt came first.
-    mean_scores_ : ndarray of shape (n_alphas,)
-        Their means over the folds.
-    best_estimator_ : fenchel.Classifier
-        The same model as an estimator of one alpha; this is what `fenchel.save` writes.
-    classes_, coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, \
-            solver_, result_, n_features_in_, feature_names_in_
-        As in `Classifier`: the model on all rows, at `alpha_`, and what is proved of it.
 
     Examples
     --------
@@ -126,86 +129,13 @@ class ClassifierCV(CrossValidated, Classifier):
 
     _at_one_alpha = Classifier
 
-    def __init__(
-        self,
-        *,
-        loss: str | ScalarLoss | VectorLoss = "hinge",
-        mu: float = 1.0,
-        nu: float = 0.5,
-        cost: Cost = None,
-        rescaling: str = "margin",
-        penalty: str | Regularizer = "l2",
-        alphas: Strengths = 30,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-    ):
-        super().__init__(
-            loss=loss,
-            mu=mu,
-            nu=nu,
-            cost=cost,
-            rescaling=rescaling,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            class_weight=class_weight,
-            n_jobs=n_jobs,
-            callback=callback,
-        )
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
 
-
+@declared
 class RegressorCV(CrossValidated, Regressor):
     """A `Regressor` whose alpha is chosen by cross-validation.
 
     Each fold has a path of fits from the largest alpha down, each started from the last; so has the
     fit on all rows, which ends at the best alpha. All of them run to a certified gap.
-
-    Parameters
-    ----------
-    alphas : int or array-like, default=30
-        What to try. A number asks for so many, evenly spaced on a log scale: down to a thousandth
-        of one at which all weights are 0, under L1 and the elastic net, else from 1e-1 to 1e-6.
-    cv : int, splitter or iterable of splits, default=None
-        The folds as scikit-learn knows them; None for five.
-    scoring : str or callable, default=None
-        What to maximise, as scikit-learn knows it; None for the method `score`. It is given
-        sample_weight if fit is.
-    loss, epsilon, delta, quantile, expectile, penalty, l1_ratio, fit_intercept, solver, tol, \
-            max_iter, max_seconds, n_jobs, callback
-        As in `Regressor`; the limits hold for each fit, at one alpha on one fold.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The one of `alphas_` with the largest mean score; of equals the largest. After an interrupt,
-        the one that the model belongs to.
-    alphas_ : ndarray of shape (n_alphas,)
-        What was tried, from the largest to the smallest.
-    scores_ : ndarray of shape (n_alphas, n_folds)
-        The score of each alpha on the rows left out; nan where an interrupt came first.
-    mean_scores_ : ndarray of shape (n_alphas,)
-        Their means over the folds.
-    best_estimator_ : fenchel.Regressor
-        The same model as an estimator of one alpha; this is what `fenchel.save` writes.
-    coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, solver_, \
-            result_, n_features_in_, feature_names_in_
-        As in `Regressor`: the model on all rows, at `alpha_`, and what is proved of it.
 
     Examples
     --------
@@ -219,44 +149,3 @@ class RegressorCV(CrossValidated, Regressor):
     """
 
     _at_one_alpha = Regressor
-
-    def __init__(
-        self,
-        *,
-        loss: str | ScalarLoss = "squared_error",
-        epsilon: float = 0.1,
-        delta: float = 1.0,
-        quantile: float = 0.5,
-        expectile: float = 0.5,
-        penalty: str | Regularizer = "l2",
-        alphas: Strengths = 30,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-    ):
-        super().__init__(
-            loss=loss,
-            epsilon=epsilon,
-            delta=delta,
-            quantile=quantile,
-            expectile=expectile,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            callback=callback,
-        )
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring

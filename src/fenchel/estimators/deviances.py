@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
+from fenchel.data.checked import checked_offset
+from fenchel.estimators.declared import declared
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import Gamma, Loss, Poisson, Tweedie
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 
+@declared
 class LogLinkRegressor(LinearRegressor):
-    """A linear model of the logarithm of what is predicted, fitted by a deviance."""
+    """A linear model of the logarithm of what is predicted, fitted by a deviance.
 
-    def __init__(
-        self,
-        *,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.fit_intercept = fit_intercept
+    Where rows were watched for longer or shorter, `offset` of fit, predict and score takes the
+    logarithm of each row's exposure: what is expected is then exposure * exp(<x, w> + b).
+    """
+
+    _takes_offset: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -62,71 +35,33 @@ class LogLinkRegressor(LinearRegressor):
     def _deviance_power(self) -> float:
         """The power of the mean to which the variance is proportional; it names the deviance."""
 
-    def predict(self, X: Any) -> Array:
-        """The expected target for each row of X."""
-        return np.exp(super().predict(X))
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Minimises the objective over the rows of X, their targets y, weights and offsets.
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        With `Owners` for X, who have rows and targets, there is nothing else to give.
+        """
+        return self._fit(self._posed(X, y, sample_weight=sample_weight, offset=offset))
+
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """The expected target for each row of X, with the offsets of these rows."""
+        scores = super().predict(X)
+        added = checked_offset(offset, len(scores))
+        return np.exp(scores if added is None else scores + added)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The share of the deviance that is explained: D^2, 1 at best."""
-        power = self._deviance_power()
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=power))
+        means, power = self.predict(X, offset), self._deviance_power()
+        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=power))
 
 
+@declared
 class PoissonRegressor(LogLinkRegressor):
     """Linear model of the logarithm of a rate, for counts, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of half the Poisson deviance of exp(<x, w> + b) from y. With
-    penalty="l2" this is scikit-learn's PoissonRegressor.
-
-    Parameters
-    ----------
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
-    fit_intercept : bool, default=True
-        Whether the model has an intercept; it is never penalised.
-    solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses by loss and penalty. The names are those of
-        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        The weights w.
-    intercept_ : float
-        The offset b.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
+    penalty="l2" this is scikit-learn's PoissonRegressor. Where rows were watched for longer or
+    shorter, `offset` of fit, predict and score takes the logarithm of each row's exposure: the
+    expected count is then exposure * exp(<x, w> + b).
 
     Examples
     --------
@@ -144,23 +79,13 @@ class PoissonRegressor(LogLinkRegressor):
         return 1.0
 
 
+@declared
 class GammaRegressor(LogLinkRegressor):
     """Linear model of the logarithm of positive numbers that spread with their size.
 
     Minimises alpha * penalty(w) + mean of half the gamma deviance of exp(<x, w> + b) from y > 0, to
-    a certified gap. With penalty="l2" this is scikit-learn's GammaRegressor.
-
-    Parameters
-    ----------
-    penalty, alpha, l1_ratio, fit_intercept, solver, tol, max_iter, max_seconds, warm_start, \
-            n_jobs, callback, checkpoint
-        As in `PoissonRegressor`.
-
-    Attributes
-    ----------
-    coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_, \
-            n_features_in_, feature_names_in_
-        As in `PoissonRegressor`.
+    a certified gap. With penalty="l2" this is scikit-learn's GammaRegressor. An `offset` of fit,
+    predict and score is added to each row's score, as in `PoissonRegressor`.
 
     Examples
     --------
@@ -178,26 +103,19 @@ class GammaRegressor(LogLinkRegressor):
         return 2.0
 
 
+@declared
 class TweedieRegressor(LogLinkRegressor):
     """Linear model of the logarithm of a mean, for sums of a few positive numbers, many of them 0.
 
     Minimises alpha * penalty(w) + mean of half the Tweedie deviance of exp(<x, w> + b) from y >= 0,
     to a certified gap. With penalty="l2" this is scikit-learn's TweedieRegressor with its log link.
+    An `offset` of fit, predict and score is added to each row's score, as in `PoissonRegressor`.
 
     Parameters
     ----------
     power : float, default=1.5
         The power of the mean to which the variance is proportional, strictly between 1, which is
         `PoissonRegressor`, and 2, which is `GammaRegressor`.
-    penalty, alpha, l1_ratio, fit_intercept, solver, tol, max_iter, max_seconds, warm_start, \
-            n_jobs, callback, checkpoint
-        As in `PoissonRegressor`.
-
-    Attributes
-    ----------
-    coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_, \
-            n_features_in_, feature_names_in_
-        As in `PoissonRegressor`.
 
     Examples
     --------
@@ -208,38 +126,7 @@ class TweedieRegressor(LogLinkRegressor):
     array([1., 4.])
     """
 
-    def __init__(
-        self,
-        *,
-        power: float = 1.5,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.power = power
+    power: float = 1.5
 
     def _loss(self) -> Loss:
         return Tweedie(self.power)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +13,18 @@ from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_weights
 from fenchel.data.classes import checked_leaves
-from fenchel.estimators.base import LinearEstimator
+from fenchel.errors import InvalidData
+from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.classifier import check_discrete, check_weighed
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import HierarchicalSoftmax, Labels, Taxonomy
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.losses.vector import Cost
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 
 def _has_probabilities(estimator: HierarchicalClassifier) -> bool:
@@ -39,7 +38,8 @@ def _has_probabilities(estimator: HierarchicalClassifier) -> bool:
     return True
 
 
-class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
+@declared
+class HierarchicalClassifier(ClassifierMixin, WithIntercept):
     """Linear classification by the leaves of a taxonomy, to a certified gap.
 
     Every node of the taxonomy but its root has a weight vector and an offset, and the score of a
@@ -60,33 +60,14 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
         For "hierarchical_hinge": what it costs to take leaf z for leaf y. "distance" is the number
         of edges between them, "relative" the same over the largest; or a number, if all mistakes
         are alike; a matrix with z in rows and y in columns, leaves sorted; a function of z and y.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     fit_intercept : bool, default=True
         Whether each node has an intercept; they are never penalised. On a handful of rows the fit
         may then end short of `tol`, with a warning; without intercepts it does not.
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses by loss and penalty. The names are those of
         `fenchel.minimize`: "bmrm", "ls-bmrm" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if the nodes and columns are the same.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
@@ -100,20 +81,6 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
         The weights W.
     intercept_ : ndarray of shape (n_nodes,)
         The offsets b.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -130,42 +97,9 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
     ((6, 2), True)
     """
 
-    def __init__(
-        self,
-        *,
-        taxonomy: Any = None,
-        loss: str | Hierarchical = "hierarchical_hinge",
-        cost: Cost | str = "distance",
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.taxonomy = taxonomy
-        self.loss = loss
-        self.cost = cost
-        self.fit_intercept = fit_intercept
+    taxonomy: Any = None
+    loss: str | Hierarchical = "hierarchical_hinge"
+    cost: Cost | str = "distance"
 
     def _loss(self) -> Hierarchical:
         settings = {"taxonomy": self.taxonomy, "cost": self.cost}
@@ -175,10 +109,11 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X, their leaves y and their weights."""
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=self.fit_intercept)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         rows, taxonomy = self._rows(X, reset=True), self._loss().taxonomy
         targets = checked_leaves(self._target(y), taxonomy, rows.n_rows)
         classes = targets.classes if taxonomy is None else taxonomy.classes
@@ -200,6 +135,14 @@ class HierarchicalClassifier(ClassifierMixin, LinearEstimator):
         self.classes_ = classes
         self.taxonomy_ = Taxonomy.flat(classes.tolist()) if taxonomy is None else taxonomy
         self.nodes_ = classes if taxonomy is None else taxonomy.names
+
+    def _restore(self, saved: Saved) -> None:
+        classes = saved.classes()
+        self._adopt(classes)
+        if not np.array_equal(classes, self.taxonomy_.classes):
+            raise InvalidData("its classes are not the leaves of its taxonomy")
+        shape = len(self.nodes_), self.n_features_in_
+        self.coef_, self.intercept_ = self._restored_lines(saved, shape, together=True)
 
     def _start(self, nodes: npt.NDArray[Any], n_columns: int) -> Array | None:
         if not np.array_equal(getattr(self, "nodes_", nodes), nodes):

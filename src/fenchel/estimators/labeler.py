@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,23 +17,25 @@ from fenchel.data.rows import SparseRows
 from fenchel.data.sequences import Pairs, Sequences
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.pairs import restored, stored
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.sequences import flat_labels, split, tokens_of
 from fenchel.features.tokens import Hashed, Named, Numbered, Vocabulary
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.table import RESCALING
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.risks.chains import ChainRisk
 from fenchel.settings import construct, whole
-from fenchel.solvers import Solver
 
 CHAINS: dict[str, type[ChainLoss]] = {"crf": CRF, "m3n": M3N, "soft_m3n": SoftM3N}
 
 Labels = list[list[Any]]
 
 
+@declared
 class SequenceLabeler(LinearEstimator):
     """Linear chains: labels for the tokens of sequences, to a certified gap.
 
@@ -65,29 +67,10 @@ class SequenceLabeler(LinearEstimator):
         For "m3n": the cost as part of the margin, or as a factor on what it is missed by.
     temperature : float, default=1.0
         For "soft_m3n", which comes close to "m3n" as it goes to 0.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against a loss that is a mean.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses "lbfgs", "owlqn" or "bmrm".
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if there are as many.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
@@ -97,17 +80,14 @@ class SequenceLabeler(LinearEstimator):
         The weights of `pairs_`; `state_features_` and `transition_features_` have them by name.
     pairs_ : fenchel.data.sequences.Pairs
         The pairs of features and labels, those of labels with the next last.
-    feature_names_in_ : ndarray of str
-        The features, the most frequent first; `n_features_in_` of them. Not if they are hashed, or
-        columns of numbers.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        The features, the most frequent first; no names if they are hashed, or columns of numbers.
     hashed_ : int or None
         The columns that names were hashed to.
     temperature_ : float
         Of the loss that was minimised: 1 of "crf", and 0 of "m3n", which has no probabilities.
     intercept_ : float
         0: labels have no offsets of their own.
-    objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_
-        As of every estimator: what was proved, and how.
 
     Examples
     --------
@@ -121,50 +101,14 @@ class SequenceLabeler(LinearEstimator):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "crf",
-        template: str | None = None,
-        min_count: int = 1,
-        hashed: int | None = None,
-        pairs: str = "observed",
-        cost: float | npt.ArrayLike = 1.0,
-        rescaling: str = "margin",
-        temperature: float = 1.0,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.loss = loss
-        self.template = template
-        self.min_count = min_count
-        self.hashed = hashed
-        self.pairs = pairs
-        self.cost = cost
-        self.rescaling = rescaling
-        self.temperature = temperature
+    loss: str = "crf"
+    template: str | None = None
+    min_count: int = 1
+    hashed: int | None = None
+    pairs: str = "observed"
+    cost: float | npt.ArrayLike = 1.0
+    rescaling: str = "margin"
+    temperature: float = 1.0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -184,10 +128,11 @@ class SequenceLabeler(LinearEstimator):
 
         `sample_weight` says how often each sequence counts.
         """
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=False)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         tokens = tokens_of(X, self.template)
         labels = flat_labels(y, tokens.starts)
         codes, classes = checked_codes(labels, tokens.n_tokens)
@@ -210,6 +155,36 @@ class SequenceLabeler(LinearEstimator):
             self.temperature_ = temperature_of(risk.loss)
 
         return Posed(settings, [problem], self._starts((1, risk.n_parameters)), adopt)
+
+    def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
+        if given is not None and not hasattr(self, "feature_names_in_"):
+            raise InvalidData(
+                "features that are hashed, or columns of numbers, have no names: leave out "
+                "feature_names"
+            )
+        return super()._column_names(given)
+
+    def _state(self) -> State:
+        temperature = np.array([self.temperature_], dtype=np.float64)
+        return replace(super()._state(), more={**stored(self.pairs_), "temperature": temperature})
+
+    def _restore(self, saved: Saved) -> None:
+        named, self.hashed_ = hasattr(self, "feature_names_in_"), self.hashed
+        if self.hashed is not None and (named or self.hashed != self.n_features_in_):
+            raise InvalidData("its features are hashed, but have names, or other columns")
+        self.classes_ = saved.classes()
+        self.pairs_ = restored(saved, self.n_features_in_, len(self.classes_), named=named)
+        self.temperature_ = self._restored_temperature(saved)
+        self.coef_, self.intercept_ = self._restored_line(saved, len(self.pairs_.label))
+
+    def _restored_temperature(self, saved: Saved) -> float:
+        """That of the settings where a file does not have it, because it is new."""
+        if "temperature" not in saved:
+            return temperature_of(self._loss())
+        temperature = float(saved.numbers("temperature", 1)[0])
+        if temperature < 0:
+            raise InvalidData("its temperature is < 0")
+        return temperature
 
     def _columns(self, tokens: Named | Numbered) -> tuple[SparseRows, list[str] | None]:
         """Training data in columns, and the names of these if they have any."""

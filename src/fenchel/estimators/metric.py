@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,9 @@ from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData, Setting
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import check_discrete, check_weighed
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.estimators.thresholds import (
     balanced_accuracy,
@@ -27,10 +28,8 @@ from fenchel.estimators.thresholds import (
 )
 from fenchel.losses import PRBEP, ROC, FBeta, MultivariateLoss, PrecisionAtK, RecallAtK
 from fenchel.losses.labeling import TopK
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 METRICS: dict[str, type[MultivariateLoss]] = {
     "roc_auc": ROC,
@@ -42,6 +41,7 @@ METRICS: dict[str, type[MultivariateLoss]] = {
 }
 
 
+@declared
 class MetricClassifier(ClassifierMixin, LinearEstimator):
     """Linear classification of two classes by a measure of all rows at once, to a certified gap.
 
@@ -65,29 +65,8 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     k : int, default=10
         For "precision_at_k" and "recall_at_k": how many rows are taken, of those that fit sees and
         of those that score sees.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against a loss that is a mean.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
@@ -100,20 +79,6 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         whose losses do not change when all scores are shifted.
     threshold_ : float
         What a score must exceed to be positive.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -126,40 +91,9 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        metric: str = "f1",
-        beta: float = 1.0,
-        k: int = 10,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.metric = metric
-        self.beta = beta
-        self.k = k
+    metric: str = "f1"
+    beta: float = 1.0
+    k: int = 10
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -172,16 +106,20 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
         settings = {"k": self.k} if self.metric == "f1" else {"k": self.k, "beta": self.beta}
         return multivariate_loss_of("metric", self.metric, METRICS, settings)
 
+    def _has_intercept(self) -> bool:
+        return self._loss().intercept
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their labels y, and sets the threshold.
 
         Weights are for "roc_auc", where a pair of rows counts with the product of theirs.
         """
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         loss = self._loss()
-        settings = self._settings(fit_intercept=loss.intercept)
         rows = self._rows(X, reset=True)
         classes, codes = checked_classes(self._target(y), rows.n_rows)
         check_discrete(classes)
@@ -205,6 +143,16 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
 
         problems = settings.problems(rows, targets, weights)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
+
+    def _state(self) -> State:
+        return replace(super()._state(), more={"threshold": np.array([self.threshold_], "f8")})
+
+    def _restore(self, saved: Saved) -> None:
+        self.classes_ = saved.classes()
+        if len(self.classes_) != 2:
+            raise InvalidData(f"it has {len(self.classes_)} classes, but a measure is of two")
+        self.coef_, self.intercept_ = self._restored_lines(saved, (1, self.n_features_in_))
+        self.threshold_ = float(saved.numbers("threshold", 1)[0])
 
     def _weights(self, loss: MultivariateLoss, sample_weight: Any, n_rows: int) -> Array | None:
         return multivariate_weights(loss, sample_weight, n_rows, "metric='roc_auc'")

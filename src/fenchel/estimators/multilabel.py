@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,20 +16,21 @@ from fenchel.data.checked import checked_weights, unmasked
 from fenchel.data.classes import Targets, checked_sets
 from fenchel.errors import InvalidData
 from fenchel.estimators import thresholds
-from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.base import WithIntercept
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import loss_of
 from fenchel.losses import Labels, Loss, VectorLoss
 from fenchel.losses.vector import Cost
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 Indicator = npt.NDArray[np.int64]
 
 
-class MultilabelClassifier(ClassifierMixin, LinearEstimator):
+@declared
+class MultilabelClassifier(ClassifierMixin, WithIntercept):
     """Linear multilabel classification by the scores of all labels at once, to a certified gap.
 
     Minimises alpha * penalty(W) + mean of loss(W x + b, Y), the mean weighted by sample_weight. The
@@ -47,33 +47,14 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     cost : float, array of shape (n_labels, n_labels) or callable, default=None
         What it costs to rank label z above label y of the row, in row z and column y or as a
         function of z and y; a number, or None for 1, if all mistakes are alike.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     fit_intercept : bool, default=True
         Whether each label has an intercept; they are never penalised. On a handful of rows the fit
         may then end short of `tol`, with a warning; without intercepts it does not.
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses by loss and penalty. The names are those of
         `fenchel.minimize`: "bmrm", "ls-bmrm" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if there are as many labels and columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
@@ -86,20 +67,6 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
     threshold_ : float
         The score above which a row has a label: the one of the largest micro-averaged F1 on the
         training data.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -114,40 +81,8 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
            [1, 0, 0]])
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str | VectorLoss = "multilabel_hinge",
-        cost: Cost = None,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.loss = loss
-        self.cost = cost
-        self.fit_intercept = fit_intercept
+    loss: str | VectorLoss = "multilabel_hinge"
+    cost: Cost = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -166,10 +101,11 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
         y is an indicator array of zeros and ones, dense or sparse, with a column for each label; or
         a list with a collection of labels for each row.
         """
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=self.fit_intercept)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         rows = self._rows(X, reset=True)
         targets = checked_sets(self._target(y), rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
@@ -183,6 +119,15 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
 
         problems = settings.problems(rows, [targets], weights)
         return Posed(settings, problems, [self._start(targets, rows.n_columns)], adopt)
+
+    def _state(self) -> State:
+        return replace(super()._state(), more={"threshold": np.array([self.threshold_], "f8")})
+
+    def _restore(self, saved: Saved) -> None:
+        self.classes_ = saved.classes()
+        shape = len(self.classes_), self.n_features_in_
+        self.coef_, self.intercept_ = self._restored_lines(saved, shape, together=True)
+        self.threshold_ = float(saved.numbers("threshold", 1)[0])
 
     def _target(self, y: Any) -> Any:
         if y is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +12,15 @@ from fenchel.data.checked import checked_labels, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
 from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved
 from fenchel.losses import Loss, Novelty, NuNovelty
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 
+@declared
 class NoveltyDetector(OutlierMixin, LinearEstimator):
     """Linear novelty detection, to a certified gap: rows with a score below rho are novel.
 
@@ -44,30 +43,6 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     nu : float, default=None
         In (0, 1]: the share of the training data that may be novel. None keeps to rho. It needs a
         penalty with a share of L2.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against the mean (not the sum) of the losses.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
-    solver : str or Solver, default="auto"
-        How to minimise; "auto" chooses by loss and penalty. The names are those of
-        `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
@@ -77,20 +52,6 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         -rho.
     offset_ : float
         rho, given or found: decision_function is score_samples less this.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -107,48 +68,19 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     (4.0, array([[2., 2.]]))
     """
 
-    def __init__(
-        self,
-        *,
-        rho: float = 1.0,
-        nu: float | None = None,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.rho = rho
-        self.nu = nu
+    rho: float = 1.0
+    nu: float | None = None
 
     def _loss(self) -> Loss:
         return Novelty(self.rho) if self.nu is None else NuNovelty(self.nu)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimises the objective over the rows of X and their weights; y is ignored."""
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=False)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         if isinstance(X, Owners):
             return self._across(X, settings, (sample_weight,), self._adopt)
         rows = self._rows(X, reset=True)
@@ -161,6 +93,10 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         (result,) = results
         self.offset_ = float(self.rho) if self.nu is None else -float(result.intercept)
         self.coef_, self.intercept_ = result.w[np.newaxis], np.array([-self.offset_])
+
+    def _restore(self, saved: Saved) -> None:
+        self.coef_, self.intercept_ = self._restored_lines(saved, (1, self.n_features_in_))
+        self.offset_ = -float(self.intercept_[0])
 
     def score_samples(self, X: Any) -> Array:
         """<x, w> for each row of X: the lower, the more novel."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +15,16 @@ from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import check_weighed
-from fenchel.estimators.fitting import Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.thresholds import ordinal_thresholds
 from fenchel.losses import Ordinal
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
-from fenchel.solvers import Solver
 
 
+@declared
 class OrdinalRegressor(ClassifierMixin, LinearEstimator):
     """Linear ordinal regression, to a certified gap, with thresholds that are the best there are.
 
@@ -40,55 +40,18 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
     cost : array of shape (n_levels, n_levels), default=None
         What it costs to take level l for level m, in row l and column m, levels counted from 0; its
         upper triangle also weighs the pairs. None: |l - m| levels, and all pairs weigh the same.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against a loss that is a mean.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_levels,)
         The labels in order.
-    coef_ : ndarray of shape (n_features,)
-        The weights w.
     intercept_ : float
         0: the thresholds say where scores are cut.
     thresholds_ : ndarray of shape (n_levels - 1,)
         In rising order; a row has the level of the number of thresholds that its score exceeds.
         Where two are equal, no row is taken for the level between them.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -101,36 +64,7 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
     (0.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        cost: Any = None,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.cost = cost
+    cost: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -145,10 +79,11 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
 
         A pair of rows counts with the product of their weights.
         """
-        return self._fit(self._posed(X, y, sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        settings = self._settings(fit_intercept=False)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         rows = self._rows(X, reset=True)
         classes, codes = checked_classes(self._target(y), rows.n_rows)
         weights = checked_weights(sample_weight, rows.n_rows)
@@ -163,6 +98,16 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
 
         problems = settings.problems(rows, [Targets(codes.astype(np.float64))], weights)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
+
+    def _state(self) -> State:
+        return replace(super()._state(), more={"thresholds": np.asarray(self.thresholds_, "f8")})
+
+    def _restore(self, saved: Saved) -> None:
+        self.coef_, self.intercept_ = self._restored_line(saved, self.n_features_in_)
+        self.classes_ = saved.classes()
+        self.thresholds_ = saved.numbers("thresholds", len(self.classes_) - 1)
+        if (np.diff(self.thresholds_) < 0).any():
+            raise InvalidData("its thresholds do not rise")
 
     def _costs(self) -> Array:
         """What each mistake costs."""

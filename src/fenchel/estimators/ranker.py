@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,15 +11,15 @@ from fenchel.data.checked import checked_groups, checked_labels
 from fenchel.data.classes import Targets
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.fitting import Groups, Posed
+from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Fit, Groups, Posed
 from fenchel.estimators.measures import ndcg
+from fenchel.estimators.protocol import Saved
 from fenchel.estimators.settings import multivariate_loss_of, multivariate_weights
 from fenchel.losses import ERU, MRR, NDCG, Labels, MultivariateLoss, RankHinge
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record, Result
+from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.settings import whole
-from fenchel.solvers import Solver
 
 RANKING: dict[str, type[MultivariateLoss]] = {
     "rank_hinge": RankHinge,
@@ -31,6 +29,7 @@ RANKING: dict[str, type[MultivariateLoss]] = {
 }
 
 
+@declared
 class Ranker(LinearEstimator):
     """Linear ranking of the documents of queries, to a certified gap.
 
@@ -46,50 +45,13 @@ class Ranker(LinearEstimator):
         Places that count for NDCG, in the loss "ndcg" and in `score`; None for all.
     half_life : float, default=5.0
         For "eru": the place that is worth half of the first.
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
-    alpha : float, default=1e-4
-        Its strength, against a loss that is a mean.
-    l1_ratio : float, default=0.5
-        For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses "ls-bmrm". "bmrm", "sublbfgs", "hybrid" and others can too.
-    tol : float, default=1e-4
-        Stop when (objective - lower bound) / objective is certified to be at most this.
-    max_iter : int, default=10_000
-        The most iterations.
-    max_seconds : float, default=None
-        The most seconds; None for no limit.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
-    n_jobs : int, default=None
-        Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
-        result does not depend on it.
-    callback : callable, default=None
-        Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
-    checkpoint : path, default=None
-        A file from which an interrupted fit goes on.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        The weights w.
     intercept_ : float
         0: an order does not change when all scores are shifted.
-    objective_, lower_bound_ : float
-        Bounds of the least objective; objective_ is attained.
-    gap_ : float
-        (objective_ - lower_bound_) / objective_.
-    status_ : str
-        How the fit ended: "converged", or why not.
-    n_iter_ : int
-        Iterations.
-    solver_ : str
-        The solver that was used.
-    result_ : fenchel.Result
-        All that is known of the minimisation; `fenchel.verify` checks its proof.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        The columns seen by fit; their names only if they all had one.
 
     Examples
     --------
@@ -103,42 +65,12 @@ class Ranker(LinearEstimator):
     (1.0, True)
     """
 
+    _grouped: ClassVar[bool] = True
     _group: ClassVar[str] = "query"
 
-    def __init__(
-        self,
-        *,
-        loss: str = "rank_hinge",
-        k: int | None = 10,
-        half_life: float = 5.0,
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        super().__init__(
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.loss = loss
-        self.k = k
-        self.half_life = half_life
+    loss: str = "rank_hinge"
+    k: int | None = 10
+    half_life: float = 5.0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -158,10 +90,11 @@ class Ranker(LinearEstimator):
         `groups` has the query of each row, a whole number; rows of a query stand together. Weights
         are for "rank_hinge", where a pair of documents counts with the product of theirs.
         """
-        return self._fit(self._posed(X, y, sample_weight, groups))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight, groups=groups))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Posed:
-        settings = self._settings(fit_intercept=False)
+    def _pose(
+        self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
+    ) -> Posed:
         rows = self._rows(X, reset=True)
         relevance = checked_labels(self._target(y), settings.loss.labels, rows.n_rows)
         queries = self._groups(groups, rows.n_rows)
@@ -175,6 +108,9 @@ class Ranker(LinearEstimator):
 
         problems = settings.problems(rows, [Targets(relevance)], weights, queries)
         return Posed(settings, problems, self._starts((1, rows.n_columns)), adopt)
+
+    def _restore(self, saved: Saved) -> None:
+        self.coef_, self.intercept_ = self._restored_line(saved, self.n_features_in_)
 
     def _groups(self, groups: Any, n_rows: int) -> Groups:
         queries = checked_groups(groups, n_rows)

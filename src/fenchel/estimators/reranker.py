@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Callable
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,15 +11,12 @@ import numpy.typing as npt
 
 from fenchel.data.checked import checked_labels
 from fenchel.errors import InvalidData
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.declared import declared
 from fenchel.estimators.ranker import Ranker
 from fenchel.losses import Labels, MultivariateLoss, RerankLikelihood, RerankMargin
 from fenchel.losses.multivariate import Sample
-from fenchel.regularizers import Regularizer
-from fenchel.result import Record
 from fenchel.risks.base import Array
 from fenchel.settings import construct
-from fenchel.solvers import Solver
 
 RERANKING: dict[str, type[MultivariateLoss]] = {
     "rerank_likelihood": RerankLikelihood,
@@ -28,6 +24,7 @@ RERANKING: dict[str, type[MultivariateLoss]] = {
 }
 
 
+@declared
 class Reranker(Ranker):
     """The right candidates out of lists of them, such as the N best of a parser ([Andrew07]).
 
@@ -41,15 +38,6 @@ class Reranker(Ranker):
     loss : {"rerank_likelihood", "rerank_margin"}, default="rerank_likelihood"
         The log-likelihood of the gold candidates, or the margin by which they come first, what is
         missing in y being the cost of the others.
-    penalty, alpha, l1_ratio, solver, tol, max_iter, max_seconds, warm_start, n_jobs, callback,
-    checkpoint
-        As of `Ranker`.
-
-    Attributes
-    ----------
-    coef_, intercept_, objective_, lower_bound_, gap_, status_, n_iter_, solver_, result_,
-    n_features_in_, feature_names_in_
-        As of `Ranker`.
 
     Examples
     --------
@@ -62,37 +50,9 @@ class Reranker(Ranker):
 
     _group: ClassVar[str] = "list"
 
-    def __init__(
-        self,
-        *,
-        loss: str = "rerank_likelihood",
-        penalty: str | Regularizer = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        solver: str | Solver = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        callback: Callable[[Record], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        LinearEstimator.__init__(
-            self,
-            penalty=penalty,
-            alpha=alpha,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-        )
-        self.loss = loss
+    loss: str = "rerank_likelihood"
+    k: int | None = field(default=None, init=False)  # of the ranker's losses alone
+    half_life: float = field(default=5.0, init=False)
 
     def _loss(self) -> MultivariateLoss:
         return construct("loss", self.loss, RERANKING, {})

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from fenchel.errors import InvalidData
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.protocol import Estimator
 from fenchel.risks.base import Array
 
 Rows = npt.NDArray[np.intp]
@@ -45,7 +45,7 @@ class Validation:
 
 
 def validated(
-    model: LinearEstimator,
+    model: Estimator,
     X: Any,
     y: Any,
     sample_weight: Any,
@@ -62,7 +62,8 @@ def validated(
         each = type(model)(**model.get_params(deep=False))
         score = _scored(each, X, y, weights, outside, scoring)
         with _naming(k, len(folds)):
-            posed = each._posed(*_rows(inside, X, y, weights)).kept()
+            rows, targets, s = _rows(inside, X, y, weights)
+            posed = each._posed(rows, targets, sample_weight=s).kept()
             for i, results in enumerate(each._along(posed, alphas)):
                 scores[i, k] = score()
                 n_short += sum(not result.converged for result in results)
@@ -77,7 +78,7 @@ def _typed(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _scored(
-    model: LinearEstimator,
+    model: Estimator,
     X: Any,
     y: Any,
     weights: Any,

@@ -1,8 +1,9 @@
 """An estimator's parameters as plain values in a file, and back.
 
 A loss, penalty or solver is stored as its name in the library's registry and its settings. Loading
-looks the name up in the same registry and hands the settings to the constructor, which checks them:
-no name in a file is ever imported.
+looks the name up in the same registry and hands the settings to the constructor, which checks them.
+One of a class of the user's own is stored under its module and name, see own.py: no name in a file
+is ever imported that the caller has not allowed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msgspec import Meta
 from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import LOSSES, Loss, Taxonomy
 from fenchel.losses.taxonomy import taxonomy_of
+from fenchel.model import own
 from fenchel.model.container import Arrays, take
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.settings import construct, real
@@ -33,11 +35,14 @@ Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Length = Annotated[int, Meta(ge=0, le=1 << 48)]
 
 
-class Vector(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vector"):
-    """A setting that is one of the file's arrays, of float64."""
+class Vector(
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="vector", omit_defaults=True
+):
+    """A setting that is one of the file's arrays, of float64 or, if they are whole, of int64."""
 
     array: str
     length: Length
+    whole: bool = False
 
 
 class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="matrix"):
@@ -66,13 +71,21 @@ class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="ins
     settings: dict[str, Setting]
 
 
+class Own(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="own"):
+    """A loss or penalty of a class of the user's own."""
+
+    kind: Literal["loss", "penalty"]
+    name: Annotated[str, Meta(max_length=1000)]  # "module:qualname"
+    settings: dict[str, Setting]
+
+
 class ClassWeights(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="class_weights"):
     """Weights by class; pairs, because the keys of JSON are text."""
 
     pairs: list[tuple[bool | Whole | float | str, float]]
 
 
-Parameter = bool | Whole | float | str | Matrix | Tree | Instance | ClassWeights | None
+Parameter = bool | Whole | float | str | Matrix | Tree | Instance | Own | ClassWeights | None
 
 
 def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
@@ -90,15 +103,17 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
     return _plain(name, value)
 
 
-def restored(name: str, parameter: Parameter, arrays: Arrays) -> Any:
+def restored(name: str, parameter: Parameter, arrays: Arrays, allowed: own.Allowed) -> Any:
     """The parameter itself; takes its vectors and matrices out of `arrays`."""
     if isinstance(parameter, ClassWeights):
         return dict(parameter.pairs)
-    if not isinstance(parameter, Instance):
+    if not isinstance(parameter, Instance | Own):
         return _setting(parameter, arrays)
     settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
+    base, registry = _REGISTRIES[parameter.kind]
+    if isinstance(parameter, Own):
+        return allowed.made(parameter.kind, base, parameter.name, settings)
     try:
-        _, registry = _REGISTRIES[parameter.kind]
         return construct(parameter.kind, parameter.name, registry, settings)
     except FenchelError as error:
         raise InvalidData(f"its parameter {name}: {error}") from error
@@ -106,19 +121,24 @@ def restored(name: str, parameter: Parameter, arrays: Arrays) -> Any:
 
 def _stored_instance(
     kind: str, registry: Mapping[str, type], value: Any, arrays: Arrays
-) -> Instance:
+) -> Instance | Own:
     names = [name for name, known in registry.items() if type(value) is known]
-    if not names:
+    if names:
+        settings = _stored_settings(kind, value.settings(), arrays)
+        return Instance(kind, names[0], settings)  # type: ignore[arg-type]  # one of the three
+    if kind == "solver":
         raise InvalidData(
-            f"cannot save a model whose {kind} is {value!r}: the file names only the library's "
-            "own, and whoever loads it may not have your class. Keep such a model with pickle or "
-            "joblib, for people who trust you"
+            f"cannot save a model whose solver is {value!r}: the file names only the library's "
+            "own. Call set_params(solver='auto') first"
         )
-    settings = {
-        key: _stored_setting(f"{kind}.{key}", setting, arrays)
-        for key, setting in value.settings().items()
+    name, given = own.checked_name(kind, value), own.settings_of(kind, value)
+    return Own(kind, name, _stored_settings(kind, given, arrays))  # type: ignore[arg-type]  # the others
+
+
+def _stored_settings(kind: str, settings: dict[str, Any], arrays: Arrays) -> dict[str, Setting]:
+    return {
+        key: _stored_setting(f"{kind}.{key}", setting, arrays) for key, setting in settings.items()
     }
-    return Instance(kind, names[0], settings)  # type: ignore[arg-type]  # one of the three
 
 
 def _stored_tree(tree: Taxonomy) -> Tree:
@@ -130,8 +150,9 @@ def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
     if isinstance(value, Taxonomy):
         return _stored_tree(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
-        arrays[name] = value.astype(np.float64)
-        return Vector(name, len(value))
+        whole = value.dtype.kind in "iu" and np.can_cast(value.dtype, np.int64)
+        arrays[name] = value.astype(np.int64 if whole else np.float64)
+        return Vector(name, len(value), whole)
     if isinstance(value, np.ndarray):
         return _stored_matrix(name, value, arrays)
     return _plain(name, value)
@@ -150,7 +171,7 @@ def _stored_matrix(name: str, value: Any, arrays: Arrays) -> Matrix:
 
 def _setting(value: Setting, arrays: Arrays) -> Any:
     if isinstance(value, Vector):
-        return take(arrays, value.array, np.float64, (value.length,))
+        return take(arrays, value.array, np.int64 if value.whole else np.float64, (value.length,))
     if isinstance(value, Matrix):
         return take(arrays, value.array, np.float64, value.shape)
     if isinstance(value, Tree):

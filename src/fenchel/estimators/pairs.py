@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from fenchel.data.sequences import MOST_LABELS, Pairs
 from fenchel.errors import InvalidData
-from fenchel.model.container import Arrays, take
+from fenchel.estimators.protocol import Saved
 
 
-def stored(pairs: Pairs) -> Arrays:
+def stored(pairs: Pairs) -> dict[str, npt.NDArray[np.uint8]]:
     """The arrays that hold the pairs."""
     return {
         "pairs.counts": np.diff(pairs.start).astype("<u2").view(np.uint8),
@@ -22,16 +22,16 @@ def stored(pairs: Pairs) -> Arrays:
     }
 
 
-def restored(arrays: Arrays, n_features: int, n_labels: int, *, named: bool = True) -> Pairs:
-    """The pairs, taken out of the arrays, in rising order.
+def restored(saved: Saved, n_features: int, n_labels: int, *, named: bool = True) -> Pairs:
+    """The pairs that were saved, in rising order.
 
     Features that are named have at least one each.
     """
-    counts = _numbers(arrays, "pairs.counts", n_features + n_labels)
+    counts = _numbers(saved, "pairs.counts", n_features + n_labels)
     if n_labels > MOST_LABELS or (named and (counts[:n_features] == 0).any()):
         raise InvalidData("its features have no labels, or too many")
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    label = _numbers(arrays, "pairs.labels", int(start[-1]))
+    label = _numbers(saved, "pairs.labels", int(start[-1]))
     rises = np.ones(len(label), dtype=bool)
     rises[1:] = np.diff(label) > 0
     rises[start[:-1][counts > 0]] = True
@@ -40,6 +40,6 @@ def restored(arrays: Arrays, n_features: int, n_labels: int, *, named: bool = Tr
     return Pairs(start, label.astype(np.uint16), n_labels)
 
 
-def _numbers(arrays: Arrays, name: str, length: int) -> npt.NDArray[np.int64]:
+def _numbers(saved: Saved, name: str, length: int) -> npt.NDArray[np.int64]:
     """Whole numbers of two bytes each."""
-    return take(arrays, name, np.uint8, (2 * length,)).view("<u2").astype(np.int64)
+    return saved.array(name, np.uint8, (2 * length,)).view("<u2").astype(np.int64)
