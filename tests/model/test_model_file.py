@@ -160,6 +160,7 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
         losses.Labels.BINARY: fenchel.Classifier,
         losses.Labels.REAL: fenchel.Regressor,
         losses.Labels.COUNT: None,
+        losses.Labels.POSITIVE: None,
         losses.Labels.NONE: None,
         losses.Labels.CLASSES: fenchel.Classifier,
         losses.Labels.SETS: fenchel.MultilabelClassifier,

@@ -25,7 +25,7 @@ from scipy import sparse
 
 import fenchel
 from fenchel.engines import Serial
-from fenchel.losses import LOSSES, ChainLoss
+from fenchel.losses import LOSSES, ChainLoss, Labels
 from fenchel.regularizers import L2, REGULARIZERS
 
 
@@ -347,7 +347,7 @@ def test_a_row_of_zeros_costs_what_a_score_of_0_costs(kind):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_data_of_zeros_alone_give_w_0(kind, loss, intercept):
     intercept = intercept and LOSSES[loss].intercept
-    y = np.arange(12) % 2.0
+    y = np.arange(12) % 2.0 + (LOSSES[loss].labels is Labels.POSITIVE)
     y = np.column_stack([y, 1 - y]) if loss in ("multilabel_hinge", "multivariate_squared") else y
     queries = {"groups": np.arange(12) // 4} if getattr(LOSSES[loss], "grouped", False) else {}
     result = minimum(kind(np.zeros((12, 3))), y, loss=loss, intercept=intercept, **queries)

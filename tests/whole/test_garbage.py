@@ -115,6 +115,8 @@ def test_numbers_of_any_size_are_refused_or_fitted(data, setting):
     y = np.arange(len(values)) % 3 - 1.0
     if LOSSES[setting["loss"]].labels is Labels.COUNT:
         y = np.abs(y)
+    if LOSSES[setting["loss"]].labels is Labels.POSITIVE:
+        y = np.abs(y) + 0.5
     if LOSSES[setting["loss"]].labels is Labels.BINARY:
         y = np.sign(y - 0.5)
     scale, target, strength = (data.draw(size(*s)) for s in ((-300, 99), (-300, 99), (-300, 300)))
@@ -142,7 +144,11 @@ def draw_problem(rng, names):
     values = rng.normal(size=(n, d)) * 10 ** rng.uniform(-6, 6)
     y = 10 ** rng.uniform(-3, 3) * (np.arange(n) % 3 - 1)
     loss = str(rng.choice(names))
-    y = {Labels.COUNT: np.abs(y), Labels.BINARY: np.arange(n) % 2}.get(LOSSES[loss].labels, y)
+    y = {
+        Labels.COUNT: np.abs(y),
+        Labels.POSITIVE: np.abs(y) + 0.5,
+        Labels.BINARY: np.arange(n) % 2,
+    }.get(LOSSES[loss].labels, y)
     if LOSSES[loss].labels is Labels.SETS:
         y = rng.integers(0, 2, size=(n, rng.integers(2, 5)))
     if LOSSES[loss].labels is Labels.VECTORS:

@@ -4,12 +4,12 @@
 //
 // With the plane's multiplier t the minimiser is x_i(t) = clip(m_i + t sigma_i / d2_i), so that
 // f(t) = <sigma, x(t)> never falls; each row bends it twice. The root of f(t) = z is enclosed by
-// medians of the bends that are still inside the enclosure, as in [Zhang11] algorithm 8. What differs:
-// bends equal to the median leave with it, so equal bends need no care, and the enclosure is kept
-// as an interval, so that no second value of f is needed. The median is that of a sample, which
-// costs a third of the time, and the true one where a sample served badly; so the work falls by a
-// constant factor with every second one: linear time, up to nth_element's word, which is that of
-// the average.
+// medians of the bends that are still inside the enclosure, as in [Zhang11] algorithm 8. What
+// differs: bends equal to the median leave with it, so equal bends need no care, and the enclosure
+// is kept as an interval, so that no second value of f is needed. The median is that of a sample,
+// which costs a third of the time, and the true one where a sample served badly; so the work falls
+// by a constant factor with every second one: linear time, up to nth_element's word, which is that
+// of the average.
 #pragma once
 
 #include <algorithm>

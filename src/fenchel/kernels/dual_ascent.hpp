@@ -296,8 +296,8 @@ std::size_t movable(const Loss& loss, const double* z, const DualRows& rows, con
     std::size_t count = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const double t = rows.shifted(z[i], i), y = rows.y[i];
-        const bool resting = rows.kappa[i] == 0 ||
-                             (loss(t, y).slope == a[i] && detail::slack(loss, t, y) > margin);
+        const bool resting =
+            rows.kappa[i] == 0 || (loss(t, y).slope == a[i] && detail::slack(loss, t, y) > margin);
         active[count] = static_cast<std::int32_t>(i);
         count += !resting;
     }

@@ -27,9 +27,9 @@ inline void elastic_net_prox(const double* v, std::size_t n, double l1, double l
 /// Times (1 + t l2)^2 the mixed terms in a t cancel, and what is left is
 ///     E = B (t + l2/2 t^2),   E = sum over A of (l1 a + l2/2 a^2) - radius,
 ///                             B = 2 l2 radius + k l1^2,
-/// so t = 2 q / (1 + sqrt(1 + 2 l2 q)) with q = E / B; l2 = 0 is the L1 ball. ([Zhang11] prints its dual
-/// with r gamma where r is meant, and so does its h.) E - B (t + l2/2 t^2) falls in t, and a row
-/// with a = t l1 adds nothing to it; so a median of the rows still in doubt halves them.
+/// so t = 2 q / (1 + sqrt(1 + 2 l2 q)) with q = E / B; l2 = 0 is the L1 ball. ([Zhang11] prints its
+/// dual with r gamma where r is meant, and so does its h.) E - B (t + l2/2 t^2) falls in t, and a
+/// row with a = t l1 adds nothing to it; so a median of the rows still in doubt halves them.
 class ElasticNetBall {
   public:
     ElasticNetBall(double l1, double l2, double radius) : l1_(l1), l2_(l2), radius_(radius) {}

@@ -1,4 +1,5 @@
-// Measures of a labelling of all rows, by the worst labelling y' (Joachims, ICML 2005; [Zhang11] eq. 43):
+// Measures of a labelling of all rows, by the worst labelling y' (Joachims, ICML 2005; [Zhang11]
+// eq. 43):
 //
 //     max over y' in {-1, 1}^n of  Delta(y', y) + (1/n) <f, y'> - (1/n) <f, right>
 //

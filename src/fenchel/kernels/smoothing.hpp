@@ -1,4 +1,5 @@
-// Losses smoothed by a strongly convex term in the dual ([Zhang11] section 5.1, eq. 53), row by row:
+// Losses smoothed by a strongly convex term in the dual ([Zhang11] section 5.1, eq. 53), row by
+// row:
 //
 //     l_mu(z) = max over u of u z - l*(u) - mu/2 u^2 = min over t of l(t) + (z - t)^2 / (2 mu),
 //

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 from fenchel.settings import one_of, real, whole
 
 
@@ -59,7 +59,7 @@ class Real(Option):
         bounds = [(sign, bound) for sign, bound in self._bounds() if bound is not None]
         if not all(_HOLDS[sign](number, bound) for sign, bound in bounds):
             words = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds)
-            raise InvalidData(f"{self.name} must be {words}; got {value!r}")
+            raise InvalidData(Setting(self.name), f" must be {words}; got {value!r}")
         return number
 
     def _bounds(self) -> tuple[tuple[str, float | None], ...]:
