@@ -306,8 +306,14 @@ def test_bad_arguments_are_refused_before_the_data_are_touched(options):
     ("solver", "loss", "regularizer", "missing", "able"),
     [
         ("lbfgs", losses.Hinge(), L2(), "differentiable loss", "bmrm, ls-bmrm, bmrm-noqp"),
-        ("lbfgs", losses.Logistic(), L1(), "smooth regulariser, and L1.smooth is False", "bmrm"),
-        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "ElasticNet.quadratic is False", "bmrm"),
+        (
+            "lbfgs",
+            losses.Logistic(),
+            L1(),
+            "L1.smooth.*l2, quadratic have it",
+            "bmrm",
+        ),
+        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "ElasticNet.quadratic, which is False", "bmrm"),
         ("bmrm-noqp", losses.Hinge(), L2(weights=[1, 0, 1, 1]), "weights > 0", "bmrm"),
         ("lbfgs", losses.Logistic(), L2(weights=[1, 0, 1, 1]), "unpenalised", "bmrm"),
     ],

@@ -66,6 +66,10 @@ class Solver(ABC):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
+        if needs.strongly_convex and regularizer.strong_convexity == 0:
+            return (
+                "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
+            )
         for fact in needs.regularizer:
             if not regularizer.has(fact):
                 return f"it needs {lacking(regularizer, fact)}"
@@ -73,10 +77,6 @@ class Solver(ABC):
             return "it needs a differentiable loss"
         if needs.positive_strength and problem.strength == 0:
             return "it needs strength > 0"
-        if needs.strongly_convex and regularizer.strong_convexity == 0:
-            return (
-                "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
-            )
         return None
 
     def settings(self) -> dict[str, Any]:
