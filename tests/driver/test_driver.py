@@ -15,7 +15,7 @@ from scipy import sparse
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss, twins
-from fenchel.regularizers import L1, L2, ElasticNet, Weighted
+from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
 from fenchel.solvers.auto import auto
@@ -361,7 +361,7 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
         suited = "newton" if built_in and weighted else "lbfgs"
     elif loss.differentiable and weighted and not free:
         suited = "owlqn"
-    elif weighted or regularizer.has("conjugate_argmax"):
+    elif weighted or regularizer.has("conjugate_argmax") or isinstance(regularizer, Boxed):
         suited = "ls-bmrm" if regularizer.piecewise and not free else "bmrm"
     else:
         suited = "fista" if loss.differentiable else "agm-1"
