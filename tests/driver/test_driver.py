@@ -13,7 +13,7 @@ import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss
 from fenchel.losses.scalar_rows import is_built_in
-from fenchel.regularizers import L1, L2, ElasticNet, Weighted
+from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
 from fenchel.solvers.auto import auto
@@ -313,8 +313,14 @@ def test_bad_arguments_are_refused_before_the_data_are_touched(options):
     ("solver", "loss", "regularizer", "missing", "able"),
     [
         ("lbfgs", losses.Hinge(), L2(), "differentiable loss", "bmrm, ls-bmrm, bmrm-noqp"),
-        ("lbfgs", losses.Logistic(), L1(), "smooth regulariser, and L1.smooth is False", "bmrm"),
-        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "ElasticNet.quadratic is False", "bmrm"),
+        (
+            "lbfgs",
+            losses.Logistic(),
+            L1(),
+            "L1.smooth.*l2, quadratic have it",
+            "bmrm",
+        ),
+        ("bmrm-noqp", losses.Hinge(), ElasticNet(), "ElasticNet.quadratic, which is False", "bmrm"),
         ("bmrm-noqp", losses.Hinge(), L2(weights=[1, 0, 1, 1]), "weights > 0", "bmrm"),
         ("lbfgs", losses.Logistic(), L2(weights=[1, 0, 1, 1]), "unpenalised", "bmrm"),
     ],
@@ -362,7 +368,7 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
         suited = "newton" if built_in and weighted else "lbfgs"
     elif loss.differentiable and weighted and not free:
         suited = "owlqn"
-    elif weighted or regularizer.has("conjugate_argmax"):
+    elif weighted or regularizer.has("conjugate_argmax") or isinstance(regularizer, Boxed):
         suited = "ls-bmrm" if regularizer.piecewise and not free else "bmrm"
     else:
         suited = "fista" if loss.differentiable else "agm-1"

@@ -10,9 +10,19 @@ from catalogue import BASELINES, SOLVERS, data_for, ids
 
 import fenchel
 from fenchel import losses
-from fenchel.regularizers import L2, Boxed, ElasticNet, GroupL1, Quadratic, Regularizer
+from fenchel.regularizers import (
+    L2,
+    Boxed,
+    ElasticNet,
+    GroupL1,
+    Quadratic,
+    Regularizer,
+    SquaredPNorm,
+)
 from fenchel.solvers import BMRM, FISTA, LBFGS, AGMOne
 from fenchel.solvers import SOLVERS as BY_NAME
+from fenchel.solvers._quadratic_planes import QuadraticPlanes
+from fenchel.witness import Witness
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "regularizers.md"
 D = 6
@@ -216,3 +226,24 @@ def test_runs_go_on_from_their_state(solver, tmp_path):
     whole = run(20, "whole")
     run(9, "parts")
     assert np.array_equal(whole.w, run(20, "parts").w)
+
+
+def test_the_bundles_hessian_by_differences_is_the_written_one():
+    class Unwritten(SquaredPNorm):
+        conjugate_curvature = Regularizer.conjugate_curvature
+        conjugate_coupling = Regularizer.conjugate_coupling
+
+    written, by_differences = (
+        QuadraticPlanes(problem_of(losses.Hinge(), kind(1.5)), max_cuts=20)
+        for kind in (SquaredPNorm, Unwritten)
+    )
+    rng = np.random.default_rng(0)
+    for a, b in zip(rng.normal(size=(5, D)), rng.normal(size=5), strict=True):
+        for planes in (written, by_differences):
+            planes.append(a, b, Witness())
+    a = rng.dirichlet(np.ones(6)) @ written.A
+    H = written._hessian(a)
+    assert np.allclose(by_differences._hessian(a), H, rtol=1e-5, atol=1e-5 * np.max(H))
+    for planes in (written, by_differences):
+        planes.maximize()
+    assert np.allclose(written.alpha, by_differences.alpha, atol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.regularizers.base import Regularizer, Weighted, lacking
+from fenchel.regularizers.base import Regularizer, Weighted
 from fenchel.regularizers.boxed import Boxed
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.elastic_net_ball import ElasticNetBall
@@ -49,3 +49,16 @@ def named(regularizer: str | Regularizer, options: dict[str, Any]) -> Regularize
     if isinstance(regularizer, Regularizer):
         return instance(regularizer, options)
     return construct("regularizer", regularizer, REGULARIZERS, options)
+
+
+def lacking(regularizer: Regularizer, fact: str) -> str:
+    """The words for a method or claim that a regulariser lacks, and for those that have it."""
+    name, plain = type(regularizer).__name__, getattr(Regularizer, fact)
+    is_claim = isinstance(plain, bool)
+    able = [
+        each
+        for each, kind in REGULARIZERS.items()
+        if (getattr(kind, fact) if is_claim else getattr(kind, fact) is not plain)
+    ]
+    what = f"{name}.{fact}, which is {'False' if is_claim else 'not written'}"
+    return f"{what} (of the library's, {', '.join(able)} have it)"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import _kernels
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.piecewise import NO_KINKS, Slope
 
 Array = npt.NDArray[np.float64]
@@ -86,7 +86,9 @@ class Regularizer(ABC):
         if np.any(columns < 0):
             raise Incompatible(
                 f"{self!r} has no unpenalised coordinates, which the intercepts of a vector loss "
-                "are: use intercept=False, or l2, l1 or elastic_net"
+                "are: use ",
+                Setting("intercept", False),
+                ", or l2, l1 or elastic_net",
             )
         return self
 
@@ -125,13 +127,13 @@ class Regularizer(ABC):
 
     def orthant_curvature(self, n_parameters: int) -> Array:
         """The h of Omega(w) = sum_j c_j |w_j| + h_j/2 w_j^2, for orthant-wise methods."""
-        raise NotImplementedError(lacking(self, "orthant_curvature"))
+        raise NotImplementedError("orthant_curvature is not written")
 
     # Proximal methods, and the prox-function d of [Zhang11], 1-strongly convex in a norm.
 
     def prox(self, v: Array, step: float) -> Array:
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
-        raise NotImplementedError(lacking(self, "prox"))
+        raise NotImplementedError("prox is not written")
 
     @property
     def relative_convexity(self) -> float:
@@ -165,7 +167,7 @@ class Regularizer(ABC):
 
     def conjugate_argmax(self, u: Array) -> Array:
         """The gradient of Omega* at u: the one w that attains it."""
-        raise NotImplementedError(lacking(self, "conjugate_argmax"))
+        raise NotImplementedError("conjugate_argmax is not written")
 
     def reach(self, u: Array, value: float) -> float:
         """The length of a w that attains Omega*(u); else of any with Omega(w) <= value."""
@@ -185,11 +187,11 @@ class Regularizer(ABC):
 
     def conjugate_curvature(self, u: Array) -> Array:
         """The diagonal H of a generalised Hessian H^1/2 (I - s s') H^1/2 of Omega* at u."""
-        raise NotImplementedError(lacking(self, "conjugate_curvature"))
+        raise NotImplementedError("conjugate_curvature is not written")
 
     def conjugate_coupling(self, u: Array) -> Array:
         """The vector s of the same, no longer than 1; left out where it is 0."""
-        raise NotImplementedError(lacking(self, "conjugate_coupling"))
+        raise NotImplementedError("conjugate_coupling is not written")
 
     def extended_argmax(self, u: Array) -> Array:
         """`conjugate_argmax` of a separable Omega, with inf or -inf where none attains Omega*."""
@@ -197,7 +199,7 @@ class Regularizer(ABC):
 
     def shrinkage(self, n_parameters: int) -> tuple[Array, Array] | None:
         """(t, c) with `conjugate_argmax`(u) = c sign(u) max(0, |u| - t); None where it is u."""
-        raise NotImplementedError(lacking(self, "shrinkage"))
+        raise NotImplementedError("shrinkage is not written")
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings().items() if v is not None)
@@ -207,14 +209,6 @@ class Regularizer(ABC):
         """The constructor's arguments and their values, as attributes of the same names."""
         names = inspect.signature(type(self)).parameters
         return {name: getattr(self, name, None) for name in names}
-
-
-def lacking(regularizer: Regularizer, fact: str) -> str:
-    """The words for what a regulariser lacks."""
-    name = type(regularizer).__name__
-    if isinstance(getattr(Regularizer, fact), bool):
-        return f"a {fact} regulariser, and {name}.{fact} is False"
-    return f"{name}.{fact}, which is not written"
 
 
 class Weighted(Regularizer):

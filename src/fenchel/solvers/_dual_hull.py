@@ -64,6 +64,7 @@ class DualHull:
         bounded = problem.risk.facts.nonnegative or regularizer.strong_convexity > 0
         is_ball = isinstance(regularizer, ElasticNetBall)  # whose model takes many multipliers
         self._has_model = has_model(problem) and bounded and not is_ball
+        self._takes_newest = not has_model(problem)
 
     @property
     def is_empty(self) -> bool:
@@ -84,14 +85,14 @@ class DualHull:
             stretches[i : i + 2] = [stretches[i].joined(stretches[i + 1])]
 
     def best(self, J: LinearForm[X, Y]) -> DualPoint:
-        """The mean that proves most; where there is no model to tell, the newest point.
+        """The mean that proves most; where there is no model to tell, [Zhang11]'s.
 
-        Under a group lasso, say, a dual point is scaled into the domain of Omega*, and the mean's
-        older parts cost more than they bring.
+        Where there can be none, as under a group lasso, a dual point is scaled into the domain of
+        Omega*: of the newest more is left than of a mean with older ones.
         """
-        if not self._has_model:
+        if self._takes_newest:
             return self._stretches[-1].mean
-        weights = self._model_weights(J)
+        weights = self._model_weights(J) if self._has_model else None
         return self.mixed(self.weights if weights is None or not weights.any() else weights)
 
     @property

@@ -7,7 +7,8 @@ missing to 1 is the weight of the zero cut.
 
 A vertex has no more nonzeros than there are cuts, so the programme holds only the columns j that
 were needed so far. The dual condition |A'alpha|_j <= lambda c_j prices the others: those that
-violate it most come in, until none does.
+violate it most come in, until none does. Bounds on w_j are bounds on u_j and v_j, and a column that
+is at rest against one is not priced.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 from fenchel.solvers.base import State
@@ -30,17 +32,22 @@ class LinearPlanes(CuttingPlanes):
 
     @staticmethod
     def suit(problem: Problem) -> bool:
-        """Whether Omega(w) = sum_j c_j |w_j|."""
-        regularizer, d = problem.regularizer, problem.risk.n_parameters
+        """Whether Omega(w) = sum_j c_j |w_j|, perhaps in a box."""
+        regularizer, d = _unbounded(problem.regularizer), problem.risk.n_parameters
         return regularizer.has("orthant_curvature") and not regularizer.orthant_curvature(d).any()
 
     def __init__(self, problem: Problem, max_cuts: int):
         self.lp = _empty_programme()
         zeros = np.zeros(problem.risk.n_parameters)
-        self.c = problem.regularizer.support(zeros, zeros + 1)  # of Omega(w) = sum_j c_j |w_j|
+        penalty = problem.regularizer
+        self.c = _unbounded(penalty).support(zeros, zeros + 1)  # of Omega(w) = sum_j c_j |w_j|
+        self.lower, self.upper = zeros - np.inf, zeros + np.inf
+        if isinstance(penalty, Boxed):
+            self.lower, self.upper = penalty.lower + zeros, penalty.upper + zeros
         self.columns = np.empty(0, dtype=np.intp)  # column j is u at 1 + 2k, v at 2 + 2k
         super().__init__(problem, max_cuts)
-        self._enter(self.free)
+        held = (self.lower > 0) | (self.upper < 0)  # w_j = 0 is no solution
+        self._enter(np.union1d(self.free, np.flatnonzero(held)))
 
     def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
         """The columns of the programme as well; not its basis."""
@@ -75,8 +82,10 @@ class LinearPlanes(CuttingPlanes):
         """Re-solves from the last basis, with the columns that turn out to be needed."""
         while True:
             self._run()
-            excess = np.abs(self.alpha @ self.A) / self.problem.strength - _PRICE * self.c
+            a = self.alpha @ self.A
+            excess = np.abs(a) / self.problem.strength - _PRICE * self.c
             excess[self.columns] = 0.0
+            excess[np.where(a > 0, self.lower == 0, self.upper == 0)] = 0.0  # w_j cannot move
             violated = np.flatnonzero(excess > 0)
             if not len(violated):
                 return
@@ -115,17 +124,23 @@ class LinearPlanes(CuttingPlanes):
         return status == "Optimal"
 
     def _enter(self, columns: Indices) -> None:
-        """Adds u_j and v_j for these columns; a free one is u_j alone, v_j being fixed at 0."""
+        """Adds u_j and v_j for these columns; without penalty u_j alone, v_j being fixed at 0."""
         n, n_rows = 2 * len(columns), len(self.b) - 1
         cost, free = np.repeat(self.c[columns], 2), np.repeat(self.c[columns] == 0, 2)
         is_u = np.arange(n) % 2 == 0
-        lower = np.where(free & is_u, -np.inf, 0.0)
-        upper = np.where(free & ~is_u, 0.0, np.inf)
+        low, high = np.repeat(self.lower[columns], 2), np.repeat(self.upper[columns], 2)
+        low, high = np.where(is_u, low, -high), np.where(is_u, high, -low)  # of u or v alone
+        lower = np.where(free & is_u, low, np.where(free, 0.0, np.maximum(low, 0.0)))
+        upper = np.where(free & is_u, high, np.where(free, 0.0, np.maximum(high, 0.0)))
         starts = (n_rows * np.arange(n)).astype(np.int32)
         rows = np.tile(np.arange(n_rows, dtype=np.int32), n)
         values = _paired(-self.A[1:, columns].T / self.problem.strength).ravel()
         self.lp.addCols(n, cost, lower, upper, len(values), starts, rows, values)
         self.columns = np.concatenate([self.columns, columns])
+
+
+def _unbounded(regularizer: Regularizer) -> Regularizer:
+    return regularizer.inner if isinstance(regularizer, Boxed) else regularizer
 
 
 def _paired(values: Array) -> Array:

@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from fenchel.errors import Incompatible
-from fenchel.regularizers import L2, ElasticNet, lacking
+from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks.base import Problem
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
@@ -100,11 +100,11 @@ def unproved(problem: Problem) -> str:
     if problem.strength == 0:
         return "; at strength 0 nothing can be certified"
     regularizer = problem.regularizer
+    missing = "" if regularizer.has("conjugate_argmax") or regularizer.has("reach") else "reach"
     if not regularizer.has("conjugate"):
-        return f"; nothing can be certified without {lacking(regularizer, 'conjugate')}"
-    if not (regularizer.has("conjugate_argmax") or regularizer.has("reach")):
-        return f"; nothing can be certified without {lacking(regularizer, 'reach')}"
-    return ""
+        missing = "conjugate"
+    name = f"{type(regularizer).__name__}.{missing}"
+    return f"; nothing can be certified without {name}" if missing else ""
 
 
 def kind_of(problem: Problem) -> str:

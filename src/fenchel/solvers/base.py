@@ -76,6 +76,10 @@ class Solver(ABC):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
+        if needs.strongly_convex and regularizer.strong_convexity == 0:
+            return (
+                "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
+            )
         for fact in needs.regularizer:
             if not regularizer.has(fact):
                 return f"it needs {lacking(regularizer, fact)}"
@@ -83,10 +87,6 @@ class Solver(ABC):
             return "it needs a differentiable loss"
         if needs.positive_strength and problem.strength == 0:
             return Phrase.of("it needs {strength} > 0")
-        if needs.strongly_convex and regularizer.strong_convexity == 0:
-            return (
-                "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
-            )
         obstacles = (view.obstacle(problem.risk) for view in needs.views)
         return next((found for found in obstacles if found is not None), None)
 
