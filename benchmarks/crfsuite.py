@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fenchel
-from fenchel.data.conll import read_conll
+from fenchel.data.conll import Tokens, read_conll
 from fenchel.estimators.chunks import agreement
 from fenchel.estimators.sequences import named_tokens, split
-from fenchel.features.templates import Tokens
 from fenchel.solvers import LBFGS, OWLQN, Solver
 
 TUTORIAL = "\n".join(

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from fenchel._system import container
 from fenchel._system.files import destination
 from fenchel.errors import InvalidData, Phrase
-from fenchel.model import container
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
 from fenchel.risks.base import Array, Point, Problem

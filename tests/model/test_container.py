@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import fenchel
-from fenchel.model import container
+from fenchel._system import container
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -264,7 +264,7 @@ def test_a_giant_claim_takes_no_memory(path):
     ]
     script = """
 import re, sys, msgspec, fenchel
-from fenchel.model import container
+from fenchel._system import container
 class Header(msgspec.Struct): size: int
 status = lambda: open("/proc/self/status").read()  # ru_maxrss starts with that of the parent
 peak = lambda: int(re.search("VmHWM:[^0-9]*([0-9]+)", status())[1])
@@ -321,7 +321,7 @@ def test_a_full_disk_leaves_the_old_file(path, content):
     """FAULTS #25, by a limit on the size of files."""
     script = f"""
 import resource, signal, numpy as np, msgspec
-from fenchel.model import container
+from fenchel._system import container
 class Header(msgspec.Struct): size: int
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))

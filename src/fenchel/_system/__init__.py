@@ -1,1 +1,1 @@
-"""What depends on the operating system: files, memory, and the threads of the BLAS."""
+"""What depends on the operating system: files, memory and threads."""

@@ -174,8 +174,8 @@ def shape(X: Any) -> tuple[int, int, int | None]:
     """Rows, features and nonzeros, where these are known."""
     import numpy as np
 
+    from fenchel.data.conll import Tokens
     from fenchel.engines.owners import Owners
-    from fenchel.features.templates import Tokens
 
     if isinstance(X, Tokens):
         return X.n_sequences, len(X.columns), X.n_tokens

@@ -24,8 +24,8 @@ from fenchel.cli.terminal import Terminal, short
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
+    from fenchel.data.conll import Tokens
     from fenchel.data.dataset import Dataset
-    from fenchel.features.templates import Tokens
 
 _DEFAULT = "default"
 

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.data.compression import reading
 from fenchel.errors import InvalidData
-from fenchel.features.templates import Tokens
 
 _COLUMN = re.compile(r"[^ \t\r]+")  # other blanks, such as those that do not break, are letters
+
+
+class Tokens(NamedTuple):
+    """Tokens of all sequences, column by column; sequence i is starts[i] .. starts[i + 1] - 1.
+
+    Tokens of a file have their lines, counted from 0, and the number of all lines at the end.
+    """
+
+    columns: Sequence[Sequence[str]]
+    starts: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64] | None = None
+
+    @property
+    def n_sequences(self) -> int:
+        """How many sequences there are."""
+        return len(self.starts) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return int(self.starts[-1])
 
 
 def read_conll(path: str | os.PathLike[str]) -> Tokens:

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
+from fenchel._system.container import naming
 from fenchel._system.files import replacing
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
@@ -35,7 +36,6 @@ from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
 from fenchel.data.rows import DenseRows, Rows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import InvalidData
-from fenchel.model.container import naming
 
 Path = str | os.PathLike[str]
 

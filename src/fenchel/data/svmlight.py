@@ -15,8 +15,8 @@ from scipy import sparse
 from fenchel import _kernels
 from fenchel._kernels import SvmlightFault as Fault
 from fenchel._system import memory
+from fenchel._system.threads import checked_threads, default_threads
 from fenchel.data.compression import reading, suffixes
-from fenchel.engines import Threads
 from fenchel.errors import InvalidData, Phrase, Setting
 from fenchel.settings import whole
 
@@ -147,7 +147,7 @@ def parse_svmlight(
     if n_features is not None:
         largest = max(largest, whole("n_features", n_features, least=1))
     kind = _kernels.SvmlightParser32 if largest == _LARGEST else _kernels.SvmlightParser64
-    parser = kind(index_base, largest, qid, Threads(n_threads).n_threads, _CHUNK)
+    parser = kind(index_base, largest, qid, checked_threads(n_threads), _CHUNK)
     _feed(parser, path)
     _check_whole(parser, path, n_features)
     return _assembled(parser, n_features)
@@ -168,7 +168,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
     from 1 is an error: see `either_base`. Rows of a query are not parted. The columns of a part are
     those seen so far.
     """
-    threads = Threads(None).n_threads
+    threads = default_threads()
     parser = _kernels.SvmlightParser32(index_base, _LARGEST, True, threads, _CHUNK)
     left, n_read = None, 0
     with reading(path) as file:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fenchel._system.threads import default_threads
 from fenchel.data.dask_rows import DaskRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
 from fenchel.engines.host import Host, Reply, Request
 from fenchel.engines.remote import Gone, Placed, Remote
-from fenchel.engines.threads import default_threads
 from fenchel.errors import FenchelError, Incompatible, InvalidData
 from fenchel.settings import whole
 

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fenchel._system.threads import checked_threads
 from fenchel.engines.base import Engine, PerShard
-from fenchel.settings import whole
-
-_ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Threads(Engine):
@@ -24,9 +22,7 @@ class Threads(Engine):
 
     def __init__(self, n_threads: int | None = None):
         super().__init__()
-        self.n_threads = (
-            default_threads() if n_threads is None else whole("n_threads", n_threads, least=1)
-        )
+        self.n_threads = checked_threads(n_threads)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -62,12 +58,3 @@ class Threads(Engine):
 def _pool(n_threads: int, pid: int) -> ThreadPoolExecutor:
     """One pool for all problems; a forked child has another pid and gets its own."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="fenchel")
-
-
-def default_threads() -> int:
-    """What the environment says, or one for each core this process may use."""
-    for name in _ENVIRONMENT:
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

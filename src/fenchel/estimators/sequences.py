@@ -12,10 +12,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data.checked import checked_matrix
+from fenchel.data.conll import Tokens
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.sequences import compressed
 from fenchel.errors import Incompatible, InvalidData, Setting
-from fenchel.features.templates import Tokens, parsed
+from fenchel.features.templates import parsed
 from fenchel.features.tokens import Named, Numbered, from_columns, from_dicts, is_collection
 
 Codes = npt.NDArray[np.int64]

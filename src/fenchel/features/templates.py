@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.data.conll import Tokens
 from fenchel.errors import InvalidData
 
 Codes = npt.NDArray[np.int64]
@@ -75,27 +76,6 @@ class Template(NamedTuple):
 
     texts: tuple[str, ...]
     parts: tuple[Part, ...]
-
-
-class Tokens(NamedTuple):
-    """Tokens of all sequences, column by column; sequence i is starts[i] .. starts[i + 1] - 1.
-
-    Tokens of a file have their lines, counted from 0, and the number of all lines at the end.
-    """
-
-    columns: Sequence[Sequence[str]]
-    starts: Codes
-    lines: Codes | None = None
-
-    @property
-    def n_sequences(self) -> int:
-        """How many sequences there are."""
-        return len(self.starts) - 1
-
-    @property
-    def n_tokens(self) -> int:
-        """How many tokens there are."""
-        return int(self.starts[-1])
 
 
 class Coded(NamedTuple):

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from sklearn.utils import murmurhash3_32
 
 from fenchel.data.checked import LARGEST
+from fenchel.data.conll import Tokens
 from fenchel.data.rows import SparseRows
 from fenchel.errors import InvalidData
-from fenchel.features.templates import Template, Tokens, applied
+from fenchel.features.templates import Template, applied
 
 Codes = npt.NDArray[np.int64]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel._system.container import Arrays, take
 from fenchel.errors import InvalidData
-from fenchel.model.container import Arrays, take
 from fenchel.risks.base import Array
 
 

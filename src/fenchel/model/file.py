@@ -27,9 +27,10 @@ import numpy as np
 from msgspec import Meta
 
 import fenchel
+from fenchel._system import container
+from fenchel._system.container import Arrays, Path
 from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
-from fenchel.model import coefficients, container, labels, own, parameters, runs
-from fenchel.model.container import Arrays, Path
+from fenchel.model import coefficients, labels, own, parameters, runs
 from fenchel.model.saved import SavedState
 
 if TYPE_CHECKING:  # scikit-learn takes a second

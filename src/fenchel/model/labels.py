@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from fenchel._system.container import Arrays, decode, take
 from fenchel.errors import InvalidData
-from fenchel.model.container import Arrays, decode, take
 
 # NumPy's names of the types of labels; "str" is text of any width, "object" Python's own strings.
 Kind = Literal[

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from fenchel._system.container import Arrays, take
 from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import LOSSES, Loss, Taxonomy
 from fenchel.losses.taxonomy import taxonomy_of
 from fenchel.model import own
-from fenchel.model.container import Arrays, take
 from fenchel.regularizers import REGULARIZERS, Regularizer
 from fenchel.settings import construct, real
 from fenchel.solvers import SOLVERS, Solver

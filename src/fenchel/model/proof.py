@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Meta
 
 import fenchel
+from fenchel._system import container
+from fenchel._system.container import Path, take
 from fenchel.errors import InvalidData
-from fenchel.model import container
-from fenchel.model.container import Path, take
 from fenchel.result import Result
 from fenchel.witness import Witness, packed, unpacked
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel._system.container import Arrays, take
 from fenchel.errors import InvalidData
 from fenchel.model import coefficients, labels, runs
-from fenchel.model.container import Arrays, take
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
 

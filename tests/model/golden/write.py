@@ -1,6 +1,6 @@
 """Writes the golden files of a new format: `python tests/model/golden/write.py`.
 
-To be run once for each value of `fenchel.model.container.FORMAT`, when it is new. The files of a
+To be run once for each value of `fenchel._system.container.FORMAT`, when it is new. The files of a
 format are never written again: that they still load is what they are for.
 """
 
@@ -14,7 +14,7 @@ sys.path.insert(0, str(FOLDER.parent.parent))
 from models import UNFITTED, X, answers, fitted  # noqa: E402
 
 import fenchel  # noqa: E402
-from fenchel.model.container import FORMAT  # noqa: E402
+from fenchel._system.container import FORMAT  # noqa: E402
 
 
 def facts(model):
