@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,38 +12,22 @@ from fenchel import engines, losses, regularizers
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
-    checked_labels,
     checked_matrix,
     checked_offset,
     checked_weights,
 )
-from fenchel.data.classes import (
-    Targets,
-    checked_codes,
-    checked_leaves,
-    checked_sets,
-    checked_vectors,
-)
+from fenchel.data.classes import Targets, checked_targets
 from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes
-from fenchel.data.sequences import (
-    MOST_LABELS,
-    all_pairs,
-    compressed,
-    cut_sequences,
-    observed_pairs,
-)
 from fenchel.data.shards import cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, InvalidData, Setting
-from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss, VectorLoss
-from fenchel.losses.chains import CostedChainLoss
-from fenchel.losses.hierarchy import Hierarchical
-from fenchel.losses.multivariate import group_weights
-from fenchel.regularizers import REGULARIZERS, Boxed, Regularizer
+from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.regularizers import Boxed, Regularizer, take_options
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.chains import ChainRisk
+from fenchel.risks.chains import chain_risk
+from fenchel.risks.existence import check_attainable, check_bounded, check_intercept
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
@@ -53,6 +36,21 @@ from fenchel.risks.owners import OwnersRisk
 from fenchel.settings import real
 
 LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
+
+
+class Given(NamedTuple):
+    """What a user gives of the rows, not checked yet."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    offset: Any
+    groups: Any
+
+    @property
+    def only_examples(self) -> bool:
+        """Whether nothing but X and y was given."""
+        return all(each is None for each in self[2:])
 
 
 def problem(
@@ -73,74 +71,43 @@ def problem(
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b + o_i, y_i).
 
-    `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `delta=`,
-    `epsilon=`, `rho=`, `mu=`, `nu=` and `l1_ratio=` go to the one that takes them. For losses of
-    two classes y may hold any two values: the smaller stands for -1, the larger for +1. With
-    `intercept=True` an unregularised b is part of the model. X is used as it is, without a copy,
-    where its layout allows.
+    `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `taxonomy=`,
+    `l1_ratio=` and `feature_groups=` go to the one that takes them. With `intercept=True` an
+    unregularised b is part of the model. `lower` and `upper` bound coefficients by a number or by
+    one for each column. X is used as it is, without a copy, where its layout allows.
+
+    y is what the loss takes. Of two classes, any two values, the smaller stands for -1 and the
+    larger for +1. Losses of several classes take any values, hierarchical ones leaves of their
+    taxonomy, multilabel_hinge an indicator array or a collection of labels for each row, and
+    multivariate_squared a column for each target; they have a w and a b for each of `risk.classes`
+    of the problem, and the penalty's weights and bounds are the same for all of them.
 
     `offset` holds a fixed number o_i for each row that is added to its score, for losses of one
     score a row. With a log link that is an exposure: offset=log(e) makes poisson's mean e times
     exp(<x, w> + b). It is no part of the model: whoever predicts adds the offsets of new rows.
 
-    The losses multiclass_hinge and softmax take any classes in y, multilabel_hinge sets of labels:
-    an indicator array of zeros and ones, dense or sparse, or a list with a collection of labels for
-    each row. They have a w and a b for each class; the classes, sorted, are `risk.classes` of the
-    problem. The regulariser's weights, one for each column, are the same for all classes, and so
-    are the bounds `lower` and `upper` on coefficients, a number or one for each column. Intercepts
-    are neither penalised nor bounded. group_l1 takes `feature_groups=`, quadratic `Q=`
-    (docs/regularizers.md).
-
-    Multivariate losses are of all scores at once (docs/multivariate-losses.md). Those that rank the
-    documents of queries need `groups`, the query of each row; rows of a query stand together.
-    hierarchical_hinge and hierarchical_softmax take leaves of a `taxonomy=` and have a w and a b
-    for each of its nodes; multivariate_squared takes an array y with a column for each target.
-
-    Rows of crf, m3n and soft_m3n are the tokens of sequences, and need `groups`, the sequence of
-    each. Their w has a number for each of `risk.pairs`. Sample weights are those of sequences, and
-    of the lists of rerank_likelihood and rerank_margin: the same for all rows of one. An `Oracle`
-    takes lists X and y of any examples.
+    `groups` holds the query of each row for losses that rank (docs/multivariate-losses.md), and
+    the sequence of each token for crf, m3n and soft_m3n, whose w has a number for each of
+    `risk.pairs`. Rows of a group stand together. Sample weights of sequences and of reranked lists
+    are the same for all rows of one. An `Oracle` takes lists X and y of any examples.
 
     `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
     """
-    penalty_options = _split_options(regularizer, loss_options)
-    penalty = regularizers.named(regularizer, penalty_options)
+    penalty = regularizers.named(regularizer, take_options(regularizer, loss_options))
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
+    given = Given(X, y, sample_weight, offset, groups)
     if isinstance(loss, Oracle):
-        given = any(each is not None for each in (sample_weight, offset, groups))
-        if given or intercept or loss_options:
+        if intercept or loss_options or not given.only_examples:
             takes_no = "intercept, sample_weight, offset, groups or options"
             raise Incompatible(f"an oracle takes no {takes_no}")
-        if isinstance(engine, Owners):
-            raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
-        return _of_oracle(X, y, loss, penalty, strength, engine)
-    chosen_loss = losses.named(loss, loss_options)
+        return _of_oracle(given, loss, penalty, strength, engine)
+    chosen = losses.named(loss, loss_options)
     if isinstance(engine, Owners):
-        if any(each is not None for each in (X, y, sample_weight, offset, groups)):
+        if any(each is not None for each in given):
             raise Incompatible("X, y and what else rows have are the owners': leave them out")
-        strength = checked_strength("strength", strength)
-        return across(engine, chosen_loss, penalty, strength, intercept)
-    placed = engines.named(engine)
-    strength = checked_strength("strength", strength)
-    _check_intercept(chosen_loss, intercept)
-
-    rows = _checked_rows(X, placed)
-    y = _computed(y, placed)
-    targets = _targets(y, chosen_loss, rows.n_rows)
-    weights = checked_weights(_computed(sample_weight, placed), rows.n_rows)
-    return posed(
-        rows,
-        targets,
-        weights,
-        loss=chosen_loss,
-        regularizer=penalty.resolved(column_names(X)),
-        strength=strength,
-        intercept=intercept,
-        engine=placed,
-        groups=checked_groups(_computed(groups, placed), rows.n_rows),
-        offset=checked_offset(_computed(offset, placed), rows.n_rows),
-    )
+        return across(engine, chosen, penalty, checked_strength("strength", strength), intercept)
+    return _of_rows(given, chosen, penalty, strength, intercept, engines.named(engine))
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -150,17 +117,44 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def _of_oracle(
-    X: Any,
-    y: Any,
+    given: Given,
     oracle: Oracle,
     penalty: Regularizer,
     strength: float,
-    engine: str | Engine | None,
+    engine: str | Engine | Owners | None,
 ) -> Problem:
+    if isinstance(engine, Owners):
+        raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
     strength = checked_strength("strength", strength)
-    risk = oracle_risk(oracle, X, y, engines.named(engine))
+    risk = oracle_risk(oracle, given.X, given.y, engines.named(engine))
     penalty.free(risk.n_parameters)  # refuses weights of the wrong length
     return Problem(risk, penalty, strength)
+
+
+def _of_rows(
+    given: Given,
+    loss: Loss,
+    penalty: Regularizer,
+    strength: float,
+    intercept: bool,
+    engine: Engine,
+) -> Problem:
+    strength = checked_strength("strength", strength)
+    check_intercept(loss, intercept)
+    rows = _checked_rows(given.X, engine)
+    y, weights, offset, groups = (_computed(each, engine) for each in given[1:])
+    return posed(
+        rows,
+        checked_targets(y, loss, rows.n_rows),
+        checked_weights(weights, rows.n_rows),
+        loss=loss,
+        regularizer=penalty.resolved(column_names(given.X)),
+        strength=strength,
+        intercept=intercept,
+        engine=engine,
+        groups=checked_groups(groups, rows.n_rows),
+        offset=checked_offset(offset, rows.n_rows),
+    )
 
 
 def posed(
@@ -184,23 +178,23 @@ def posed(
             "belongs to losses of one score a row, such as poisson and logistic"
         )
     if intercept:
-        _check_attainable(loss, targets, s)
+        check_attainable(loss, targets, s)
     if isinstance(loss, MultivariateLoss):
         starts = loss.sample(targets.y, s, groups).starts
         shards = cut(rows, targets.y, s, starts if loss.grouped else None)
         whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
         return Problem(whole, regularizer, strength)
     if isinstance(loss, ChainLoss):
-        if isinstance(rows, Blocks):
-            raise Incompatible(f"{type(loss).__name__} needs its tokens in memory, not in a store")
-        return _chains(rows, targets, s, loss, regularizer, strength, engine, groups)
+        chains = chain_risk(loss, rows, targets, s, groups, engine)
+        pairs = chains.pairs  # of a feature and a label; transitions belong to no feature
+        return Problem(chains, regularizer.spread(pairs.feature, pairs.n_features), strength)
     if groups is not None:
         raise Incompatible(
             f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
             "queries, such as ndcg and rank_hinge"
         )
     if isinstance(loss, NuLoss):
-        _check_bounded(loss, regularizer, strength)
+        check_bounded(loss, regularizer, strength)
         shards = cut(rows, loss.signs(targets.y), s)
         nu_risk = NuRisk(loss, engine.place(shards), intercept=intercept)
         return Problem(nu_risk, regularizer, strength)
@@ -253,75 +247,10 @@ def _computed(values: Any, engine: Engine) -> Any:
     return values
 
 
-def _chains(
-    rows: SparseRows | DenseRows,
-    targets: Targets,
-    s: Array | None,
-    loss: ChainLoss,
-    regularizer: Regularizer,
-    strength: float,
-    engine: Engine,
-    groups: npt.NDArray[np.int64] | None,
-) -> Problem:
-    """Rows are tokens, and groups their sequences.
-
-    Weights are those of sequences, and so the same for all tokens of one.
-    """
-    if groups is None:
-        raise Incompatible(
-            f"{type(loss).__name__} labels the tokens of each sequence: give groups=, with the "
-            "sequence of each row (the same for all rows if there is one sequence only)"
-        )
-    K = len(targets.classes)
-    if K > MOST_LABELS:
-        raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
-    if isinstance(loss, CostedChainLoss):
-        loss.costs(K)  # refuses a matrix of the wrong size
-    inner = np.flatnonzero(np.diff(groups)) + 1
-    starts = np.concatenate([[0], inner, [rows.n_rows]]).astype(np.int64)
-    tokens = compressed(rows)
-    pairs = (
-        all_pairs(rows.n_columns, K)
-        if loss.pairs == "all"
-        else observed_pairs(tokens, targets.y, starts, K)
-    )
-    s = None if s is None else group_weights(s, starts)
-    shards = cut_sequences(tokens, targets.y, s, starts, pairs)
-    risk = ChainRisk(loss, engine.place(shards), targets.classes)
-    penalty = regularizer.spread(pairs.feature, pairs.n_features)  # transitions belong to none
-    return Problem(risk, penalty, strength)
-
-
-def _targets(y: Any, loss: Loss, n_rows: int) -> Targets:
-    if loss.labels in (Labels.CLASSES, Labels.TAGS):
-        return checked_codes(y, n_rows)
-    if loss.labels is Labels.SETS:
-        return checked_sets(y, n_rows)
-    if loss.labels is Labels.VECTORS:
-        return checked_vectors(y, n_rows)
-    if isinstance(loss, Hierarchical):
-        return checked_leaves(y, loss.taxonomy, n_rows)
-    return Targets(checked_labels(y, loss.labels, n_rows))
-
-
 def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -> Regularizer:
     """The regulariser of K outputs: each column has K parameters, as have the intercepts."""
     columns = np.append(np.arange(n_columns), -1) if intercept else np.arange(n_columns)
     return penalty.spread(np.repeat(columns, K), n_columns)
-
-
-def _split_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the regulariser's options out of `options`."""
-    takes = {name: set(inspect.signature(kind).parameters) for name, kind in REGULARIZERS.items()}
-    mine = takes.get(regularizer, set()) if isinstance(regularizer, str) else set()
-    for name in set(options) - mine:
-        able = [other for other, names in takes.items() if name in names]
-        if able:
-            raise Incompatible(
-                Setting("regularizer"),
-                f" {regularizer!r} does not take {name}; {' and '.join(able)} can",
-            )
-    return {name: options.pop(name) for name in list(options) if name in mine}
 
 
 def checked_strength(name: str, strength: object) -> float:
@@ -336,60 +265,3 @@ def checked_strength(name: str, strength: object) -> float:
         least = f"{LEAST_STRENGTH:g}"
         raise InvalidData(Setting(name), f" must be 0, or at least {least}; got {strength!r}")
     return value
-
-
-def _check_intercept(loss: Loss, intercept: object) -> None:
-    if not isinstance(intercept, bool | np.bool_):
-        raise InvalidData(Setting("intercept"), f" must be True or False; got {intercept!r}")
-    if not intercept:
-        return
-    if isinstance(loss, MultivariateLoss) and not loss.intercept:
-        why = "stays the same when all scores are shifted, so no intercept is better than another"
-    elif isinstance(loss, ChainLoss):
-        why = "has no intercept, though a feature may be 1 for all tokens"
-    elif not loss.intercept:
-        why = "has no use for an intercept: a large one explains every row"
-    else:
-        return
-    raise Incompatible(f"{type(loss).__name__} {why}; use ", Setting("intercept", False))
-
-
-def _check_bounded(loss: NuLoss, regularizer: Regularizer, strength: float) -> None:
-    """A risk that grows with the length of w needs a penalty that outgrows it."""
-    if strength == 0 or regularizer.strong_convexity == 0:
-        raise Incompatible(
-            f"{loss!r} falls in proportion to the length of w, so its objective has no minimum "
-            f"with {regularizer!r} and ",
-            Setting("strength"),
-            f" {strength:g}: use L2 or an elastic net, without weights of 0, and ",
-            Setting("strength"),
-            " > 0",
-        )
-
-
-def _check_attainable(loss: Loss, targets: Targets, s: Array | None) -> None:
-    """With an intercept, labels must pull it from both sides."""
-    counted = targets.y if s is None else targets.y[s > 0]
-    if loss.labels is Labels.BINARY and np.all(counted == counted[0]):
-        raise InvalidData(
-            "all rows with sample_weight > 0 are of one class, so no best intercept exists; use ",
-            Setting("intercept", False),
-            " or keep rows of both classes",
-        )
-    if loss.labels is Labels.COUNT and not counted.any():
-        raise InvalidData(
-            "y is 0 for every row, so the best intercept is -inf; use ",
-            Setting("intercept", False),
-        )
-    classes = targets.classes
-    if isinstance(loss, Hierarchical) and loss.taxonomy is not None:
-        classes = loss.taxonomy.classes
-    if loss.labels in (Labels.CLASSES, Labels.LEAVES) and loss.differentiable:
-        missing = np.setdiff1d(np.arange(len(classes)), counted)
-        if len(missing):
-            raise InvalidData(
-                f"no row of class {classes.tolist()[missing[0]]!r} has sample_weight > 0, so its "
-                "best intercept is -inf; use ",
-                Setting("intercept", False),
-                " or drop the class",
-            )

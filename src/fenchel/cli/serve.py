@@ -19,6 +19,8 @@ from fenchel.cli.terminal import Terminal
 
 _where = partial(typer.Option, rich_help_panel="Who may ask")
 _guard = partial(typer.Option, rich_help_panel="What is answered")
+_N_FEATURES_HELP = "How many there are, if svmlight lacks the last."
+NFeatures = Annotated[int | None, typer.Option(min=1, help=_N_FEATURES_HELP, rich_help_panel=DATA)]
 
 
 @with_loss_options(BY_ROW, before="host")
@@ -40,12 +42,7 @@ def serve(
     noise: Annotated[float, _guard(help="The deviation of noise on every number.")] = 0.0,
     target: Target = None,
     index_base: IndexBase = None,
-    n_features: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="How many there are, if svmlight lacks the last.", rich_help_panel=DATA
-        ),
-    ] = None,
+    n_features: NFeatures = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:

@@ -44,6 +44,8 @@ from fenchel.cli.options import (
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
 
+Cost = Annotated[float | None, what("--cost", "-c", help="liblinear's C, for strength = 1/(C n).")]
+Proof = Annotated[Path | None, file(help="Save what proves the bounds, for fenchel verify.")]
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
@@ -55,9 +57,7 @@ def train(
     loss: Loss = None,
     regularizer: Regularizer = None,
     strength: Annotated[float | None, what(help="Of the regulariser. (default 1e-4)")] = None,
-    cost: Annotated[
-        float | None, what("--cost", "-c", help="liblinear's C, for strength = 1/(C n).")
-    ] = None,
+    cost: Cost = None,
     l1_ratio: L1Ratio = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
@@ -80,9 +80,7 @@ def train(
     index_base: IndexBase = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,
-    proof: Annotated[
-        Path | None, file(help="Save what proves the bounds, for fenchel verify.")
-    ] = None,
+    proof: Proof = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

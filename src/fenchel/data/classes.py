@@ -1,4 +1,4 @@
-"""Labels of vector losses as codes and indicators, with the classes they stand for."""
+"""Labels as losses take them: numbers, codes or indicators, with the classes they stand for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data import frames
-from fenchel.data.checked import LARGEST, as_array, checked_classes, floating
+from fenchel.data.checked import LARGEST, as_array, checked_classes, checked_labels, floating
 from fenchel.errors import InvalidData
-from fenchel.losses import Taxonomy
+from fenchel.losses import Labels, Loss, Taxonomy
+from fenchel.losses.hierarchy import Hierarchical
 
 
 class Targets(NamedTuple):
@@ -20,6 +21,19 @@ class Targets(NamedTuple):
 
     y: npt.NDArray[Any]
     classes: npt.NDArray[Any] = np.empty(0)  # none for numbers, and for two classes, -1 and +1
+
+
+def checked_targets(y: Any, loss: Loss, n_rows: int) -> Targets:
+    """The labels as the loss takes them."""
+    if loss.labels in (Labels.CLASSES, Labels.TAGS):
+        return checked_codes(y, n_rows)
+    if loss.labels is Labels.SETS:
+        return checked_sets(y, n_rows)
+    if loss.labels is Labels.VECTORS:
+        return checked_vectors(y, n_rows)
+    if isinstance(loss, Hierarchical):
+        return checked_leaves(y, loss.taxonomy, n_rows)
+    return Targets(checked_labels(y, loss.labels, n_rows))
 
 
 def checked_codes(y: Any, n_rows: int) -> Targets:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from fenchel.errors import Incompatible, Setting
 from fenchel.regularizers.base import Regularizer, Weighted
 from fenchel.regularizers.boxed import Boxed
 from fenchel.regularizers.elastic_net import ElasticNet
@@ -30,6 +32,7 @@ __all__ = [
     "Weighted",
     "lacking",
     "named",
+    "take_options",
 ]
 
 REGULARIZERS: dict[str, type[Regularizer]] = {
@@ -49,6 +52,20 @@ def named(regularizer: str | Regularizer, options: dict[str, Any]) -> Regularize
     if isinstance(regularizer, Regularizer):
         return instance(regularizer, options)
     return construct("regularizer", regularizer, REGULARIZERS, options)
+
+
+def take_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the regulariser's options out of `options`; refuses those of another one."""
+    takes = {name: set(inspect.signature(kind).parameters) for name, kind in REGULARIZERS.items()}
+    mine = takes.get(regularizer, set()) if isinstance(regularizer, str) else set()
+    for name in set(options) - mine:
+        able = [other for other, names in takes.items() if name in names]
+        if able:
+            raise Incompatible(
+                Setting("regularizer"),
+                f" {regularizer!r} does not take {name}; {' and '.join(able)} can",
+            )
+    return {name: options.pop(name) for name in list(options) if name in mine}
 
 
 def lacking(regularizer: Regularizer, fact: str) -> str:

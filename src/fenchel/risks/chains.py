@@ -12,10 +12,23 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel._system.memory import require
-from fenchel.data.sequences import Sequences
+from fenchel.data.blocks import Blocks
+from fenchel.data.classes import Targets
+from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.sequences import (
+    MOST_LABELS,
+    Sequences,
+    all_pairs,
+    compressed,
+    cut_sequences,
+    observed_pairs,
+)
 from fenchel.data.shards import fingerprint
 from fenchel.engines import Engine, PerShard
+from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
+from fenchel.losses.chains import CostedChainLoss
+from fenchel.losses.multivariate import group_weights
 from fenchel.risks.base import Array
 from fenchel.risks.structured import Evaluation, StructuredRisk
 
@@ -68,6 +81,43 @@ class ChainRisk(StructuredRisk):
         for part in self.engine.map(_fingerprint):
             digest.update(part)
         return digest.digest()
+
+
+def chain_risk(
+    loss: ChainLoss,
+    rows: SparseRows | DenseRows | Blocks,
+    targets: Targets,
+    s: Array | None,
+    groups: npt.NDArray[np.int64] | None,
+    engine: Engine,
+) -> ChainRisk:
+    """The risk of rows that are tokens, and of groups that are their sequences.
+
+    Weights are those of sequences, and so the same for all tokens of one.
+    """
+    if isinstance(rows, Blocks):
+        raise Incompatible(f"{type(loss).__name__} needs its tokens in memory, not in a store")
+    if groups is None:
+        raise Incompatible(
+            f"{type(loss).__name__} labels the tokens of each sequence: give groups=, with the "
+            "sequence of each row (the same for all rows if there is one sequence only)"
+        )
+    K = len(targets.classes)
+    if K > MOST_LABELS:
+        raise InvalidData(f"chains take up to {MOST_LABELS} labels; y has {K}")
+    if isinstance(loss, CostedChainLoss):
+        loss.costs(K)  # refuses a matrix of the wrong size
+    inner = np.flatnonzero(np.diff(groups)) + 1
+    starts = np.concatenate([[0], inner, [rows.n_rows]]).astype(np.int64)
+    tokens = compressed(rows)
+    pairs = (
+        all_pairs(rows.n_columns, K)
+        if loss.pairs == "all"
+        else observed_pairs(tokens, targets.y, starts, K)
+    )
+    s = None if s is None else group_weights(s, starts)
+    shards = cut_sequences(tokens, targets.y, s, starts, pairs)
+    return ChainRisk(loss, engine.place(shards), targets.classes)
 
 
 def _evaluate(shard: Sequences, loss: ChainLoss, w: Array, rows: Rows | None) -> Evaluation:
