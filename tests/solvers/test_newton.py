@@ -10,6 +10,7 @@ from fenchel import _kernels
 from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.risks import shardwork
 from fenchel.risks.views.newton import NewtonSystem
+from fenchel.risks.views.products import HessianProducts
 
 SMOOTH = [loss for loss in LOSSES if loss.differentiable and is_built_in(loss)]
 
@@ -120,3 +121,26 @@ def test_columns_of_very_different_sizes_have_a_step():
     X = rng.normal(size=(300, 7)) * 10.0 ** np.arange(-6, 8, 2)
     problem = fenchel.problem(X, rng.normal(size=300), loss="squared_error", strength=1e-2)
     assert fenchel.minimize(problem, "newton", gap=1e-4).converged
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_products_are_those_of_the_hessian(loss, intercept):
+    """By differences of gradients, with the intercept moving along."""
+    problem = problem_for(loss, intercept=intercept and loss.intercept, weighted=True)
+    rng, step = np.random.default_rng(3), 1e-6
+    w, v = 0.3 * rng.normal(size=(2, problem.risk.n_parameters))
+    product = HessianProducts(problem.risk.at(w)) @ v
+    ahead, behind = (problem.risk.at(w + eta * v).subgradient for eta in (step, -step))
+    np.testing.assert_allclose(product, (ahead - behind) / (2 * step), rtol=2e-4, atol=1e-5)
+
+
+def test_newton_cg_takes_wide_data_that_newton_refuses():
+    rng = np.random.default_rng(4)
+    X = sparse.random_array((3200, 3100), density=2e-3, rng=rng, format="csr")
+    y = np.sign(X @ rng.normal(size=3100) + 1e-3)
+    problem = fenchel.problem(X, y, loss="logistic", strength=1e-6, intercept=True)
+    assert "columns or rows" in fenchel.solver("newton").obstacle(problem)
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-6, max_iterations=40)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1e-6 * (1 + 1e-6)

@@ -17,6 +17,7 @@ Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", 
 Solver = Literal[
     "auto",
     "newton",
+    "newton-cg",
     "lbfgs",
     "owlqn",
     "owlqn-star",

@@ -20,6 +20,7 @@ from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
@@ -44,6 +45,7 @@ __all__ = [
     "LineSearchBMRM",
     "Needs",
     "Newton",
+    "NewtonCG",
     "OWLQNStar",
     "Pegasos",
     "Polish",
@@ -63,6 +65,7 @@ SOLVERS: dict[str, type[Solver]] = {
     for kind in (
         LBFGS,
         Newton,
+        NewtonCG,
         OWLQN,
         OWLQNStar,
         KTSplit,

@@ -1,0 +1,87 @@
+"""Newton's method with products (Dembo, Eisenstat and Steihaug 1982), for smooth losses under L2.
+
+    (lambda C + Hessian of R at w) p = -grad J(w), roughly, by conjugate gradients
+    w <- w + eta p,    eta by a line search along p
+
+As in `newton`, few steps are needed at any strength; but the Hessian is never made, so that rows
+and columns may both be many. Conjugate gradients see it by products, of two passes each, scaled by
+its diagonal. They go on until the residual is `_ROUGH` of the gradient or less, ever less as the
+gradient vanishes, which makes the steps of the method superlinear in the end.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.products import HessianProducts
+from fenchel.solvers._line_search import Along, search
+from fenchel.solvers.base import Needs, Solver, State, Step
+
+_ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
+_MOST = 50  # products in one step: a system that takes more is not worth them
+
+
+class NewtonCG(Solver):
+    """Newton's method by conjugate gradients for the built-in smooth losses of one score a row."""
+
+    name = "newton-cg"
+    needs = Needs(
+        regularizer=("quadratic", "separable"),
+        differentiable=True,
+        strongly_convex=True,
+        views=(HessianProducts,),
+    )
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Newton's steps, each solved as well as it is worth."""
+        C = problem.strength * problem.regularizer.curvature(len(w))
+        point, first = problem.risk.at(w), np.inf
+        if state is not None and "first" in state:
+            first = float(state["first"])
+        while True:
+            g = problem.subgradient(point)
+            size = float(np.linalg.norm(g))
+            first = size if np.isinf(first) else first
+            J, bound = problem.objective(point), problem.tangent_bound(point)
+            witness = functools.partial(getattr, point, "witness")
+            yield Step(point, J, bound, witness, functools.partial(_state, point.w, first))
+            if size == 0:
+                return
+            rough = min(_ROUGH, np.sqrt(size / first))
+            along = Along(problem, point, _solved(C, HessianProducts(point), -g, rough))
+            eta = search(along, J)
+            if eta == 0:
+                return
+            point = along.at(eta)
+
+
+def _state(w: Array, first: float) -> State:
+    return {"w": w, "first": np.array(first)}
+
+
+def _solved(C: Array, H: HessianProducts, b: Array, rough: float) -> Array:
+    """p with |(C + H) p - b| <= rough |b|, by conjugate gradients scaled by the diagonal.
+
+    Started from p = 0, every iterate has <b, p> > 0: the step descends however early it ends.
+    """
+    scale = 1 / (C + H.diagonal())
+    p, r = np.zeros_like(b), b
+    d = z = scale * r
+    rz = float(r @ z)
+    enough = rough * float(np.linalg.norm(b))
+    for _ in range(_MOST):
+        Ad = C * d + H @ d
+        eta = rz / float(d @ Ad)
+        if not np.isfinite(eta):  # curvatures beyond the range of numbers, as far out as exp is
+            break
+        p, r = p + eta * d, r - eta * Ad
+        if not float(np.linalg.norm(r)) > enough:
+            break
+        z = scale * r
+        rz, last = float(r @ z), rz
+        d = z + (rz / last) * d
+    return p
