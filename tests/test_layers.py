@@ -16,9 +16,9 @@ SOURCE = Path(__file__).parents[1] / "src"
 LAYERS = (
     "_kernels _system errors piecewise references settings tolerances witness",
     "result",
-    "losses regularizers",
+    "losses",
     "data",
-    "engines features",
+    "regularizers engines features",
     "risks",
     "solvers",
     "posing driver paths checkpoint verification report",

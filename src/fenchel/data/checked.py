@@ -218,7 +218,7 @@ def _without_duplicates(rows: SparseRows) -> SparseRows:
         f"X stores a column more than once in row {row}; such entries were added up in a copy. "
         "Call X.sum_duplicates() to avoid the copy",
         FenchelWarning,
-        stacklevel=5,
+        stacklevel=6,  # the caller of fenchel.problem
     )
     summed = rows.matrix().copy()
     summed.sum_duplicates()

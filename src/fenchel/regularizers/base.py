@@ -7,7 +7,6 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -205,7 +204,7 @@ class Regularizer(ABC):
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings().items() if v is not None)
         return f"{type(self).__name__}({settings})"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values, as attributes of the same names."""
         names = inspect.signature(type(self)).parameters
         return {name: getattr(self, name, None) for name in names}

@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -172,7 +171,7 @@ class Boxed(Regularizer):
         far = ~np.isfinite(self._clipped(self.inner.extended_argmax(u)))
         return self.inner.dual_scale(np.where(far, u, 0.0)) if far.any() else 1.0
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"inner": self.inner, "lower": self.lower, "upper": self.upper}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -99,6 +97,6 @@ class ElasticNet(Weighted):
         moves = (np.abs(u) > self.c * self.l1_ratio).astype(np.float64)
         return over(moves, self.c) / (1 - self.l1_ratio)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"l1_ratio": self.l1_ratio, "weights": self.weights}

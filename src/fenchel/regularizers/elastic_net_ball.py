@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -92,6 +91,6 @@ class ElasticNetBall(Regularizer):
         inside = np.flatnonzero(a**2 > squares * rho**2)
         return top * math.sqrt(squares[inside[-1]])
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"radius": self.radius, "l1_ratio": self.net.l1_ratio}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import wrightomega, xlogy
 
@@ -33,7 +33,7 @@ class Entropy(Regularizer):
     def _cap(self) -> float:
         return 1.0 if self.cap is None else min(self.cap, 1.0)
 
-    def free(self, n_parameters: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
         """None; the simplex must not be empty."""
         if n_parameters * self._cap < 1 - DOMAIN_EDGE:
             raise InvalidData(
@@ -158,6 +158,6 @@ class Entropy(Regularizer):
         w = np.empty_like(u)
         return w, _kernels.entropy_prox(-u, 1.0, None, self._cap, w)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"cap": self.cap}

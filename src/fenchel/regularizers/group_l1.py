@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -155,7 +154,7 @@ class GroupL1(Regularizer):
             return 1.0
         return float(np.min(self.penalties[outside] / norms[outside])) * (1 - 1e-12)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"feature_groups": self.feature_groups, "group_weights": self.group_weights}
 

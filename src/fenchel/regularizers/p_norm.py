@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import brentq
 
@@ -75,7 +73,7 @@ class SquaredPNorm(Regularizer):
         share = (self.q - 2) / (self.q - 1)
         return np.asarray(np.sqrt(share) * np.sign(u) * _relative(u, self.q) ** (self.q / 2))
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {"p": self.p}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +168,7 @@ class MultivariatePoint(LinearPoint):
         same = self.risk.engine.map(shardwork.equal, self.slopes, ahead.slopes)
         return self if all(same) else ahead
 
-    def towards(self, p: Array) -> LinearRay:
+    def towards(self, p: Array) -> LinearRay[Self]:
         """The ray w + eta p; its scores are kept, as a line search asks for them once more.
 
         Not the ray, which keeps the point: of such a circle many large arrays would pile up.

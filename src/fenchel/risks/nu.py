@@ -95,18 +95,14 @@ class NuPoint(LinearPoint):
 
     def towards(self, p: Array) -> NuRay:
         """The ray w + eta p."""
-        ray = super().towards(p)
-        assert isinstance(ray.origin, NuPoint)
-        return NuRay(ray.origin, ray.p, ray.q)
+        return NuRay(*self._start(p))
 
 
-class NuRay(LinearRay):
+class NuRay(LinearRay[NuPoint]):
     """eta -> R(w + eta p); its slope and kinks are those of the line above R.
 
     On that line the thresholds go straight from the best at 0 to the best at 1.
     """
-
-    origin: NuPoint
 
     @functools.cached_property
     def rates(self) -> Array:
@@ -116,7 +112,6 @@ class NuRay(LinearRay):
     def along(self, eta: float) -> tuple[float, float]:
         """(R(w + eta p), its slope just right of eta): a fall that is promised is one."""
         point = self.at(eta)
-        assert isinstance(point, NuPoint)
         slope = 0.0
         for (rows, mass), t in zip(point.risk.groups, point.tails.thresholds, strict=True):
             rates, share = self.rates[rows], point.risk.share[rows]
@@ -129,9 +124,7 @@ class NuRay(LinearRay):
 
     @functools.cached_property
     def _ends(self) -> tuple[Tails, Tails]:
-        end = self.at(1.0)
-        assert isinstance(end, NuPoint)
-        return self.origin.tails, end.tails
+        return self.origin.tails, self.at(1.0).tails
 
     @functools.cached_property
     def _line(self) -> tuple[PerShard, PerShard]:

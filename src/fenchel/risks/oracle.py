@@ -209,7 +209,7 @@ def _part(oracle: Oracle) -> str:
     return "loss" if oracle.differentiable else "cost"
 
 
-def _real(given: Any, shape: tuple[int, ...]) -> Array | None:
+def _real(given: object, shape: tuple[int, ...]) -> Array | None:
     """Real numbers of that shape; None if they are something else."""
     try:
         values = np.asarray(given)
@@ -220,7 +220,7 @@ def _real(given: Any, shape: tuple[int, ...]) -> Array | None:
         return None
 
 
-def _shown(given: Any) -> str:
+def _shown(given: object) -> str:
     """What was given, in a few words."""
     kind, shape = type(given).__name__, getattr(given, "shape", None)
     if shape is not None:

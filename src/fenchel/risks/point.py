@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -190,25 +191,32 @@ class LinearPoint:
         point._kinked, point._chosen = self._kinked, chosen
         return point
 
-    def towards(self, p: Array) -> LinearRay:
+    def towards(self, p: Array) -> LinearRay[Self]:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
+        return LinearRay(*self._start(p))
+
+    def _start(self, p: Array) -> tuple[Self, Array, PerShard]:
+        """The point that a ray begins at, with scores that are exact enough, p and X p."""
         origin, engine = self, self.risk.engine
         if self.drift > SCORES * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
             self.risk.passes += 1
             z = engine.map(shardwork.scores, self.risk.outputs(self.w))
             origin = type(self)(self.risk, self.w, z, self.intercept)
         self.risk.passes += 1
-        return LinearRay(origin, p, engine.map(shardwork.scores, self.risk.outputs(p)))
+        return origin, p, engine.map(shardwork.scores, self.risk.outputs(p))
 
 
-class LinearRay:
+P = TypeVar("P", bound=LinearPoint)
+
+
+class LinearRay(Generic[P]):
     """eta -> R(w + eta p), from the scores X w and X p."""
 
-    def __init__(self, origin: LinearPoint, p: Array, q: PerShard):
+    def __init__(self, origin: P, p: Array, q: PerShard):
         self.origin, self.p, self.q = origin, p, q
         self._last = (0.0, origin)  # a line search asks for the step it accepts once more
 
-    def at(self, eta: float) -> LinearPoint:
+    def at(self, eta: float) -> P:
         """The point w + eta p; its scores are z + eta q."""
         origin = self.origin
         if eta != self._last[0]:

@@ -8,10 +8,7 @@ one is good enough that is worth little against the gap.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Point, Problem
@@ -28,6 +25,11 @@ _LEAST = 1e-14  # a multiplier below this is none
 class BallPlanes(QuadraticPlanes):
     """The model by elastic nets of the right strength."""
 
+    @staticmethod
+    def suit(problem: Problem) -> bool:
+        """Whether Omega is the indicator of a ball of the elastic net."""
+        return isinstance(problem.regularizer, ElasticNetBall)
+
     def __init__(self, problem: Problem, max_cuts: int):
         super().__init__(problem, max_cuts)
         assert isinstance(problem.regularizer, ElasticNetBall)
@@ -40,7 +42,7 @@ class BallPlanes(QuadraticPlanes):
         super().add(point)
         self.best = min(self.best, point.value)
 
-    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+    def state(self, w: Array) -> State:
         """The multiplier and the bounds as well."""
         return {**super().state(w), "ball": np.array([self.strength, self.best, self.bound])}
 

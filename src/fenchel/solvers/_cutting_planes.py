@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,8 @@ class Minimum(NamedTuple):
 class CuttingPlanes(ABC):
     """Cuts of the risk, and the dual weights alpha of the model's minimiser."""
 
+    cuts_cost_a_pass: ClassVar[bool] = False  # beyond those that their point has cost
+
     def __init__(self, problem: Problem, max_cuts: int):
         self.problem = problem
         self.max_cuts = max_cuts
@@ -77,7 +79,7 @@ class CuttingPlanes(ABC):
         """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
         self.append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
 
-    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+    def state(self, w: Array) -> State:
         """All that is known of the cuts, as plain arrays; w is where to go on from."""
         return {
             "w": w,

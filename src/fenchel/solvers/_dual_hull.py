@@ -24,10 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.forms import DualPoint, LinearForm
 from fenchel.risks.views.images import X, Y
+from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import InnerFailure
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
@@ -62,8 +62,8 @@ class DualHull:
         self._kind = LinearPlanes if LinearPlanes.suit(problem) else QuadraticPlanes
         self._max_stretches = _MANY_L1 if self._kind is LinearPlanes else _MANY
         bounded = problem.risk.facts.nonnegative or regularizer.strong_convexity > 0
-        is_ball = isinstance(regularizer, ElasticNetBall)  # whose model takes many multipliers
-        self._has_model = has_model(problem) and bounded and not is_ball
+        is_slow = BallPlanes.suit(problem)  # the model takes many multipliers
+        self._has_model = has_model(problem) and bounded and not is_slow
         self._takes_newest = not has_model(problem)
 
     @property

@@ -20,6 +20,8 @@ from fenchel.witness import Witness
 class DualPlanes(QuadraticPlanes):
     """The model's dual by quadratic programmes, the cuts D in the space of the rows."""
 
+    cuts_cost_a_pass = True
+
     def __init__(self, problem: Problem, max_cuts: int):
         self._subgradient: Array | None = None  # of the cut that is being added, if it is known
         self._rows = RowSpace(problem.risk)

@@ -15,7 +15,6 @@ from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.risks.views.polishing import polished
 from fenchel.solvers._cutting_planes import CuttingPlanes
-from fenchel.solvers._dual_planes import DualPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
 from fenchel.solvers.bmrm import cutting_planes, has_model
@@ -48,7 +47,7 @@ class GradientBound:
         self._met.clear()
         self._since += 1
         due = self._since >= self.every
-        if due or not isinstance(self.model, DualPlanes):
+        if due or not self.model.cuts_cost_a_pass:
             self.model.forget(self.cuts)
             self.model.add(point)
         if not due:
@@ -58,9 +57,11 @@ class GradientBound:
 
     def meet(self, point: Point) -> None:
         """Another subgradient at the last point; where it costs a pass, it waits for `at_last`."""
-        if isinstance(self.model, DualPlanes):
+        if self.model is None:
+            return
+        if self.model.cuts_cost_a_pass:
             self._met.append(point)
-        elif self.model is not None:
+        else:
             self.model.add(point)
 
     def at_last(self) -> Bound:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks.base import Array, Problem
@@ -49,7 +48,7 @@ class LinearPlanes(CuttingPlanes):
         held = (self.lower > 0) | (self.upper < 0)  # w_j = 0 is no solution
         self._enter(np.union1d(self.free, np.flatnonzero(held)))
 
-    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+    def state(self, w: Array) -> State:
         """The columns of the programme as well; not its basis."""
         return {**super().state(w), "columns": self.columns.astype(np.int64)}
 

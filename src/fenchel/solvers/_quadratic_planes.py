@@ -16,10 +16,7 @@ iteration on w_F = v, which ends after finitely many steps because the model is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from fenchel import _kernels
 from fenchel.risks.base import Array, Problem
@@ -46,7 +43,7 @@ class QuadraticPlanes(CuttingPlanes):
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
         super().__init__(problem, max_cuts)
 
-    def state(self, w: Array) -> dict[str, npt.NDArray[Any]]:
+    def state(self, w: Array) -> State:
         """The Gram matrix and the proximal centre as well."""
         return {**super().state(w), "Q": self.qp.gram, "v": self.v.copy()}
 

@@ -13,7 +13,7 @@ import functools
 import json
 import math
 from importlib import resources
-from typing import Any
+from typing import TypedDict
 
 from fenchel.errors import Incompatible
 from fenchel.regularizers import L2, ElasticNet
@@ -151,8 +151,17 @@ def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
     return fastest(), "; ".join(reasons)
 
 
+class _Case(TypedDict):
+    """A problem that was measured: what it is like, and how long each solver took."""
+
+    kind: str
+    name: str
+    shape: list[float]
+    seconds: dict[str, float]
+
+
 @functools.cache
-def _table() -> list[dict[str, Any]]:
+def _table() -> list[_Case]:
     text = resources.files("fenchel.solvers").joinpath("auto_table.json").read_text()
-    table: list[dict[str, Any]] = json.loads(text)
+    table: list[_Case] = json.loads(text)
     return table

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fenchel.errors import Phrase
 from fenchel.regularizers import lacking
@@ -90,7 +90,7 @@ class Solver(ABC):
         obstacles = (view.obstacle(problem.risk) for view in needs.views)
         return next((found for found in obstacles if found is not None), None)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 

@@ -19,7 +19,7 @@ import functools
 from collections.abc import Iterator
 
 from fenchel.errors import InvalidData
-from fenchel.regularizers import ElasticNetBall, lacking
+from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
@@ -100,7 +100,7 @@ def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
     risk, regularizer = problem.risk, problem.regularizer
     if LinearPlanes.suit(problem):
         return LinearPlanes(problem, max_cuts)
-    if isinstance(regularizer, ElasticNetBall):
+    if BallPlanes.suit(problem):
         return BallPlanes(problem, max_cuts)
     wide = risk.facts.has_duals and risk.n_duals < risk.n_parameters
     diagonal = regularizer.quadratic and regularizer.separable

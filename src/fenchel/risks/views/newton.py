@@ -10,7 +10,7 @@ roughly, by conjugate gradients.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,7 @@ def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
         _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
         return G
     for first in range(0, len(bent), _BLOCK):
-        X = cast(Array, _bent_rows(shard, bent[first : first + _BLOCK], h, True))
+        X: Array = _bent_rows(shard, bent[first : first + _BLOCK], h, True)
         G += X.T @ X
     return G
 
