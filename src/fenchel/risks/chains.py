@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import sys
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from fenchel.losses import CRF, M3N, ChainLoss, SoftM3N
 from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.multivariate import group_weights
 from fenchel.risks.base import Array
+from fenchel.risks.digests import digest_of
 from fenchel.risks.structured import Evaluation, StructuredRisk
 
 Rows = npt.NDArray[np.int64]
@@ -75,12 +75,7 @@ class ChainRisk(StructuredRisk):
 
     def fingerprint(self) -> bytes:
         """A digest of the loss, the labels and every shard."""
-        with np.printoptions(threshold=sys.maxsize):  # a matrix of costs, in full
-            settings = f"{self.loss!r} {self.classes!r}"
-        digest = hashlib.blake2b(settings.encode(), digest_size=16)
-        for part in self.engine.map(_fingerprint):
-            digest.update(part)
-        return digest.digest()
+        return digest_of(self.engine, _fingerprint, self.loss, self.classes)
 
 
 def chain_risk(

@@ -7,8 +7,6 @@ last column of X, of ones, and have no penalty.
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
@@ -19,6 +17,7 @@ from fenchel.data.shards import fingerprint
 from fenchel.errors import InvalidData
 from fenchel.risks import shardwork
 from fenchel.risks.base import Point
+from fenchel.risks.digests import digest_of
 from fenchel.risks.intercept import Offset
 from fenchel.risks.kinks import weighted
 from fenchel.risks.point import LinearPoint
@@ -105,12 +104,8 @@ class LinearRisk(ShardedLoss):
 
     def fingerprint(self) -> bytes:
         """A digest of the loss and of every shard."""
-        with np.printoptions(threshold=sys.maxsize):  # a matrix of costs, in full
-            settings = f"{self.loss!r} {self.facts.has_intercept} {self.n_offsets} {self.classes!r}"
-        digest = hashlib.blake2b(settings.encode(), digest_size=16)
-        for part in self.engine.map(fingerprint):
-            digest.update(part)
-        return digest.digest()
+        known = self.loss, self.facts.has_intercept, self.n_offsets, self.classes
+        return digest_of(self.engine, fingerprint, *known)
 
     def compressed(self, witness: Witness) -> Witness:
         """The same evidence as one dual variable a row; only where the loss has a conjugate."""
