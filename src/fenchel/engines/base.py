@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,47 +17,50 @@ from fenchel.engines.sums import total
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound="Engine")
 T = TypeVar("T")
+V = TypeVar("V", covariant=True)
 Task = TypeVar("Task", bound=Callable[..., Any])
 
 
-class PerShard:
+class PerShard(Generic[V]):
     """One value for each shard; it stays where the shard is, unless it is looked at here."""
 
-    def __init__(self, values: Iterable[Any]):
+    def __init__(self, values: Iterable[V]):
         self._values = tuple(values)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[V]:
         return iter(self._values)
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def __getitem__(self, shard: int) -> Any:
+    def __getitem__(self, shard: int) -> V:
         return self._values[shard]
 
-    def split(self, n: int) -> tuple[PerShard, ...]:
+    def split(self, n: int) -> tuple[PerShard[Any], ...]:
         """A PerShard of n-tuples as n PerShards."""
-        if any(len(value) != n for value in self._values):
-            raise ValueError(f"a task gave {len(self._values[0])} values instead of {n}")
-        return tuple(PerShard(value[k] for value in self._values) for k in range(n))
+        values: tuple[Any, ...] = self._values
+        if any(len(value) != n for value in values):
+            raise ValueError(f"a task gave {len(values[0])} values instead of {n}")
+        return tuple(PerShard(value[k] for value in values) for k in range(n))
 
 
-class Away(PerShard):
+class Away(PerShard[V]):
     """A value for each shard that is elsewhere: looking at it collects it, split sends nothing."""
 
-    def __init__(self, engine: Any):
+    def __init__(self, engine: Elsewhere):
         self._engine = engine
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[V]:
         return iter(self._engine.collect(self))
 
     def __len__(self) -> int:
-        return int(self._engine.n_shards)
+        return self._engine.n_shards
 
-    def __getitem__(self, shard: int) -> Any:
-        return self._engine.collect(self)[shard]
+    def __getitem__(self, shard: int) -> V:
+        value: V = self._engine.collect(self)[shard]
+        return value
 
-    def split(self, n: int) -> tuple[PerShard, ...]:
+    def split(self, n: int) -> tuple[PerShard[Any], ...]:
         """A value of n-tuples as n values."""
         return tuple(self._engine.map(_item, self, k) for k in range(n))
 
@@ -113,22 +116,22 @@ class Engine(ABC):
         return joined(self.shards)
 
     @abstractmethod
-    def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
+    def map(self, task: Callable[..., T], *args: Any) -> PerShard[T]:
         """task(shard, *args) for every shard."""
 
-    def total(self, values: PerShard) -> Any:
+    def total(self, values: PerShard[T]) -> T:
         """The sum of a PerShard of numbers or arrays."""
         return total(list(values))
 
-    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+    def totals(self, *values: PerShard[Any]) -> tuple[Any, ...]:
         """Several sums at once."""
         return tuple(map(self.total, values))
 
-    def gather(self, values: PerShard) -> Array:
+    def gather(self, values: PerShard[Array]) -> Array:
         """A PerShard of per-row arrays as one array."""
         return np.concatenate(list(values))
 
-    def scatter(self, values: Array) -> PerShard:
+    def scatter(self, values: Array) -> PerShard[Array]:
         """One array of per-row values as a PerShard."""
         ends = np.cumsum([shard.rows.n_rows for shard in self.shards])
         return PerShard(np.split(values, ends[:-1]))
@@ -154,6 +157,19 @@ class Engine(ABC):
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({settings})"
+
+
+class Elsewhere(Engine):
+    """An engine whose values for shards are not all here, unless they are collected."""
+
+    @property
+    def in_one_memory(self) -> bool:
+        """They are not."""
+        return False
+
+    @abstractmethod
+    def collect(self, values: Any) -> list[Any]:
+        """The values of all shards, of an `Away` that this engine's `map` gave."""
 
 
 def shares(shards: Sequence[Shard], n: int) -> list[int]:

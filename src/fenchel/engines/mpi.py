@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fenchel.data.shards import Shard
-from fenchel.engines.base import Away, Engine, PerShard, shares
+from fenchel.engines.base import Away, Elsewhere, PerShard, shares
 from fenchel.engines.sums import Span, combined, merged, subtotals
 from fenchel.engines.threads import Threads
 from fenchel.errors import InvalidData
@@ -31,7 +31,7 @@ Sums = Sequence[Mapping[Span, Any]]  # of several values, over the subtrees that
 _PATIENCE = 60.0  # seconds that a rank which is done waits for the others
 
 
-class Spread(Away):
+class Spread(Away[T]):
     """A value for each shard; every rank has those of its own."""
 
     def __init__(self, engine: MPI, own: Iterable[Any]):
@@ -39,7 +39,7 @@ class Spread(Away):
         self.own = list(own)
 
 
-class MPI(Engine):
+class MPI(Elsewhere):
     """Runs each rank's shards on `n_threads` threads of it; all ranks must do the same calls.
 
     `communicator` is mpi4py's, that of all ranks unless given.
@@ -67,11 +67,6 @@ class MPI(Engine):
         """Rank 0 does."""
         return self.rank == 0
 
-    @property
-    def in_one_memory(self) -> bool:
-        """A rank works on its own shards only."""
-        return False
-
     def place(self, shards: Sequence[Shard]) -> MPI:
         """An engine with the same settings that holds these shards, the same on all ranks."""
         placed = super().place(shards)
@@ -97,7 +92,7 @@ class MPI(Engine):
                     "problem, from the same data"
                 )
 
-    def map(self, task: Callable[..., Any], *args: Any) -> Spread:
+    def map(self, task: Callable[..., T], *args: Any) -> Spread[T]:
         """task(shard, *args) for the shards of this rank."""
         if self._error is None:
             try:
@@ -106,7 +101,7 @@ class MPI(Engine):
                 self._error = error  # the other ranks wait for this one: see `_raise`
         return Spread(self, [None] * self._own.n_shards)
 
-    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+    def totals(self, *values: PerShard[Any]) -> tuple[Any, ...]:
         """The sums, by one message up the tree of ranks and one down."""
         known: Sums = [] if self._error else [self._subtotals(each) for each in values]
         parts, error = self._upwards(known, self._error)
@@ -116,11 +111,12 @@ class MPI(Engine):
         self._raise(error)
         return tuple(sums)
 
-    def total(self, values: PerShard) -> Any:
+    def total(self, values: PerShard[T]) -> T:
         """The sum."""
-        return self.totals(values)[0]
+        total: T = self.totals(values)[0]
+        return total
 
-    def _subtotals(self, values: PerShard) -> Mapping[Span, Any]:
+    def _subtotals(self, values: PerShard[Any]) -> Mapping[Span, Any]:
         return subtotals(list(self._mine(values)), self.first, self.n_shards)
 
     def _upwards(self, parts: Sums, error: Exception | None) -> tuple[Sums, Exception | None]:
@@ -137,7 +133,7 @@ class MPI(Engine):
             self.communicator.send((parts, error), rank - step)
         return parts, error
 
-    def collect(self, values: Spread) -> list[Any]:
+    def collect(self, values: Spread[Any]) -> list[Any]:
         """The values of all shards."""
         found = self.communicator.allgather((values.own, self._error))
         self._raise(next((error for _, error in found if error is not None), None))

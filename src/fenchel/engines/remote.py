@@ -27,12 +27,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fenchel.data.shards import Shard
-from fenchel.engines.base import Away, Engine, PerShard, shares
+from fenchel.engines.base import Away, Elsewhere, PerShard, shares
 from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
 from fenchel.engines.sums import combined
 from fenchel.errors import FenchelWarning, HostLost, InvalidData
 from fenchel.settings import positive
 
+T = TypeVar("T")
 R = TypeVar("R", bound="Remote")
 log = logging.getLogger("fenchel.engines")
 
@@ -44,7 +45,7 @@ class Gone(Exception):
     """A host did not answer, for whatever reason its transport gave."""
 
 
-class Held(Away):
+class Held(Away[T]):
     """A value for each shard that the hosts keep."""
 
     def __init__(self, engine: Remote, number: int):
@@ -66,7 +67,7 @@ class Placed:
     replacements: int = 0
 
 
-class Remote(Engine):
+class Remote(Elsewhere):
     """An engine of hosts; `deadline` is how many seconds a host may take for a round.
 
     After that its shards are placed elsewhere.
@@ -106,11 +107,6 @@ class Remote(Engine):
 
     # What all do with it.
 
-    @property
-    def in_one_memory(self) -> bool:
-        """They are not."""
-        return False
-
     def place(self: R, shards: Sequence[Shard]) -> R:
         """An engine with the same settings whose hosts hold these shards."""
         placed = super().place(shards)
@@ -120,18 +116,21 @@ class Remote(Engine):
             placed._settle(each)
         return placed
 
-    def map(self, task: Callable[..., Any], *args: Any) -> Held:
+    def map(self, task: Callable[..., T], *args: Any) -> Held[T]:
         """Notes the task down; it is done when something of it is wanted."""
         number = next(self._numbers)
         self._live.add(number)
         self._pending.append(Call(number, task, tuple(map(_sent, args))))
         return Held(self, number)
 
-    def total(self, values: PerShard) -> Any:
+    def total(self, values: PerShard[T]) -> T:
         """The sum; of values that are here, here."""
-        return self.totals(values)[0] if isinstance(values, Held) else super().total(values)
+        if not isinstance(values, Held):
+            return super().total(values)
+        total: T = self.totals(values)[0]
+        return total
 
-    def totals(self, *values: PerShard) -> tuple[Any, ...]:
+    def totals(self, *values: PerShard[Any]) -> tuple[Any, ...]:
         """The sums, of which the hosts add up as much as they can."""
         numbers = tuple(each.number for each in values if isinstance(each, Held))
         if len(numbers) < len(values):
@@ -143,7 +142,7 @@ class Remote(Engine):
         ]
         return tuple(_own(combined(each, self.n_shards)) for each in parts)
 
-    def collect(self, values: Held) -> list[Any]:
+    def collect(self, values: Held[Any]) -> list[Any]:
         """The values of all shards."""
         replies = self._ask(collected=values.number)
         return [each for reply in replies for each in reply.values]

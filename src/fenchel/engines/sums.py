@@ -7,16 +7,19 @@ whole subtrees before it answers, and the bits do not depend on who added what.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 Span = tuple[int, int]  # first shard, and one after the last
 
 
-def total(values: Sequence[Any]) -> Any:
+def total(values: Sequence[T]) -> T:
     """The sum of numbers or arrays."""
-    return _added({(i, i + 1): value for i, value in enumerate(values)}, 0, len(values))
+    leaves = {(i, i + 1): value for i, value in enumerate(values)}
+    added: T = _added(leaves, 0, len(values))
+    return added
 
 
 def subtotals(values: Sequence[Any], first: int, n_shards: int) -> dict[Span, Any]:

@@ -6,12 +6,14 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fenchel._system.threads import checked_threads
 from fenchel.engines.base import Engine, PerShard
+
+T = TypeVar("T")
 
 
 class Threads(Engine):
@@ -28,7 +30,7 @@ class Threads(Engine):
         """The constructor's arguments."""
         return {"n_threads": self.n_threads}
 
-    def map(self, task: Callable[..., Any], *args: Any) -> PerShard:
+    def map(self, task: Callable[..., T], *args: Any) -> PerShard[T]:
         """task(shard, *args) for every shard; the calling thread works too."""
         calls = list(self.calls(args))
         results: list[Any] = [None] * len(calls)

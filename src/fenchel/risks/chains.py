@@ -30,9 +30,7 @@ from fenchel.losses.chains import CostedChainLoss
 from fenchel.losses.multivariate import group_weights
 from fenchel.risks.base import Array
 from fenchel.risks.digests import digest_of
-from fenchel.risks.structured import Evaluation, StructuredRisk
-
-Rows = npt.NDArray[np.int64]
+from fenchel.risks.structured import Evaluation, Rows, StructuredRisk
 
 
 class ChainRisk(StructuredRisk):
@@ -59,7 +57,7 @@ class ChainRisk(StructuredRisk):
     def _slack(self) -> bool:
         return isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
 
-    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
+    def evaluated(self, w: Array, rows: PerShard[Rows] | None = None) -> PerShard[Evaluation]:
         """By forward-backward or Viterbi."""
         return self.engine.map(_evaluate, self.loss, w, rows)
 

@@ -86,7 +86,7 @@ def steepest(shard: Shard, kinked: Kinked, q: Array) -> Array:
     return kinked.choices.towards(q)
 
 
-def balanced(engine: Engine, kinked: PerShard, q: PerShard) -> PerShard:
+def balanced(engine: Engine, kinked: PerShard[Kinked], q: PerShard[Array]) -> PerShard[Array]:
     """The same with sum_i s_i a_i as it is now: the slopes of the largest q are raised first."""
     parts = list(engine.map(_ranges, kinked, q))
     s, lowest, highest, now, rises = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -35,7 +35,7 @@ class Touch(NamedTuple):
     """A tangent c + <g, z> of L, and its value somewhere."""
 
     c: float
-    g: PerShard
+    g: PerShard[Array]
     value: float
 
 
@@ -44,7 +44,7 @@ class Least(NamedTuple):
 
     b: float
     value: float
-    g: PerShard | None
+    g: PerShard[Array] | None
 
 
 class MultivariatePoint(LinearPoint):
@@ -116,7 +116,7 @@ class MultivariatePoint(LinearPoint):
     def _kept(self) -> dict[float, Touch]:
         return {}
 
-    def _shifted(self, b: float) -> PerShard:
+    def _shifted(self, b: float) -> PerShard[Array]:
         return self.z if b == 0 else self.risk.engine.map(shardwork.shifted, self.z, b)
 
     @property
@@ -125,7 +125,7 @@ class MultivariatePoint(LinearPoint):
         return self.offset.floor if self.risk.facts.has_intercept else self._rounded(0.0).value
 
     @functools.cached_property
-    def slopes(self) -> PerShard:
+    def slopes(self) -> PerShard[Array]:
         """The cut's, mixed over the intercept's bracket."""
         bracket = self.offset.bracket
         below = self._rounded(bracket.below).g
@@ -134,7 +134,7 @@ class MultivariatePoint(LinearPoint):
         above, weights = self._rounded(bracket.above).g, bracket[2:]
         return self.risk.engine.map(shardwork.mixed, below, above, *weights)
 
-    def rate(self, q: PerShard) -> float:
+    def rate(self, q: PerShard[Array]) -> float:
         """A slope of R along q."""
         engine, g = self.risk.engine, self._least.g
         if g is None:
@@ -180,7 +180,7 @@ class MultivariatePoint(LinearPoint):
             self._along = ray.p, ray.q
         return ray
 
-    _along: tuple[Array, PerShard] | None = None
+    _along: tuple[Array, PerShard[Array]] | None = None
 
 
 class MultivariateRisk(LinearRisk):
@@ -221,7 +221,7 @@ class MultivariateRisk(LinearRisk):
         """Scores that differ by round-off may have another tangent, or another best intercept."""
         return self.facts.has_intercept or not self.facts.differentiable
 
-    def tangent(self, z: PerShard) -> Touch:
+    def tangent(self, z: PerShard[Array]) -> Touch:
         """L at these scores."""
         engine = self.engine
         if self.loss.grouped:
@@ -232,12 +232,12 @@ class MultivariateRisk(LinearRisk):
             touch = Touch(constant, engine.scatter(slopes), 0.0)
         return touch._replace(value=self.height(touch, z))
 
-    def least(self, z: PerShard, guess: float) -> Least | None:
+    def least(self, z: PerShard[Array], guess: float) -> Least | None:
         """L at these scores and the offset that suits them best; None where L cannot tell."""
         known = None if self.loss.grouped else self._whole.least(self.engine.gather(z), guess)
         return None if known is None else Least(*known[:2], self.engine.scatter(known[2]))
 
-    def height(self, touch: Touch, z: PerShard) -> float:
+    def height(self, touch: Touch, z: PerShard[Array]) -> float:
         """c + <g, z>."""
         return touch.c + float(self.engine.total(self.engine.map(shardwork.inner, touch.g, z)))
 

@@ -72,7 +72,7 @@ class NuPoint(LinearPoint):
         return Offset(Bracket(), best, value, value)
 
     @functools.cached_property
-    def slopes(self) -> PerShard:
+    def slopes(self) -> PerShard[Array]:
         """a_i = -S y_i alpha_i."""
         return self.risk.engine.scatter(-self.risk.weight * self.risk.y * self.tails.alpha)
 
@@ -127,7 +127,7 @@ class NuRay(LinearRay[NuPoint]):
         return self.origin.tails, self.at(1.0).tails
 
     @functools.cached_property
-    def _line(self) -> tuple[PerShard, PerShard]:
+    def _line(self) -> tuple[PerShard[Array], PerShard[Array]]:
         engine, (start, end) = self.origin.risk.engine, self._ends
         shift, rate = map(engine.scatter, (start.offsets, end.offsets - start.offsets))
         z = engine.map(shardwork.moved, self.origin.z, shift, 1.0)

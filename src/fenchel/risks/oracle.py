@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.data.rows import DenseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.risks.base import Array
-from fenchel.risks.structured import Evaluation, StructuredRisk
+from fenchel.risks.structured import Evaluation, Rows, StructuredRisk
 from fenchel.settings import whole
 from fenchel.tolerances import USERS_SUMS
 
@@ -87,7 +86,7 @@ class OracleRisk(StructuredRisk):
             user_written=True,
         )
 
-    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
+    def evaluated(self, w: Array, rows: PerShard[Rows] | None = None) -> PerShard[Evaluation]:
         """By the oracle, example after example."""
         return self.engine.map(_evaluate, self.oracle, w, rows)
 
@@ -135,9 +134,7 @@ def _shard(first: int, pairs: Sequence[tuple[Any, Any]]) -> Examples:
     return Examples(DenseRows(np.empty((len(pairs), 0))), np.empty(0), None, first, tuple(pairs))
 
 
-def _evaluate(
-    shard: Examples, oracle: Oracle, w: Array, rows: npt.NDArray[np.intp] | None
-) -> Evaluation:
+def _evaluate(shard: Examples, oracle: Oracle, w: Array, rows: Rows | None) -> Evaluation:
     value, gradient = 0.0, np.zeros(len(w))
     w = w.copy()
     w.setflags(write=False)  # what an oracle wrote to it would reach all others

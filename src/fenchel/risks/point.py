@@ -13,6 +13,7 @@ from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset, profile
 from fenchel.risks.kinks import (
+    Kinked,
     balanced,
     kinked,
     kinked_adjoint,
@@ -34,11 +35,11 @@ class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
     def __init__(
-        self, risk: ShardedLoss, w: Array, z: PerShard, near: float = 0.0, drift: float = 0.0
+        self, risk: ShardedLoss, w: Array, z: PerShard[Array], near: float = 0.0, drift: float = 0.0
     ):
         self.risk, self.w, self.z = risk, w, z
         self.near = near  # a guess of the intercept
-        self._chosen: PerShard | None = None  # the slopes of the rows on a kink, if chosen anew
+        self._chosen: PerShard[Array] | None = None  # slopes of the rows on a kink, if chosen anew
         self.drift = drift  # the round-off in z that came with other points, per length of a row
 
     @functools.cached_property
@@ -75,7 +76,7 @@ class LinearPoint:
         return self.offset.best
 
     @functools.cached_property
-    def slopes(self) -> PerShard:
+    def slopes(self) -> PerShard[Array]:
         """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
         return self.risk.engine.map(shardwork.slopes, self.risk.loss, self.z, self.offset.bracket)
 
@@ -87,7 +88,7 @@ class LinearPoint:
         total: Array = engine.total(engine.map(shardwork.adjoint, self.slopes))
         return total.ravel() / self.risk.weight
 
-    def rate(self, q: PerShard) -> float:
+    def rate(self, q: PerShard[Array]) -> float:
         """sum_i a_i q_i / S."""
         engine = self.risk.engine
         return float(engine.total(engine.map(shardwork.inner, self.slopes, q))) / self.risk.weight
@@ -162,7 +163,7 @@ class LinearPoint:
         return self.risk.engine.gather(self.slopes).ravel() / self.risk.weight
 
     @functools.cached_property
-    def _kinked(self) -> PerShard:
+    def _kinked(self) -> PerShard[Kinked]:
         """The rows whose score lies on a kink, up to round-off."""
         engine, loss = self.risk.engine, self.risk.loss
         return engine.map(kinked, loss, self.z, self.intercept, self.slopes)
@@ -195,7 +196,7 @@ class LinearPoint:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""
         return LinearRay(*self._start(p))
 
-    def _start(self, p: Array) -> tuple[Self, Array, PerShard]:
+    def _start(self, p: Array) -> tuple[Self, Array, PerShard[Array]]:
         """The point that a ray begins at, with scores that are exact enough, p and X p."""
         origin, engine = self, self.risk.engine
         if self.drift > SCORES * float(np.linalg.norm(self.w) + np.linalg.norm(p)):
@@ -212,7 +213,7 @@ P = TypeVar("P", bound=LinearPoint)
 class LinearRay(Generic[P]):
     """eta -> R(w + eta p), from the scores X w and X p."""
 
-    def __init__(self, origin: P, p: Array, q: PerShard):
+    def __init__(self, origin: P, p: Array, q: PerShard[Array]):
         self.origin, self.p, self.q = origin, p, q
         self._last = (0.0, origin)  # a line search asks for the step it accepts once more
 
@@ -233,7 +234,7 @@ class LinearRay(Generic[P]):
         return point.value, point.rate(self.q)
 
     @functools.cached_property
-    def _line(self) -> tuple[PerShard, PerShard]:
+    def _line(self) -> tuple[PerShard[Array], PerShard[Array]]:
         """The scores at eta = 0 and their rates.
 
         With an intercept, on the straight line from the best offset at 0 to that at 1: R lies below

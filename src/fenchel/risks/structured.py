@@ -20,6 +20,7 @@ from fenchel.risks.black_box import BlackBoxPoint, BlackBoxRisk
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 T = TypeVar("T")
+Rows = npt.NDArray[np.int64]  # of a shard, by their numbers
 
 
 class Evaluation(NamedTuple):
@@ -85,7 +86,7 @@ class StructuredRisk(BlackBoxRisk, ABC):
         self.passes = 0
 
     @abstractmethod
-    def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
+    def evaluated(self, w: Array, rows: PerShard[Rows] | None = None) -> PerShard[Evaluation]:
         """An `Evaluation` for each shard, of all its examples or these."""
 
     @property

@@ -116,7 +116,7 @@ class Accelerated(Solver):
             return self._staged(black_box, w, state)
 
         @functools.cache  # the same for all stages
-        def widths() -> PerShard | None:
+        def widths() -> PerShard[Array] | None:
             return optimised_widths(problem.risk) if self.widths == "optimised" else None
 
         primal = _Stages(self, problem, lambda mu: primal_form(problem, mu, widths()))

@@ -234,7 +234,7 @@ def offset_rate(
     return max(by_length, reach * scale * strength * risk.n_rows)
 
 
-def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
+def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
     """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
     a = engine.map(shardwork.feasible, loss, a)
@@ -249,7 +249,7 @@ def cut_of(risk: LinearRisk, a: PerShard, adjoint: Array) -> Cut:
     return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
 
 
-def _balanced(risk: LinearRisk, a: PerShard) -> PerShard:
+def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
     ups, downs = risk.engine.map(_signed_sums, a).split(2)
     up, down = risk.engine.totals(ups, downs)

@@ -177,7 +177,7 @@ def _zeros(shard: Shard, shape: tuple[int, ...]) -> Array:
 class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
     """R_mu + lambda Omega over w; row i is smoothed by mu * widths_i, where there are widths."""
 
-    def __init__(self, problem: Problem, mu: float, widths: PerShard | None = None):
+    def __init__(self, problem: Problem, mu: float, widths: PerShard[Array] | None = None):
         LinearForm.__init__(self, problem, mu)
         self.smoothed = SmoothedRisk(self.risk, mu, widths)
         self.lambda_2 = self.strength * self.regularizer.relative_convexity
@@ -375,7 +375,7 @@ class DualForm(LinearForm[RowVector, Array]):
         return x
 
 
-def primal_form(problem: Problem, mu: float, widths: PerShard | None = None) -> PrimalForm:
+def primal_form(problem: Problem, mu: float, widths: PerShard[Array] | None = None) -> PrimalForm:
     """R of a linear model, smoothed by mu where it is a sum over rows, plus strength * Omega."""
     if isinstance(problem.risk, MultivariateRisk):
         return WholeForm(problem)

@@ -20,7 +20,7 @@ class RowVector:
 
     __array_ufunc__ = None  # so that a NumPy number times a RowVector asks the RowVector
 
-    def __init__(self, risk: ShardedLoss, parts: PerShard):
+    def __init__(self, risk: ShardedLoss, parts: PerShard[Array]):
         self.risk, self.parts = risk, parts
 
     def __add__(self, other: RowVector) -> RowVector:

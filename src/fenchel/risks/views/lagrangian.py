@@ -112,7 +112,7 @@ class AugmentedLagrangian:
 class AugmentedRay:
     """eta -> M(w + eta p, b + eta rate)."""
 
-    def __init__(self, origin: AugmentedLagrangian, p: Array, rate: float, q: PerShard):
+    def __init__(self, origin: AugmentedLagrangian, p: Array, rate: float, q: PerShard[Array]):
         self.origin, self.p, self.rate, self.q = origin, p, rate, q
         self.start = float(origin.gradient @ p) + origin.offset_slope * rate
 

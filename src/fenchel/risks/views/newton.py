@@ -63,7 +63,7 @@ class Hessian:
 class NewtonSystem:
     """The rows `bent` of each shard, with the curvatures `h` of all its rows."""
 
-    def __init__(self, risk: LinearRisk, bent: PerShard, h: PerShard):
+    def __init__(self, risk: LinearRisk, bent: PerShard[npt.NDArray[np.int32]], h: PerShard[Array]):
         self.risk, self.bent, self.h = risk, bent, h
         n_bent, self.h_total = risk.engine.totals(*risk.engine.map(_sums, bent, h).split(2))
         self.n_bent = int(n_bent)

@@ -60,7 +60,9 @@ def polished(problem: Problem, point: Point) -> Cut | None:
     return cut_of(risk, chosen, point.subgradient + change)
 
 
-def _near(risk: LinearRisk, point: LinearPoint, slopes: PerShard) -> PerShard | None:
+def _near(
+    risk: LinearRisk, point: LinearPoint, slopes: PerShard[Array]
+) -> PerShard[Indices] | None:
     """The rows near a kink: so near that all of them make no more than a shard."""
     engine, most = risk.engine, size(risk.n_parameters)
     squares = float(engine.total(engine.map(_square, point.z)))

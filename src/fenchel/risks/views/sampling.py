@@ -12,7 +12,7 @@ from fenchel.losses import Loss
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.owners import OwnersRisk
-from fenchel.risks.structured import StructuredRisk
+from fenchel.risks.structured import Rows, StructuredRisk
 
 Indices = npt.NDArray[np.intp]
 
@@ -55,7 +55,7 @@ class Sampling:
         return total * (risk.n_rows / (len(rows) * risk.weight))
 
 
-def _parted(rows: Indices, sizes: list[int]) -> PerShard:
+def _parted(rows: Indices, sizes: list[int]) -> PerShard[Rows]:
     """The rows of each shard, counted from its first."""
     starts = np.cumsum([0, *sizes])
     parts = np.split(rows.astype(np.int64), np.searchsorted(rows, starts[1:-1]))

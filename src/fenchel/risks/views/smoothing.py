@@ -36,7 +36,7 @@ class Smooth(NamedTuple):
     """R_mu at some scores: its value, the rows' slopes u without their weights, the offset."""
 
     value: float
-    u: PerShard
+    u: PerShard[Array]
     b: float
 
 
@@ -44,7 +44,7 @@ class _Sums(NamedTuple):
     value: float
     slope: float
     rise: float
-    u: PerShard
+    u: PerShard[Array]
 
 
 class SmoothedRisk:
@@ -53,10 +53,10 @@ class SmoothedRisk:
     Row i is smoothed by mu * widths_i, where there are widths.
     """
 
-    def __init__(self, risk: LinearRisk, mu: float, widths: PerShard | None = None):
+    def __init__(self, risk: LinearRisk, mu: float, widths: PerShard[Array] | None = None):
         self.risk, self.mu, self.widths = risk, mu, widths
 
-    def at(self, z: PerShard, near: float = 0.0) -> Smooth:
+    def at(self, z: PerShard[Array], near: float = 0.0) -> Smooth:
         """R_mu there; `near` is a guess of the offset. No pass."""
         if not self.risk.facts.has_intercept:
             sums = self._sums(z, 0.0)
@@ -73,7 +73,7 @@ class SmoothedRisk:
             )
         return Smooth(offset.value, u, offset.best)
 
-    def _newton(self, z: PerShard, b: float, blur: float) -> float:
+    def _newton(self, z: PerShard[Array], b: float, blur: float) -> float:
         """A better guess of the offset: between kinks of the slope, Newton's step is exact."""
         for _ in range(_STEPS):
             sums = self._sums(z, b)
@@ -85,7 +85,7 @@ class SmoothedRisk:
                 break
         return b
 
-    def _sums(self, z: PerShard, b: float) -> _Sums:
+    def _sums(self, z: PerShard[Array], b: float) -> _Sums:
         """R_mu at the offset b, and its slopes."""
         engine, weight = self.risk.engine, self.risk.weight
         settings = self.risk.loss, z, self.mu, self.widths, b
@@ -102,7 +102,7 @@ class SmoothedRisk:
             return 1 / (2 * self.mu)  # as for softmax
         return 1 / (self.mu * (1.0 if self.widths is None else _NARROWEST))
 
-    def d2(self, u: PerShard) -> float:
+    def d2(self, u: PerShard[Array]) -> float:
         """The strongly convex term: R_mu's dual is R's less mu d2(u)."""
         engine = self.risk.engine
         return float(engine.total(engine.map(_d2, u, self.widths))) / self.risk.weight
@@ -125,7 +125,7 @@ def roughness(risk: Risk) -> float:
     return risk.largest_slope**2 / 2
 
 
-def optimised_widths(risk: Risk) -> PerShard:
+def optimised_widths(risk: Risk) -> PerShard[Array]:
     """b_i^2 = |<x_i, v>| for the longest direction v of the rows, with mean 1 ([Zhang11] 5.6).
 
     None is less than a tenth of the mean: a row that is orthogonal to v would not be smoothed at
