@@ -4,7 +4,7 @@ import numpy as np
 
 from fenchel.piecewise import Slope
 from fenchel.regularizers import L2
-from fenchel.risks.base import Problem
+from fenchel.risks.base import Facts, Problem
 from fenchel.witness import Witness
 
 TIE = 1e-9
@@ -14,10 +14,7 @@ class Toy:
     """A convex function of two variables with the protocol of a risk."""
 
     n_parameters, n_rows, n_duals, passes = 2, 1, 1, 0
-    in_one_memory = True
-    nonnegative = differentiable = has_duals = has_intercept = False
-    knows_kinks = separable = True
-    piecewise = True
+    facts = Facts(piecewise=True, knows_kinks=True, in_one_memory=True)
     shape = (2,)
 
     def agreed(self, compute):
@@ -102,7 +99,7 @@ class Largest(Toy):
 class Wolfe(Toy):
     """[Yu10] eq. 112: steepest descent converges to (0, 0), while the function has no minimum."""
 
-    piecewise = False
+    facts = Facts(knows_kinks=True, in_one_memory=True)
 
     def value(self, w):
         x, y = w

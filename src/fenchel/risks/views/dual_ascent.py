@@ -54,7 +54,7 @@ class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
     loss: NativeScalarRows
-    settings: tuple[Any, ...]  # rate, kappa and the regulariser's shrinkage
+    settings: tuple[Array, Array, Array | None, Array | None]  # rate, kappa and the shrinkage
     rate: Array
     a: Array
     active: npt.NDArray[np.int32]
@@ -280,7 +280,8 @@ def row_duals(
     alone = (kappa == 0) & (rate > 0)
     bound = built_in(shard.bound(loss))
     a[alone] = loss.slope(shardwork.shifted_by_offset(shard, a)[alone], shard.y[alone])
-    settings = shared, kappa, *(shrinkage or (None, None))
+    threshold, scale = (None, None) if shrinkage is None else shrinkage
+    settings = shared, kappa, threshold, scale
     return RowDuals(bound, settings, rate, a, np.empty(len(a), dtype=np.int32), n_active=0)
 
 
