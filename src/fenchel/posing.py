@@ -112,7 +112,7 @@ def problem(
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns, None where X has none."""
-    columns = getattr(X, "columns", None)
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # the first is pyarrow's
     return None if columns is None else [str(name) for name in columns]
 
 

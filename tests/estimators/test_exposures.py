@@ -39,3 +39,35 @@ def test_offsets_of_the_wrong_length_are_refused(watched):
         PoissonRegressor().fit(X, y, offset=offset[:3])
     with pytest.raises(InvalidData, match="offset has 3 entries"):
         PoissonRegressor().fit(X, y).predict(X, offset=offset[:3])
+
+
+def test_offsets_that_are_no_numbers_are_refused_with_their_row(watched):
+    X, y, offset = watched
+    offset[7] = np.nan
+    with pytest.raises(InvalidData, match=r"offset\[7\] = nan") as refused:
+        PoissonRegressor().fit(X, y, offset=offset)
+    assert refused.value.row == 7
+
+
+@pytest.mark.parametrize("name", ["offset_column", "exposure_column"])
+def test_a_file_keeps_the_name_of_their_column(watched, tmp_path, name):
+    X, y, offset = watched
+    model, path = PoissonRegressor().fit(X, y, offset=offset), tmp_path / "m"
+    fenchel.save(model, path)
+    assert not hasattr(fenchel.load(path), f"{name}_")
+    fenchel.save(model, path, **{name: "hours"})
+    loaded = fenchel.load(path)
+    assert getattr(loaded, f"{name}_") == "hours"
+    fenchel.save(loaded, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_models_without_offsets_have_no_such_column(watched, tmp_path):
+    X, y, offset = watched
+    with pytest.raises(InvalidData, match="which no Regressor takes"):
+        fenchel.save(fenchel.Regressor().fit(X, y), tmp_path / "m", offset_column="hours")
+    model = PoissonRegressor().fit(X, y, offset=offset)
+    with pytest.raises(InvalidData, match="in two columns, 'a' and 'b'"):
+        fenchel.save(model, tmp_path / "m", offset_column="a", exposure_column="b")
+    with pytest.raises(InvalidData, match="must be the name of a column or None; got 3"):
+        fenchel.save(model, tmp_path / "m", offset_column=3)

@@ -40,6 +40,14 @@ Solver = Literal[
     "proximal-gradient",
 ]
 
+# Regularisers that need more than a flag can say, and where to turn in Python.
+IN_PYTHON = {
+    "group_l1": "groups of columns, which flags cannot give; in Python, use "
+    "fenchel.Regressor(penalty='group_l1', feature_groups=...), or another estimator",
+    "quadratic": "a matrix, which flags cannot give; in Python, use "
+    "fenchel.regularizers.Quadratic as the penalty of an estimator",
+}
+
 REGULARIZERS: tuple[str, ...] = get_args(Regularizer)
 SOLVERS: tuple[str, ...] = get_args(Solver)
 

@@ -63,12 +63,13 @@ def evaluate(
                 Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
             )
             return Code.OK
-        X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
         if loss in RANKING:
-            inputs.check_queries(qid, data)
-        found = metrics.measured(fitted, loss, X, _needed(y, loss), qid, terminal)
-    report = Evaluated(__version__, str(model), str(data), X.shape[0], loss, found)
+            inputs.check_queries(rows.qid, data)
+        _check_targets(rows.y, loss)
+        found = metrics.measured(fitted, loss, rows, terminal)
+    report = Evaluated(__version__, str(model), str(data), rows.X.shape[0], loss, found)
     _show(report, terminal)
     return Code.OK
 
@@ -81,10 +82,9 @@ def _check_measurable(fitted: Any) -> None:
         )
 
 
-def _needed(y: Any, loss: str) -> Any:
+def _check_targets(y: Any, loss: str) -> None:
     if y is None and loss not in NOVELTY:
         raise UsageError("DATA has no targets to compare with; name their column with --target")
-    return y
 
 
 def _show(report: Evaluated, terminal: Terminal) -> None:

@@ -49,6 +49,8 @@ Regularizer = Annotated[
     str | None, what(metavar="<name>", help=_REGULARIZER_HELP, autocompletion=_regularizers)
 ]
 L1Ratio = Annotated[float | None, what(help="The share of l1 in elastic_net. (default 0.5)")]
+Lower = Annotated[float | None, what(help="The least a coefficient may be. (default no bound)")]
+Upper = Annotated[float | None, what(help="The most a coefficient may be. (default no bound)")]
 Intercept = Annotated[
     bool | None, what("--intercept/--no-intercept", metavar="", help=_INTERCEPT_HELP)
 ]

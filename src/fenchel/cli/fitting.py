@@ -106,7 +106,7 @@ def run(
         fitting = time.perf_counter() - started
         if terminal.silent:
             return Code.OK  # the process that leads says the rest
-        saving = save(estimator, job.output, dataset, terminal)
+        saving = save(estimator, job.output, dataset, settings, terminal)
         if job.proof is not None:
             _save_proof(estimator, job.proof, terminal)
         if job.plot is not None:
@@ -150,6 +150,8 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         target=settings.target,
         index_base=settings.index_base,
         stream=settings.stream,
+        offset=settings.offset,
+        exposure=settings.exposure,
     )
 
 
@@ -170,6 +172,8 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         strength=settings.strength,
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
+        lower=settings.lower,
+        upper=settings.upper,
         engine="serial",
         groups=[0, 0] if loss in (*RANKING, *SEQUENCES) else None,
         **options,
@@ -249,10 +253,16 @@ def _fitted(
     runs = n_runs(job.settings.loss, dataset)
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
-        groups = {"groups": dataset.qid} if job.settings.loss in RANKING else {}
         with inputs.placed(Path(job.data)):
-            estimator.fit(dataset.X, dataset.y, **groups)
+            estimator.fit(dataset.X, dataset.y, **_of_rows(job.settings, dataset))
     return estimator.set_params(callback=None, checkpoint=None)
+
+
+def _of_rows(settings: Settings, dataset: Dataset) -> dict[str, Any]:
+    """What else the rows of some losses have."""
+    if settings.loss in RANKING:
+        return {"groups": dataset.qid}
+    return {"offset": dataset.offset} if settings.offset or settings.exposure else {}
 
 
 def n_runs(loss: str, dataset: Dataset) -> int:
@@ -273,6 +283,8 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     """The settings in the words of the estimators."""
     parameters: dict[str, Any] = {
         "penalty": settings.regularizer,
+        "lower": settings.lower,
+        "upper": settings.upper,
         "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
         "solver": solver_of(settings),
         "tol": settings.gap,
@@ -308,7 +320,9 @@ def _checkpoint(job: Job, path: str) -> Any:
     return Checkpoint(path, msgspec.json.encode(job).decode())
 
 
-def save(estimator: Any, path: str, dataset: Dataset, terminal: Terminal) -> float:
+def save(
+    estimator: Any, path: str, dataset: Dataset, settings: Settings, terminal: Terminal
+) -> float:
     """Writes the model; the seconds that took."""
     with terminal.step(f"save {short(path)}") as step:
         fenchel.save(
@@ -316,6 +330,8 @@ def save(estimator: Any, path: str, dataset: Dataset, terminal: Terminal) -> flo
             path,
             feature_names=dataset.feature_names,
             index_base=cast(Literal[0, 1] | None, dataset.index_base),
+            offset_column=settings.offset,
+            exposure_column=settings.exposure,
         )
         step.found = size(os.path.getsize(path))
     return step.seconds

@@ -7,8 +7,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.exits import UsageError
 from fenchel.cli.terminal import Terminal, short
@@ -29,8 +30,13 @@ def read(
     features: Sequence[str] | None = None,
     n_features: int | None = None,
     stream: bool = False,
+    offset: str | None = None,
+    exposure: str | None = None,
 ) -> tuple[Dataset, float]:
-    """What a file holds, and the seconds it took to read; the options are those of `files.read`."""
+    """What a file holds, and the seconds it took to read; the options are those of `files.read`.
+
+    `exposure` is a column whose logarithms are the offsets.
+    """
     from fenchel.data import files
 
     with file(path) as data, terminal.step(f"read {name(path)}") as step:
@@ -42,13 +48,31 @@ def read(
                 features=features,
                 n_features=n_features,
                 stream=stream,
+                offset=exposure if offset is None else offset,
             )
         except OSError as error:
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
         except InvalidData as error:
             raise renamed(error, data, path) from error
         step.found = _size(dataset.X)
+    if exposure is not None:
+        with placed(path):
+            dataset = replace(dataset, offset=_logarithms(dataset.offset, exposure))
     return dataset, step.seconds
+
+
+def _logarithms(exposures: Any, column: str) -> Any:
+    import numpy as np
+
+    short_of = np.flatnonzero(exposures <= 0)
+    if len(short_of):
+        row = int(short_of[0])
+        raise InvalidData(
+            f"column {column!r} holds exposures, which must be > 0; in row {row} it is "
+            f"{exposures[row]:g}",
+            row=row,
+        )
+    return np.log(exposures)
 
 
 def renamed(error: InvalidData, data: Path, path: Path) -> InvalidData:
@@ -78,10 +102,24 @@ def placed(path: Path) -> Iterator[None]:
         raise InvalidData(f"{name(path)}:{line}: ", *error.args, row=error.row) from error
 
 
+class Rows(NamedTuple):
+    """What a file holds, in the columns of a model; None is what it does not hold."""
+
+    X: Any
+    y: Any
+    qid: Any
+    offset: Any
+
+    @property
+    def added(self) -> dict[str, Any]:
+        """The offsets, for methods of models that have them."""
+        return {} if self.offset is None else {"offset": self.offset}
+
+
 def read_for(
     model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
-) -> tuple[Any, Any, Any]:
-    """A file's rows in the columns of a model, and its targets and queries if it has any."""
+) -> Rows:
+    """A file's rows in the columns of a model, with targets, queries and offsets if it has any."""
     trained = getattr(model, "index_base_", None)
     names = getattr(model, "feature_names_in_", None)
     dataset, _ = read(
@@ -92,6 +130,8 @@ def read_for(
         index_base=trained if index_base is None and trained == 0 else index_base,
         features=None if names is None else [str(name) for name in names],
         n_features=model.n_features_in_ if trained is None else None,
+        offset=getattr(model, "offset_column_", None),
+        exposure=getattr(model, "exposure_column_", None),
     )
     X: Any = dataset.X
     if index_base is None and (trained, dataset.index_base) == (1, 0):
@@ -100,7 +140,8 @@ def read_for(
             "at index 0 is left out. If this file counts from 0, give --index-base 0"
         )
         X = X[:, 1:]
-    return _as_wide(X, model.n_features_in_, path), dataset.y, dataset.qid
+    wide = _as_wide(X, model.n_features_in_, path)
+    return Rows(wide, dataset.y, dataset.qid, dataset.offset)
 
 
 def _as_wide(X: Any, n_features: int, path: Path) -> Any:

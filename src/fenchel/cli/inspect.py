@@ -35,6 +35,8 @@ class Inspected(msgspec.Struct):
     features: int
     named_features: bool
     index_base: int | None
+    offset_column: str | None
+    exposure_column: str | None
     classes: list[Label] | None
     runs: list[Run]
     intercepts: list[float]
@@ -102,6 +104,8 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
         features=stored.n_features,
         named_features=stored.named_features,
         index_base=stored.index_base,
+        offset_column=stored.offset_column,
+        exposure_column=stored.exposure_column,
         classes=None if stored.classes is None else list(stored.classes),
         runs=runs_of(fitted),
         intercepts=[size.intercept for size in table.sizes],
@@ -141,6 +145,10 @@ def _columns(report: Inspected) -> str:
         how = "with names"
     else:
         how = "without names" if report.index_base is None else f"counted from {report.index_base}"
+    if report.offset_column is not None:
+        how += f", and offsets in {report.offset_column!r}"
+    if report.exposure_column is not None:
+        how += f", and exposures in {report.exposure_column!r}"
     if report.classes is None:
         return f"{report.features:,} features {how}"
     names = [label(value) for value in report.classes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.cli.choices import DEVIANCES, NOVELTY, POSITIVE, RANKING
+from fenchel.cli.inputs import Rows
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -12,8 +13,9 @@ from fenchel.errors import InvalidData
 Metrics = dict[str, float | None]
 
 
-def measured(model: Any, loss: str, X: Any, y: Any, qid: Any, terminal: Terminal) -> Metrics:
+def measured(model: Any, loss: str, rows: Rows, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
+    X, y = rows.X, rows.y
     if loss == "ordinal":
         return _levels(model, X, comparable(y, model.classes_), terminal)
     if hasattr(model, "classes_"):
@@ -23,7 +25,7 @@ def measured(model: Any, loss: str, X: Any, y: Any, qid: Any, terminal: Terminal
         return {"novel": float((model.predict(X) < 0).mean())}
     if y.dtype.kind not in "iuf":
         raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")
-    return _ranking(model, X, y, qid) if loss in RANKING else _numbers(model, loss, X, y)
+    return _ranking(model, X, y, rows.qid) if loss in RANKING else _numbers(model, loss, rows)
 
 
 def comparable(y: Any, classes: Any) -> Any:
@@ -146,11 +148,11 @@ def _log_loss(model: Any, X: Any, y: Any) -> Metrics:
     return {"log_loss": float(-chances.mean())}
 
 
-def _numbers(model: Any, loss: str, X: Any, y: Any) -> Metrics:
+def _numbers(model: Any, loss: str, rows: Rows) -> Metrics:
     import numpy as np
     from sklearn import metrics
 
-    z = model.predict(X)
+    y, z = rows.y, model.predict(rows.X, **rows.added)
     found: Metrics = {
         "mean_absolute_error": float(metrics.mean_absolute_error(y, z)),
         "root_mean_squared_error": float(np.sqrt(metrics.mean_squared_error(y, z))),

@@ -25,6 +25,22 @@ Target = Annotated[
     str | None,
     typer.Option(metavar="<name>", help="The column that holds the target.", rich_help_panel=DATA),
 ]
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<name>",
+        help="poisson, gamma, tweedie: the column of a table that is added to scores.",
+        rich_help_panel=DATA,
+    ),
+]
+Exposure = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<name>",
+        help="The same: the column whose logarithm is added.",
+        rich_help_panel=DATA,
+    ),
+]
 IndexBase = Annotated[
     int | None,
     typer.Option(

@@ -25,6 +25,8 @@ _OF_ROWS = {
     "stream": False,
     "target": None,
     "index_base": None,
+    "offset": None,
+    "exposure": None,
 }  # and what leaves them out
 
 

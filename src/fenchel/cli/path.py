@@ -17,15 +17,26 @@ from fenchel.cli.fit_options import (
     Intercept,
     L1Ratio,
     Loss,
+    Lower,
     Regularizer,
     Solver,
     Threads,
+    Upper,
     file,
     what,
     when,
     with_loss_options,
 )
-from fenchel.cli.options import DataPath, IndexBase, Json, Quiet, Target, Verbose
+from fenchel.cli.options import (
+    DataPath,
+    Exposure,
+    IndexBase,
+    Json,
+    Offset,
+    Quiet,
+    Target,
+    Verbose,
+)
 from fenchel.cli.path_fitting import run
 from fenchel.cli.path_job import Job
 from fenchel.cli.settings import LARGEST, Settings, combined
@@ -46,6 +57,8 @@ def path(
     loss: Loss = None,
     regularizer: Regularizer = None,
     l1_ratio: L1Ratio = None,
+    lower: Lower = None,
+    upper: Upper = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
     cv: Annotated[
@@ -61,6 +74,8 @@ def path(
     threads: Threads = None,
     seed: Annotated[int | None, when(help="Of the folds. (default 0)")] = None,
     target: Target = None,
+    offset: Offset = None,
+    exposure: Exposure = None,
     index_base: IndexBase = None,
     output: Annotated[
         Path | None, file("--output", "-o", help="Save the model with the best score.")

@@ -42,7 +42,12 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
             plot = None if job.plot is None else str(job.plot)
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
         dataset, reading = inputs.read(
-            job.data, terminal, target=settings.target, index_base=settings.index_base
+            job.data,
+            terminal,
+            target=settings.target,
+            index_base=settings.index_base,
+            offset=settings.offset,
+            exposure=settings.exposure,
         )
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
         introduce(str(job.data), settings, _range(job), dataset, terminal)
@@ -51,7 +56,7 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
             walked = _walked(job, dataset, unseen, terminal, interrupts)
         seconds = {"read": reading, "fit": time.perf_counter() - started}
         if job.output is not None and walked.best is not None:
-            seconds["save"] = save(walked.estimator, str(job.output), dataset, terminal)
+            seconds["save"] = save(walked.estimator, str(job.output), dataset, settings, terminal)
         elif job.output is not None:
             terminal.warn("no strength has a score yet, so no model was saved")
         if plot is not None:
@@ -69,28 +74,30 @@ def _range(job: Job) -> str:
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
-def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> tuple[Any, Any]:
-    """The rows to score on, in the columns of the data, and their targets."""
+def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> inputs.Rows:
+    """The rows to score on, in the columns of the data, with their targets."""
+    settings = job.settings
     columns = SimpleNamespace(
         index_base_=dataset.index_base,
         feature_names_in_=dataset.feature_names,
         n_features_in_=dataset.X.shape[1],
+        offset_column_=settings.offset,
+        exposure_column_=settings.exposure,
     )
-    settings = job.settings
-    X, y, _ = inputs.read_for(
+    rows = inputs.read_for(
         columns, path, terminal, target=settings.target, index_base=settings.index_base
     )
-    if y is None:
+    if rows.y is None:
         raise UsageError(f"{short(path)} has no targets to score with; name them with --target")
     if settings.loss in CLASSIFICATION and dataset.y is not None:
-        y = comparable(y, dataset.y)
-    return X, y
+        comparable(rows.y, dataset.y)
+    return rows
 
 
 def _walked(
     job: Job,
     dataset: Dataset,
-    unseen: tuple[Any, Any] | None,
+    unseen: inputs.Rows | None,
     terminal: Terminal,
     interrupts: Interrupts,
 ) -> Walked:
@@ -108,19 +115,26 @@ def _walked(
     runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
-        posed = estimator._posed(dataset.X, dataset.y).kept()
+        with inputs.placed(job.data):
+            posed = estimator._posed(dataset.X, dataset.y, offset=dataset.offset).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
         for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
             walked.strengths.append(strength)
             walked.results.append(results)
             if unseen is not None:
-                means.append(scorer(estimator, *unseen))
+                means.append(scorer(estimator, unseen.X, unseen.y, **unseen.added))
         if unseen is not None:
             walked.scores = Scores(name, np.array(means), np.zeros(len(means)))
         if folds and interrupts.code is None:
             callback.pace.n_rows = len(folds[0][0])
             found = validated(
-                estimator, dataset.X, dataset.y, None, alphas=wanted, cv=folds, scoring=scorer
+                estimator,
+                dataset.X,
+                dataset.y,
+                alphas=wanted,
+                cv=folds,
+                scoring=scorer,
+                offset=dataset.offset,
             )
             walked.scores = Scores(name, found.means, np.std(found.scores, axis=1))
             if found.interrupted:

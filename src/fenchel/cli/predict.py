@@ -81,8 +81,8 @@ def predict(
             _write_lines(tagging.predicted(fitted, data, forbid, index_base, terminal), output)
             return Code.OK
         method = _method(fitted, scores, probabilities)
-        X, _, _ = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
-        predicted = getattr(fitted, method)(X)
+        rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        predicted = getattr(fitted, method)(rows.X, **rows.added)
     if predicted.ndim > 1:
         terminal.note(f"columns: {' '.join(map(label, fitted.classes_.tolist()))}")
     _write(predicted, output)

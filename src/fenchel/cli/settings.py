@@ -14,6 +14,8 @@ from msgspec import Meta
 from fenchel.cli.choices import (
     BEYOND_FILES,
     CLASSIFICATION,
+    DEVIANCES,
+    IN_PYTHON,
     LOSS_OPTIONS,
     METRICS,
     NOVELTY,
@@ -68,6 +70,8 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     strength: Annotated[float, Meta(ge=0, le=LARGEST)] = 1e-4
     cost: Positive | None = None  # in place of strength: 1 / (cost * n)
     l1_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
+    lower: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
+    upper: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
     solver: Solver = "auto"
     gap: Positive = 1e-4
     intercept: bool | None = None
@@ -86,6 +90,8 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     batch: Count | None = None
     stream: bool = False
     target: str | None = None
+    offset: str | None = None
+    exposure: str | None = None  # in place of offset, which is its logarithm
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
 
     def loss_options(self) -> dict[str, Any]:
@@ -109,17 +115,21 @@ _WORDS = {
     "bool": "true or false",
     "str": "text",
 }
-_RIVALS = {"strength": "cost", "cost": "strength"}  # two ways to say one thing
+_RIVALS = {  # two ways to say one thing
+    "strength": ("cost", "--strength or --cost, not both: strength = 1 / (cost * n)"),
+    "offset": ("exposure", "--offset or --exposure, not both: offset = log(exposure)"),
+}
 
 
 def combined(flags: Mapping[str, Any], config: Path | None) -> Settings:
     """The settings from all sources; the nearer to the user's hands, the stronger."""
     merged: dict[str, Any] = {}
     for layer in _layers(flags, config):
-        for rival in (_RIVALS[name] for name in layer if name in _RIVALS):
-            if rival in layer:
-                raise UsageError("give --strength or --cost, not both: strength = 1 / (cost * n)")
-            merged.pop(rival, None)
+        for one, (other, either) in _RIVALS.items():
+            if one in layer and other in layer:
+                raise UsageError(f"give {either}")
+            if one in layer or other in layer:
+                merged = {name: merged[name] for name in merged if name not in (one, other)}
         merged |= layer
     return _consistent(Settings(**merged))
 
@@ -155,6 +165,13 @@ def _consistent(settings: Settings) -> Settings:
         )
     if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
         raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
+    _check_bounds(settings.lower, settings.upper)
+    for flag in ("offset", "exposure"):
+        if getattr(settings, flag) is not None and settings.loss not in DEVIANCES:
+            raise UsageError(
+                f"--{flag} does not go with --loss {settings.loss}: it is for the log links of "
+                f"{', '.join(DEVIANCES)}"
+            )
     if settings.balanced and settings.loss not in CLASSIFICATION:
         reason = "does not" if settings.loss in METRICS else "has none"
         raise UsageError(f"--balanced weighs classes; --loss {settings.loss} {reason}")
@@ -168,6 +185,11 @@ def _consistent(settings: Settings) -> Settings:
             "other measures of all rows do not change when all scores are shifted"
         )
     return settings
+
+
+def _check_bounds(lower: float | None, upper: float | None) -> None:
+    if lower is not None and upper is not None and lower > upper:
+        raise UsageError(f"--lower {lower:g} is above --upper {upper:g}: no coefficient is between")
 
 
 def _layers(flags: Mapping[str, Any], config: Path | None) -> Iterator[dict[str, Any]]:
@@ -217,6 +239,8 @@ def _value(label: str, name: str, value: Any, strict: bool) -> Any:
 
 
 def _complaint(name: str, value: Any, error: str) -> str:
+    if name == "regularizer" and value in IN_PYTHON:
+        return f"{value} needs {IN_PYTHON[value]}"
     choices = _names(_TYPES[name])
     if choices:
         hint = nearest(str(value), choices) or ";"

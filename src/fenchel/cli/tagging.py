@@ -226,8 +226,8 @@ def _takes_rows(model: Any, path: Path) -> bool:
 def _rows_for(
     model: Any, path: Path, terminal: Terminal, index_base: int | None
 ) -> tuple[list[Any], list[list[Any]]]:
-    X, y, qid = inputs.read_for(model, path, terminal, target=None, index_base=index_base)
-    return _cut(X, y, qid, path)
+    found = inputs.read_for(model, path, terminal, target=None, index_base=index_base)
+    return _cut(found.X, found.y, found.qid, path)
 
 
 def _cut(X: Any, y: Any, qid: Any, path: Path) -> tuple[list[Any], list[list[Any]]]:

@@ -110,11 +110,15 @@ def _posed(
     if models.is_labeler(fitted):
         tagged = tagging.read_for(fitted, data, terminal, index_base)
         return fitted._posed(tagged.X, tagged.y)
-    X, y, qid = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+    rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+    # The rows stand in the columns of the model, but do not know their names.
+    names = getattr(fitted, "feature_names_in_", None)
+    penalty = fitted._settings().resolved(names).regularizer
+    fitted.set_params(penalty=penalty, feature_groups=None, lower=None, upper=None)
     if models.loss_name(fitted) in RANKING:
-        inputs.check_queries(qid, data)
-        return fitted._posed(X, y, groups=qid)
-    return fitted._posed(X, y)
+        inputs.check_queries(rows.qid, data)
+        return fitted._posed(rows.X, rows.y, groups=rows.qid)
+    return fitted._posed(rows.X, rows.y, offset=rows.offset)
 
 
 def _certificates(fitted: Any, problems: Sequence[Any], proof: Path) -> list[Any]:

@@ -19,7 +19,8 @@ class Dataset:
     """Rows X with their targets y, groups qid, names of columns and base of indices, where known.
 
     y is float64, or text of NumPy's type `str` for classes with names. Rows of a group stand
-    together. `index_base` is what the file called the first column: 0 or 1.
+    together. `index_base` is what the file called the first column: 0 or 1. `offset` is what a
+    column that was asked for holds, to be added to the scores of rows.
     """
 
     X: npt.NDArray[np.floating[Any]] | sparse.csr_array | Blocks
@@ -27,12 +28,14 @@ class Dataset:
     qid: npt.NDArray[np.int64] | None = None
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
+    offset: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         n_rows, n_columns = self.X.shape
         for name, part, n in (
             ("targets", self.y, n_rows),
             ("groups", self.qid, n_rows),
+            ("offsets", self.offset, n_rows),
             ("feature names", self.feature_names, n_columns),
         ):
             if part is not None and len(part) != n:

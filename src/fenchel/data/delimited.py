@@ -46,14 +46,17 @@ def read_delimited(
     target: str | int | None,
     features: Sequence[str] | None,
     n_features: int | None,
+    offset: str | None = None,
 ) -> Dataset:
-    """The data set of a CSV or TSV file."""
+    """The data set of a CSV or TSV file; what is wanted as `tables.roles` takes it."""
     with _placed(path, None):
         layout = _layout(path)
     if not layout.named and features is not None:
         n_features, features = len(features), None
     with _placed(path, layout):
-        parts = tables.roles(layout.names, target=target, features=features, n_features=n_features)
+        parts = tables.roles(
+            layout.names, target=target, features=features, n_features=n_features, offset=offset
+        )
         content = _table(path, layout, parts)
         return tables.dataset(content, parts.among(parts.used()), named=layout.named)
 
@@ -140,7 +143,8 @@ def _is_text(field: str) -> bool:
 def _table(path: str | os.PathLike[str], layout: Layout, parts: tables.Roles) -> Any:
     """All columns that are used, as numbers where the file lets them be."""
     pa = tables.arrow("")
-    numbers = {layout.names[j]: pa.float64() for j in parts.features}
+    added = () if parts.offset is None else (parts.offset,)
+    numbers = {layout.names[j]: pa.float64() for j in (*parts.features, *added)}
     fixed = {} if parts.groups is None else {layout.names[parts.groups]: pa.int64()}
     label = [] if parts.target is None else [layout.names[parts.target]]
     used = [layout.names[j] for j in parts.used()]

@@ -50,13 +50,15 @@ def read(
     n_features: int | None = None,
     index_base: int | None = None,
     stream: bool = False,
+    offset: str | None = None,
 ) -> Dataset:
     """The data set in a file: .csv, .tsv, .parquet, .npz, .store, or else svmlight.
 
     Text formats may be compressed: .gz, .bz2, .xz. For tables, `target` is the name of the target
     column or its number from 0; `features` picks columns by name, which files without names take
-    in their order; without either see `fenchel.data.tables`. `n_features` and `index_base` are
-    known of the data beforehand, from a model for instance.
+    in their order; without either see `fenchel.data.tables`. `offset` is the column of numbers that
+    are added to scores, and no feature. `n_features` and `index_base` are known of the data
+    beforehand, from a model for instance.
 
     With `stream` the rows of svmlight and Parquet stay in the file, as those of a store always do:
     X is then `Blocks`, which are read again for each thing that is done with them.
@@ -64,7 +66,17 @@ def read(
     suffix, compression = suffixes(path)
     if suffix in BINARY and compression:
         raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
-    wanted: dict[str, Any] = {"target": target, "features": features, "n_features": n_features}
+    if offset is not None and suffix not in (".parquet", *DELIMITED):
+        raise InvalidData(
+            f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
+            "and .parquet have columns with names"
+        )
+    wanted: dict[str, Any] = {
+        "target": target,
+        "features": features,
+        "n_features": n_features,
+        "offset": offset,
+    }
     if suffix == ".parquet":
         from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet

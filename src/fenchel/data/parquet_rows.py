@@ -81,6 +81,9 @@ def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: An
         )
         others = [None if j is None else names[j] for j in (parts.target, parts.groups)]
         y, qid = (None if name is None else _column(source, name) for name in others)
+        added = None
+        if parts.offset is not None:
+            added = tables.numbers(source.read(columns=[names[parts.offset]]), 0)
     rows = [
         ParquetRows(os.path.abspath(path), seen, block, after, features)
         for block, after in zip(blocks, [*blocks[1:], blocks[-1]], strict=True)
@@ -89,7 +92,7 @@ def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: An
     for each in rows:
         _check(path, each, first)
         first += each.n_rows
-    return Dataset(Blocks(rows, len(features)), y, qid, tuple(features))
+    return Dataset(Blocks(rows, len(features)), y, qid, tuple(features), offset=added)
 
 
 def _column(source: Any, name: str) -> Any:

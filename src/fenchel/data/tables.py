@@ -33,22 +33,24 @@ LARGEST_TABLE = 1 << 30  # bytes of a sparse matrix written out in full
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of the features, the target and the groups among the columns of a table."""
+    """Positions of the features, target, groups and offsets among the columns of a table."""
 
     features: tuple[int, ...]
     target: int | None
     groups: int | None
+    offset: int | None = None
 
     def used(self) -> list[int]:
         """The positions of all of them, in order."""
-        return sorted({j for j in (*self.features, self.target, self.groups) if j is not None})
+        others = (self.target, self.groups, self.offset)
+        return sorted({j for j in (*self.features, *others) if j is not None})
 
     def among(self, used: Sequence[int]) -> Roles:
         """The same columns of a table that has only these."""
         at = {j: used.index(j) for j in used}
-        features = tuple(at[j] for j in self.features)
-        target = None if self.target is None else at[self.target]
-        return Roles(features, target, None if self.groups is None else at[self.groups])
+        others = (self.target, self.groups, self.offset)
+        places = (None if j is None else at[j] for j in others)
+        return Roles(tuple(at[j] for j in self.features), *places)
 
 
 def arrow(module: str) -> Any:
@@ -67,13 +69,15 @@ def roles(
     target: str | int | None,
     features: Sequence[str] | None,
     n_features: int | None,
+    offset: str | None = None,
 ) -> Roles:
     """What each column is, by its name and by what was asked for.
 
     With `features`, or where there are just n_features columns, a target need not be there.
     """
     groups = names.index(GROUPS) if GROUPS in names and GROUPS not in (features or ()) else None
-    others = [j for j in range(len(names)) if j != groups]
+    added = None if offset is None else _column(names, offset, " of offsets")
+    others = [j for j in range(len(names)) if j not in (groups, added)]
     if target is not None:
         chosen: int | None = _column(names, target)
     elif features is None and len(others) == n_features:
@@ -84,9 +88,12 @@ def roles(
         used = [j for j in others if j != chosen]
     else:
         used = [_column(names, name) for name in features]
+    if added is not None and added in (chosen, *used):
+        what = "the target" if added == chosen else "a feature"
+        raise InvalidData(f"column {names[added]!r} cannot be both offset and {what}")
     if not used or n_features not in (None, len(used)):
         raise InvalidData(f"it has {len(used)} feature columns; {n_features or 'some'} are needed")
-    return Roles(tuple(used), chosen, groups)
+    return Roles(tuple(used), chosen, groups, added)
 
 
 def _usual_target(
@@ -100,7 +107,7 @@ def _usual_target(
     return free[-1] if free and features is None else None
 
 
-def _column(names: Sequence[str], wanted: str | int) -> int:
+def _column(names: Sequence[str], wanted: str | int, what: str = "") -> int:
     """The position of a column given by its name, or by its number from 0."""
     if wanted in names:
         return names.index(wanted)
@@ -110,7 +117,7 @@ def _column(names: Sequence[str], wanted: str | int) -> int:
         close = difflib.get_close_matches(str(wanted), names, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-        raise InvalidData(f"no column {wanted!r}: {hint}it has {shown}") from None
+        raise InvalidData(f"no column {wanted!r}{what}: {hint}it has {shown}") from None
 
 
 def dataset(table: Any, parts: Roles, *, named: bool) -> Dataset:
@@ -122,7 +129,20 @@ def dataset(table: Any, parts: Roles, *, named: bool) -> Dataset:
     X = checked_matrix(X).matrix()
     y = None if parts.target is None else values(table, parts.target)
     qid = None if parts.groups is None else values(table, parts.groups)
-    return Dataset(X, y, qid, names if named else None)
+    added = None if parts.offset is None else numbers(table, parts.offset)
+    return Dataset(X, y, qid, names if named else None, offset=added)
+
+
+def numbers(table: Any, j: int) -> npt.NDArray[np.float64]:
+    """A column of finite numbers."""
+    found: npt.NDArray[np.float64] = frames.columns(table.select([j]))[0][:, 0].astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        name, row = table.column_names[j], int(bad[0])
+        raise InvalidData(
+            f"column {name!r} holds {len(bad)} values that are inf, the first in row {row}", row=row
+        )
+    return found
 
 
 def values(table: Any, j: int) -> npt.NDArray[Any]:

@@ -27,6 +27,7 @@ from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import (
+    bounded,
     checkpoint_of,
     engine_of,
     flag,
@@ -36,7 +37,7 @@ from fenchel.estimators.settings import (
     words,
 )
 from fenchel.losses import Loss, NuLoss
-from fenchel.posing import checked_strength
+from fenchel.posing import checked_strength, column_names
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
@@ -50,12 +51,20 @@ class LinearEstimator(BaseEstimator, ABC):
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "elastic_net"} or Regularizer, default="l2"
+    penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer, default="l2"
         The regulariser; "elasticnet" is understood too.
     alpha : float, default=1e-4
         Its strength, against the mean (not the sum) of the losses.
     l1_ratio : float, default=0.5
         For the elastic net: the share of L1, from 0 (all L2) to 1 (all L1).
+    feature_groups : array-like of int or list of lists of str, default=None
+        For "group_l1": the number of each column's group, 0, 1, 2 ...; or groups of column names,
+        where X is a table. A column that is in no list is a group of its own.
+    lower : float or array-like of shape (n_features,), default=None
+        The least that coefficients may be: a number for all columns, or one for each, -inf for
+        none. Several scores have the same bounds; intercepts have none.
+    upper : float or array-like of shape (n_features,), default=None
+        The most that they may be, likewise.
     solver : str or Solver, default="auto"
         How to minimise; "auto" chooses by loss and penalty. The names are those of
         `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
@@ -66,7 +75,8 @@ class LinearEstimator(BaseEstimator, ABC):
     max_seconds : float, default=None
         The most seconds; None for no limit.
     warm_start : bool, default=False
-        Start from the coefficients of the last fit, if there are as many columns.
+        Start from the coefficients of the last fit, if there are as many columns and they are
+        within the bounds.
     n_jobs : int, default=None
         Threads. None: FENCHEL_NUM_THREADS or OMP_NUM_THREADS, else all cores; -1: all cores. The
         result does not depend on it.
@@ -100,6 +110,9 @@ class LinearEstimator(BaseEstimator, ABC):
     penalty: str | Regularizer = "l2"
     alpha: float = 1e-4
     l1_ratio: float = 0.5
+    feature_groups: npt.ArrayLike | Sequence[Sequence[str]] | None = None
+    lower: npt.ArrayLike | None = None
+    upper: npt.ArrayLike | None = None
     solver: str | Solver = "auto"
     tol: float = 1e-4
     max_iter: int = 10_000
@@ -132,7 +145,11 @@ class LinearEstimator(BaseEstimator, ABC):
             raise Incompatible(f"callback must be callable or None; got {self.callback!r}")
         return Fit(
             loss=self._loss(),
-            regularizer=penalty_of(self.penalty, self.l1_ratio),
+            regularizer=bounded(
+                penalty_of(self.penalty, self.l1_ratio, self.feature_groups),
+                self.lower,
+                self.upper,
+            ),
             strength=checked_strength("strength", self.alpha),
             intercept=self._has_intercept(),
             engine=engine_of(self.n_jobs),
@@ -185,7 +202,8 @@ class LinearEstimator(BaseEstimator, ABC):
             raise Incompatible(f"{type(self).__name__} has no groups of rows: leave them out")
         if offset is not None and not self._takes_offset:
             raise Incompatible(f"{type(self).__name__} has no offsets of rows: leave them out")
-        return self._pose(settings, X, y, sample_weight, groups, offset)
+        names = X.shapes[0].feature_names if isinstance(X, Owners) else column_names(X)
+        return self._pose(settings.resolved(names), X, y, sample_weight, groups, offset)
 
     @abstractmethod
     def _pose(
@@ -304,7 +322,8 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _check(self) -> None:
         """Raises what `fit` would say of the settings, for as many columns as the model has."""
-        self._settings().regularizer.free(self.n_features_in_)
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        self._settings().resolved(names).regularizer.free(self.n_features_in_)
 
     def _column_names(self, given: Sequence[str] | None) -> Sequence[str] | None:
         """The names of the columns: those given, else those that `fit` saw, if it saw any."""

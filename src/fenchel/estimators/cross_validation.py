@@ -75,7 +75,13 @@ class CrossValidated(LinearEstimator):
         posed = model._posed(X, y, sample_weight=sample_weight).kept()
         alphas = decreasing("alphas", self.alphas, tuple(posed.problems))
         validation = validated(
-            model, X, y, sample_weight, alphas=alphas, cv=self.cv, scoring=self.scoring
+            model,
+            X,
+            y,
+            alphas=alphas,
+            cv=self.cv,
+            scoring=self.scoring,
+            sample_weight=sample_weight,
         )
         alpha = alphas[validation.best]
         if validation.interrupted:

@@ -19,10 +19,11 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
 from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
+from fenchel.errors import Incompatible, Setting
 from fenchel.estimators.settings import in_these_words
-from fenchel.losses import Loss
+from fenchel.losses import Loss, VectorLoss
 from fenchel.posing import across, posed
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import Boxed, GroupL1, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
 from fenchel.solvers import Solver
@@ -49,6 +50,11 @@ class Fit:
     callback: Callable[[Record], Any] | None
     checkpoint: Checkpoint | None
 
+    @in_these_words()
+    def resolved(self, names: Sequence[str] | None) -> Fit:
+        """The same for columns of these names."""
+        return dataclasses.replace(self, regularizer=self.regularizer.resolved(names))
+
     def problems(
         self,
         rows: SparseRows | DenseRows | Blocks,
@@ -70,6 +76,7 @@ class Fit:
         groups: Groups | None,
         offset: Array | None,
     ) -> Problem:
+        self._check_solvable()
         return posed(
             rows,
             targets,
@@ -82,6 +89,20 @@ class Fit:
             groups=groups,
             offset=offset,
         )
+
+    def _check_solvable(self) -> None:
+        """Says in short what every solver would say at length."""
+        several = isinstance(self.loss, VectorLoss) and self.intercept
+        if several and isinstance(self.regularizer, GroupL1) and self.solver == "auto":
+            raise Incompatible(
+                f"no solver can yet certify {type(self.loss).__name__} under a group lasso with "
+                "unpenalised intercepts: use ",
+                Setting("intercept", False),
+                ", a loss of two classes such as ",
+                Setting("loss", "logistic"),
+                ", or another ",
+                Setting("regularizer"),
+            )
 
     @in_these_words()
     def across(self, owners: Owners) -> Problem:
@@ -99,7 +120,8 @@ class Fit:
         """
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
-        for k, (problem, w0) in enumerate(zip(problems, starts, strict=True)):
+        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+            w0 = _inside(problem, start)
             if interrupted:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
                 results.append(dataclasses.replace(first, status=Status.INTERRUPTED))
@@ -124,6 +146,14 @@ class Fit:
             callback=self.callback,
             checkpoint=checkpoint,
         )
+
+
+def _inside(problem: Problem, start: Start) -> Start:
+    """The start, unless it is outside bounds that an earlier fit did not have."""
+    if not isinstance(start, np.ndarray) or not isinstance(problem.regularizer, Boxed):
+        return start
+    w = problem.risk.flattened(start, 0.0)
+    return start if problem.regularizer.value(w) < math.inf else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,7 @@ class Estimator(Protocol):
     alpha: float
     tol: float
     n_features_in_: int
+    _takes_offset: ClassVar[bool]  # rows may have a number that is added to their score
     result_: Result | list[Result]  # one, or one for each class against the rest
     status_: str
 

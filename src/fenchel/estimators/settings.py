@@ -11,6 +11,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.checkpoint import Checkpoint
 from fenchel.data.checked import checked_weights
@@ -19,7 +20,7 @@ from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.losses.reranking import Reranking
 from fenchel.losses.table import TABLE
-from fenchel.regularizers import L1, L2, REGULARIZERS, Regularizer
+from fenchel.regularizers import L1, L2, REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array
 from fenchel.settings import construct
 from fenchel.solvers import SOLVERS, Solver
@@ -106,16 +107,31 @@ def multivariate_weights(
     return None
 
 
-def penalty_of(penalty: object, l1_ratio: object) -> Regularizer:
+def penalty_of(penalty: object, l1_ratio: object, feature_groups: object) -> Regularizer:
     """The regulariser of that name, or itself; an elastic net may be all L1 or all L2."""
+    name = _ALIASES.get(penalty, penalty) if isinstance(penalty, str) else penalty
+    if name == "group_l1":
+        return construct("regularizer", name, REGULARIZERS, {"feature_groups": feature_groups})
+    if feature_groups is not None:
+        raise Incompatible(
+            "feature_groups are for ",
+            Setting("regularizer", "group_l1"),
+            f" only; it is {penalty!r}",
+        )
     if isinstance(penalty, Regularizer):
         return penalty
-    name = _ALIASES.get(penalty, penalty) if isinstance(penalty, str) else penalty
     if name != "elastic_net":
         return construct("regularizer", name, REGULARIZERS, {})
     if isinstance(l1_ratio, numbers.Real) and l1_ratio in (0, 1):
         return L1() if l1_ratio else L2()
     return construct("regularizer", name, REGULARIZERS, {"l1_ratio": l1_ratio})
+
+
+def bounded(
+    penalty: Regularizer, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None
+) -> Regularizer:
+    """The regulariser where lower <= w <= upper, if there is a bound."""
+    return penalty if lower is None and upper is None else Boxed(penalty, lower, upper)
 
 
 def solver_of(solver: object) -> str | Solver:

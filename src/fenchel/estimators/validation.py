@@ -48,22 +48,26 @@ def validated(
     model: Estimator,
     X: Any,
     y: Any,
-    sample_weight: Any,
     *,
     alphas: Sequence[float],
     cv: Any,
     scoring: Any,
+    **of_rows: Any,
 ) -> Validation:
-    """Scores the model at each alpha on rows that it was not fitted to, fold by fold."""
-    X, y, weights = indexable(X, _typed(model._target(y)), sample_weight)
+    """Scores the model at each alpha on rows that it was not fitted to, fold by fold.
+
+    What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores.
+    """
+    given = {name: values for name, values in of_rows.items() if values is not None}
+    X, y, *more = indexable(X, _typed(model._target(y)), *given.values())
+    given = dict(zip(given, more, strict=True))
     folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y))
     scores, n_short = np.full((len(alphas), len(folds)), np.nan), 0
     for k, (inside, outside) in enumerate(folds):
         each = type(model)(**model.get_params(deep=False))
-        score = _scored(each, X, y, weights, outside, scoring)
+        score = _scored(each, X, y, given, outside, scoring)
         with _naming(k, len(folds)):
-            rows, targets, s = _rows(inside, X, y, weights)
-            posed = each._posed(rows, targets, sample_weight=s).kept()
+            posed = each._posed(*_rows(inside, X, y), **_each_of(given, inside)).kept()
             for i, results in enumerate(each._along(posed, alphas)):
                 scores[i, k] = score()
                 n_short += sum(not result.converged for result in results)
@@ -81,18 +85,21 @@ def _scored(
     model: Estimator,
     X: Any,
     y: Any,
-    weights: Any,
+    given: dict[str, Any],
     rows: Rows,
     scoring: Any,
 ) -> Callable[[], float]:
-    scorer = check_scoring(model, scoring=scoring)
-    X, y, s = _rows(rows, X, y, weights)
-    weighted = {} if s is None else {"sample_weight": s}
-    return lambda: float(scorer(model, X, y, **weighted))
+    scorer, more = check_scoring(model, scoring=scoring), _each_of(given, rows)
+    X, y = _rows(rows, X, y)
+    return lambda: float(scorer(model, X, y, **more))
 
 
-def _rows(rows: Rows, *arrays: Any) -> Iterator[Any]:
-    return (None if array is None else _safe_indexing(array, rows) for array in arrays)
+def _rows(rows: Rows, *arrays: Any) -> list[Any]:
+    return [_safe_indexing(array, rows) for array in arrays]
+
+
+def _each_of(given: dict[str, Any], rows: Rows) -> dict[str, Any]:
+    return {name: _safe_indexing(values, rows) for name, values in given.items()}
 
 
 @contextmanager

@@ -40,8 +40,10 @@ if TYPE_CHECKING:  # scikit-learn takes a second
 _KIND = "model"
 _OF_THE_RUN = {"callback", "checkpoint"}
 
+Text = Annotated[str, Meta(max_length=10_000)]
 
-class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+
+class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """The header as it stands in the file."""
 
     version: Annotated[str, Meta(max_length=64)]  # of the library that wrote it
@@ -52,9 +54,11 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     label_type: labels.Kind | None
     named_features: bool
     index_base: Literal[0, 1] | None
+    offset_column: Text | None = None
+    exposure_column: Text | None = None
 
 
-class Header(Stored, frozen=True):
+class Header(Stored, frozen=True, kw_only=True):
     """What a file says about its model, coefficients apart."""
 
     classes: tuple[Any, ...] | None
@@ -67,12 +71,17 @@ def save(
     *,
     feature_names: Sequence[str] | None = None,
     index_base: Literal[0, 1] | None = None,
+    offset_column: str | None = None,
+    exposure_column: str | None = None,
 ) -> None:
     """Writes a fitted estimator to a file, or replaces the file, in one step.
 
     `feature_names` are the names of the columns, by default those that `fit` saw; `index_base` says
-    whether the indices in the svmlight file of the training data began at 0 or 1. They come back as
-    `feature_names_in_` and `index_base_`. The same model gives the same bytes.
+    whether the indices in the svmlight file of the training data began at 0 or 1. `offset_column`
+    is the column of a table that held the offsets of a model with a log link, `exposure_column` one
+    whose logarithms they were: `fenchel predict` takes them from there. All of these come back, as
+    `feature_names_in_`, `index_base_`, `offset_column_` and `exposure_column_`. The same model
+    gives the same bytes.
 
     A loss or penalty of a class of your own is saved by that class's name, if it can be imported
     by it; see `load`.
@@ -93,7 +102,10 @@ def save(
         label_type=_store_classes(state, arrays),
         named_features=_store_names(model, feature_names, arrays),
         index_base=_index_base(model, index_base),
+        offset_column=_given(model, "offset_column", offset_column),
+        exposure_column=_given(model, "exposure_column", exposure_column),
     )
+    _check_offsets(model, header)
     container.write(path, _KIND, header, arrays)
 
 
@@ -186,6 +198,23 @@ def _index_base(model: Estimator, given: object) -> Literal[0, 1] | None:
     return 1 if base else 0
 
 
+def _given(model: Estimator, name: str, given: str | None) -> str | None:
+    """The name of a column: the one given, else that of the file the model came from."""
+    column = getattr(model, f"{name}_", None) if given is None else given
+    if not isinstance(column, str | None):
+        raise InvalidData(f"{name} must be the name of a column or None; got {column!r}")
+    return column
+
+
+def _check_offsets(model: Estimator, header: Stored) -> None:
+    """Offsets are in one column, of a model that has them."""
+    columns = [each for each in (header.offset_column, header.exposure_column) if each is not None]
+    if columns and not model._takes_offset:
+        raise InvalidData(f"it has a column of offsets, which no {header.estimator} takes")
+    if len(columns) > 1:
+        raise InvalidData(f"its offsets are in two columns, {columns[0]!r} and {columns[1]!r}")
+
+
 def _stored_parameters(model: Estimator, arrays: Arrays) -> dict[str, parameters.Parameter]:
     given = sorted(model.get_params(deep=False).items())
     return {
@@ -206,6 +235,11 @@ def _estimator(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEs
         model.feature_names_in_ = np.array(names, dtype=object)
     if header.index_base is not None:
         model.index_base_ = header.index_base
+    _check_offsets(model, header)
+    if header.offset_column is not None:
+        model.offset_column_ = header.offset_column
+    if header.exposure_column is not None:
+        model.exposure_column_ = header.exposure_column
     try:
         model._check()
     except FenchelError as error:

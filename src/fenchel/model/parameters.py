@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
 from fenchel._system.container import Arrays, take
@@ -30,6 +31,8 @@ _REGISTRIES: dict[str, tuple[type, Mapping[str, type]]] = {
     "penalty": (Regularizer, REGULARIZERS),
     "solver": (Solver, SOLVERS),
 }
+
+_BOUNDS = ("lower", "upper")  # an infinite one is none
 
 Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Length = Annotated[int, Meta(ge=0, le=1 << 48)]
@@ -59,8 +62,14 @@ class Tree(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="taxonom
     parents: list[Whole]
 
 
+class Names(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="names"):
+    """Groups of names of columns."""
+
+    groups: list[list[str]]
+
+
 Plain = bool | Whole | float | str | None
-Setting = bool | Whole | float | str | Vector | Matrix | Tree | None
+Setting = bool | Whole | float | str | Vector | Matrix | Tree | Names | None
 
 
 class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="instance"):
@@ -85,7 +94,7 @@ class ClassWeights(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag=
     pairs: list[tuple[bool | Whole | float | str, float]]
 
 
-Parameter = bool | Whole | float | str | Matrix | Tree | Instance | Own | ClassWeights | None
+Parameter = Setting | Instance | Own | ClassWeights
 
 
 def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
@@ -99,7 +108,9 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
         pairs = [(_plain(name, key), real(f"{name}[{key!r}]", w)) for key, w in value.items()]
         return ClassWeights(pairs)  # type: ignore[arg-type]  # no label is None
     if isinstance(value, np.ndarray | list | tuple):
-        return _stored_matrix(name, value, arrays)
+        return _stored_array(name, value, arrays)
+    if name in _BOUNDS and value is not None and np.isinf(value):
+        return None  # which JSON has a word for
     return _plain(name, value)
 
 
@@ -149,20 +160,39 @@ def _stored_tree(tree: Taxonomy) -> Tree:
 def _stored_setting(name: str, value: Any, arrays: Arrays) -> Setting:
     if isinstance(value, Taxonomy):
         return _stored_tree(value)
-    if isinstance(value, np.ndarray) and value.ndim == 1:
-        whole = value.dtype.kind in "iu" and np.can_cast(value.dtype, np.int64)
-        arrays[name] = value.astype(np.int64 if whole else np.float64)
-        return Vector(name, len(value), whole)
-    if isinstance(value, np.ndarray):
-        return _stored_matrix(name, value, arrays)
+    if isinstance(value, np.ndarray | list | tuple):
+        return _stored_array(name, value, arrays)
     return _plain(name, value)
 
 
-def _stored_matrix(name: str, value: Any, arrays: Arrays) -> Matrix:
+def _stored_array(name: str, value: Any, arrays: Arrays) -> Setting:
+    """Numbers in one dimension or two, or groups of names."""
+    if isinstance(value, list | tuple) and _are_names(value):
+        return Names([list(group) for group in value])
     try:
-        matrix = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.empty(0)
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0, dtype=object)
+    if array.ndim == 0:
+        return _plain(name, array[()])
+    if array.dtype.kind not in "biuf":
+        raise InvalidData(f"cannot save a model whose {name} is no array of numbers")
+    if array.ndim != 1:
+        return _stored_matrix(name, array, arrays)
+    whole = array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
+    arrays[name] = array.astype(np.int64 if whole else np.float64)
+    return Vector(name, len(array), whole)
+
+
+def _are_names(value: Any) -> bool:
+    return all(
+        isinstance(group, list | tuple) and all(isinstance(each, str) for each in group)
+        for group in value
+    )
+
+
+def _stored_matrix(name: str, array: npt.NDArray[Any], arrays: Arrays) -> Matrix:
+    matrix = array.astype(np.float64)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InvalidData(f"cannot save a model whose {name} is no matrix of finite numbers")
     arrays[name] = matrix
@@ -176,6 +206,8 @@ def _setting(value: Setting, arrays: Arrays) -> Any:
         return take(arrays, value.array, np.float64, value.shape)
     if isinstance(value, Tree):
         return Taxonomy(tuple(value.nodes), tuple(value.parents))
+    if isinstance(value, Names):
+        return value.groups
     return value
 
 
