@@ -1,4 +1,9 @@
-"""The unregularised intercept, profiled out exactly: R(w) = min over b of L(b) = sum l(z + b).
+"""The best intercept at given scores, with a proof that does not rest on how well it was found.
+
+The intercept b has no penalty, so it can be minimised out of the risk at every w: R(w) is the
+minimum over b of L(b) = sum l(z + b), for the scores z = X w. Solvers then see a function of w
+alone. As L is convex in one variable, a bracket finds b; each trial reads the scores and costs no
+pass over X.
 
 Let below <= above enclose a minimiser, with slopes g_below <= 0 <= g_above of L. The two tangents
 at (w, below) and (w, above), mixed with weight t on the first so that t g_below + (1 - t) g_above

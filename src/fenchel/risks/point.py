@@ -1,4 +1,15 @@
-"""The linear risk at one w, and on a ray from it, by the scores that the shards keep."""
+"""The linear risk at one w, and along a line from it.
+
+A point holds the parameters w and, on the shards, the scores z = X w that a pass over the data has
+given. The rest follows from the scores on first use: the best intercept b; the rows' slopes
+a_i = s_i l'(z_i + b, y_i), with s_i the rows' weights; and, for one more pass, the subgradient
+X'a / S, with S the sum of the weights. Divided by S the slopes are the rows' dual variables. The
+subgradient and a constant make the *cut* by which the risk is bounded from below everywhere.
+
+A line search asks for the risk at many steps eta along one direction p. A ray holds q = X p, for a
+pass, and the scores at w + eta p are z + eta q: no step on it costs a pass. The round-off of such
+updates adds up from ray to ray (`drift`); before it matters the scores are computed anew.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""What a linear risk has done on each shard: module-level functions of plain values."""
+"""The functions that a linear risk runs on each of its shards.
+
+An engine may run them in threads, in other processes or on other machines, so they are functions of
+a module, which have a name to be sent by, of a shard and of plain values. What has a value for each
+row stays with its shard between calls (a `PerShard`); sums over rows travel and are added up.
+
+The letters are those of linear.py: X, y and s are the shard's rows, labels and weights; z are
+scores, q how fast they change along a ray; a are slopes of the loss, one for each score, and come
+without their weights s_i unless it is said that they come with them; b is the intercept. Only
+`scores`, `adjoint`, `evaluate`, `squares` and `means` go through X; the caller counts the pass.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,22 @@
-"""The dual of a regularised linear risk, on its shards: what coordinate ascent moves.
+"""The dual problem of a regularised linear risk, as coordinate ascent climbs it row by row.
+
+Every convex loss is a maximum of straight lines, l(z, y) = max over a of a z - l*(a, y), where the
+conjugate l* says how low the line of slope a has to lie. To choose a slope a_i for each row i is to
+choose a lower bound of the risk, and the best bound that slopes can give is the least J itself:
 
     D(a) = -sum_i s_i/S l*(a_i, y_i) - lambda Omega*(v),    v = -sum_i rate_i a_i x_i,
                                                             rate_i = s_i / (lambda S)
 
-for one slope a_i a row. w = grad Omega*(v) is the primal point that goes with a. With an intercept
-D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of multipliers: the
-offset b stands for its multiplier, and a step on row i that spoils the condition by rate_i has the
-curvature `offset_rate` more and takes b with it, as if x_i had one more column.
+with x_i the rows, s_i their weights, S the sum of those, lambda the strength and Omega* the
+regulariser's conjugate. D(a) <= J(w) for all a and w, so that a and w = grad Omega*(v), the primal
+point that goes with a, prove each other's gap. A solver wants D because the best step on one a_i
+has a formula and touches the one row x_i: there is no step length to search for. Steps on all rows
+cost two passes over X, one to read v along the rows and one to change it, and rows that cannot move
+are left out.
+
+With an intercept D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of
+multipliers: the offset b stands for its multiplier, and a step on row i that spoils the condition
+by rate_i has the curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
 Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
 D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length

@@ -1,11 +1,19 @@
-"""A regularised risk as f + Psi, in the primal and in the dual ([Zhang11] eq. 10).
+"""A regularised risk as a smooth plus a simple function, over w or over dual variables.
+
+The accelerated methods minimise f + Psi (composite.py). A risk can be put so in two ways
+([Zhang11] eq. 10), and which of them is the better depends on which side is strongly convex:
 
     primal: min over w of R_mu(w) + lambda Omega(w),                f(w) = R_mu, a function of Xw
     dual:   min over u of lambda Omega*(-X'u / lambda) + R*(u),     f(u) a function of X'u
 
+w are the parameters; u has a slope of the loss, the dual variable, for each score. Omega* and R*
+are the conjugates of the regulariser and of the risk, lambda is the strength. R_mu is R with its
+kinks rounded off by mu > 0, or R itself where mu = 0 and it has none (smoothing.py).
+
 Both are f(x) = F(K x) with K = X or X'. The gradient of f at x is K' of a point of the other
 problem: slopes of the rows' losses in the primal, w = grad Omega* in the dual. So each form has
-with every point x one of the other problem, and the two together prove a gap.
+with every point x one of the other problem, and the two together prove a gap. An image K x and a
+gradient cost a pass each; values, proximal steps and cuts are computed from images and cost none.
 """
 
 from __future__ import annotations

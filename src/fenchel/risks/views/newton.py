@@ -1,10 +1,15 @@
-"""Newton's systems over the rows of a linear risk that are bent.
+"""Newton's steps for a linear risk: systems over those rows that have curvature.
+
+Newton's method wants the step p that solves
 
     (diagonal + sum_i h_i x_i x_i') p = g
 
-A profiled intercept is one more coordinate, the last, whose column is of ones. The system has as
-many unknowns as there are columns or bent rows, whichever is less; where both are many it is solved
-roughly, by conjugate gradients.
+where the sum is the Hessian of the risk, h_i >= 0 being the curvature of row i's loss at its score
+times the row's weight, and `diagonal` the regulariser's Hessian. Rows with h_i = 0, such as those
+beyond the margin of a squared hinge, take no part; the others are called *bent*. A profiled
+intercept is one more coordinate, the last, whose column is of ones. The system has as many unknowns
+as there are columns or bent rows, whichever is less; where both are many it is solved roughly, by
+conjugate gradients. Only bent rows are read, and a step counts as their share of a pass.
 """
 
 from __future__ import annotations
