@@ -19,7 +19,7 @@ class Identity(NamedTuple):
 
 
 def identity(file: BinaryIO) -> Identity:
-    """That of an open file."""
+    """What identifies the content of an open file."""
     status = os.fstat(file.fileno())
     return Identity(status.st_size, status.st_mtime_ns, status.st_ino)
 

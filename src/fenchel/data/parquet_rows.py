@@ -27,7 +27,7 @@ Path = str | os.PathLike[str]
 
 
 class _Groups(NamedTuple):
-    """Consecutive row groups."""
+    """Consecutive row groups of a file that are read as one block."""
 
     numbers: tuple[int, ...]
     n_rows: int

@@ -58,7 +58,6 @@ class _Array(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def n_bytes(self) -> int:
-        """Its size."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 

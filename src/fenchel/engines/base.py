@@ -93,7 +93,7 @@ class Engine(ABC):
         return placed
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The arguments with which the constructor makes this engine again, without its shards."""
         return {}
 
     @property

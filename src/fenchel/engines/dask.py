@@ -68,7 +68,6 @@ class Dask(Remote):
             self.client = cluster
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"cluster": self.client, "deadline": self.deadline}
 
     def _n_hosts(self) -> int:

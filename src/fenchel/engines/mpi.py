@@ -54,7 +54,6 @@ class MPI(Engine):
         self._error: Exception | None = None  # of a task, until all ranks know of it
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"n_threads": self.n_threads, "communicator": self.communicator}
 
     @property
@@ -64,7 +63,6 @@ class MPI(Engine):
 
     @property
     def leads(self) -> bool:
-        """Rank 0 does."""
         return self.rank == 0
 
     @property
@@ -117,7 +115,6 @@ class MPI(Engine):
         return tuple(sums)
 
     def total(self, values: PerShard) -> Any:
-        """The sum."""
         return self.totals(values)[0]
 
     def _subtotals(self, values: PerShard) -> Mapping[Span, Any]:

@@ -108,7 +108,6 @@ class Remote(Engine):
 
     @property
     def in_one_memory(self) -> bool:
-        """They are not."""
         return False
 
     def place(self: R, shards: Sequence[Shard]) -> R:

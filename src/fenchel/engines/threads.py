@@ -29,7 +29,6 @@ class Threads(Engine):
         )
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"n_threads": self.n_threads}
 
     def map(self, task: Callable[..., Any], *args: Any) -> PerShard:

@@ -107,7 +107,7 @@ class Conjugable(ScalarLoss):
 
     @property
     def has_conjugate(self) -> bool:
-        """It is."""
+        """Yes, by `conjugate`."""
         return True
 
     @abstractmethod

@@ -44,7 +44,7 @@ class Hierarchical(ConjugableVector):
     @property
     @abstractmethod
     def of_leaves(self) -> ConjugableVector:
-        """f."""
+        """The loss f of the leaves' scores, each of which is the sum of the scores on its path."""
 
     @property
     def tree(self) -> Taxonomy:
@@ -67,18 +67,15 @@ class Hierarchical(ConjugableVector):
         return self.for_classes(np.arange(Z.shape[1]))
 
     def pieces(self, Z: Array, y: Codes) -> Array | None:
-        """Those of the leaves' scores."""
         on = self._sized(Z)
         return on.of_leaves.pieces(Z @ on.tree.paths.T, y)
 
     def value(self, Z: Array, y: Codes) -> Array:
-        """f(P z, y)."""
         on = self._sized(Z)
         each: Array = on.of_leaves.value(Z @ on.tree.paths.T, y)
         return each
 
     def slope(self, Z: Array, y: Codes) -> Array:
-        """P'b."""
         on = self._sized(Z)
         return on._at_nodes(on.of_leaves.slope(Z @ on.tree.paths.T, y), y)
 
@@ -137,7 +134,6 @@ class HierarchicalHinge(Hierarchical):
 
     @functools.cached_property
     def of_leaves(self) -> MulticlassHinge:
-        """The multiclass hinge."""
         cost = self.cost
         if isinstance(cost, str):
             distances = self.tree.distances
@@ -154,7 +150,6 @@ class HierarchicalSoftmax(Hierarchical):
 
     @property
     def of_leaves(self) -> Softmax:
-        """The softmax."""
         return Softmax()
 
     @property

@@ -65,7 +65,6 @@ class MulticlassHinge(CostLoss, _Multiclass):
         return Z + costs - _of(Z, y)
 
     def value(self, Z: Array, y: Codes) -> Array:
-        """The highest piece."""
         return np.asarray(np.max(self.pieces(Z, y), axis=1))
 
     def slope(self, Z: Array, y: Codes) -> Array:
@@ -141,7 +140,7 @@ class Softmax(_Multiclass):
         return np.asarray((_of(Z, best) - _of(Z, y))[:, 0] + np.log1p(rest))
 
     def slope(self, Z: Array, y: Codes) -> Array:
-        """P - e_y."""
+        """The probabilities less 1 for the right class; there, minus the sum of the others."""
         e = np.exp(Z - np.max(Z, axis=1, keepdims=True))
         right = _unit(Z, y) > 0
         others = np.sum(np.where(right, 0.0, e), axis=1, keepdims=True)

@@ -93,7 +93,7 @@ _NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[Any, ...]]] 
 
 
 class _Formula(NamedTuple):
-    """A loss without a twin."""
+    """A loss without a twin in C++, by its own formula."""
 
     loss: MultivariateLoss
     sample: Sample

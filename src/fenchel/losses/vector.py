@@ -46,7 +46,6 @@ class ConjugableVector(VectorLoss):
 
     @property
     def has_conjugate(self) -> bool:
-        """It is."""
         return True
 
     @abstractmethod

@@ -47,7 +47,7 @@ class ChainRisk(StructuredRisk):
         return isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
 
     def evaluated(self, w: Array, rows: PerShard | None = None) -> PerShard:
-        """By forward-backward or Viterbi."""
+        """Losses and slopes of some sequences by forward-backward, or by Viterbi for a hinge."""
         return self.engine.map(_evaluate, self.loss, w, rows)
 
     @functools.cached_property

@@ -88,7 +88,6 @@ class OwnersRisk(BlackBoxRisk):
         return (w[:-1], float(w[-1])) if self.n_offsets else (w, 0.0)
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
-        """The parameters."""
         return np.append(w, np.tile(intercept, self.n_offsets))
 
     def at(self, w: Array, near: Point | None = None) -> OwnersPoint:

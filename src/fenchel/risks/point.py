@@ -76,12 +76,10 @@ class LinearPoint:
 
     @property
     def value(self) -> float:
-        """R(w)."""
         return self.offset.value
 
     @property
     def intercept(self) -> float:
-        """The best offset."""
         return self.offset.best
 
     @functools.cached_property

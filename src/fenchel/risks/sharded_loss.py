@@ -76,7 +76,6 @@ class ShardedLoss:
 
     @property
     def n_duals(self) -> int:
-        """One for each score."""
         return self.n_rows * self.n_outputs
 
     def outputs(self, v: Array) -> Array:

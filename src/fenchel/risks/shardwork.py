@@ -38,12 +38,11 @@ def weights(shard: Shard) -> Array:
 
 
 def labels(shard: Shard) -> npt.NDArray[Any]:
-    """The labels."""
     return shard.y
 
 
 def label_total(shard: Shard) -> float:
-    """sum_i s_i y_i."""
+    """The weighted sum of the labels, sum_i s_i y_i."""
     return float(weights(shard) @ shard.y)
 
 
@@ -149,27 +148,24 @@ def feasible(shard: Shard, loss: Loss, a: Array) -> Array:
 
 
 def adjoint(shard: Shard, a: Array) -> Array:
-    """X'a."""
+    """X'a, over the shard's rows alone."""
     return shard.rows.adjoint(a)
 
 
 def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
-    """z + eta q."""
     return z + eta * q
 
 
 def shifted(shard: Shard, z: Array, b: float) -> Array:
-    """z + b."""
     return z + b
 
 
 def inner(shard: Shard, a: Array, q: Array) -> float:
-    """<a, q>."""
     return float(np.vdot(a, q))
 
 
 def weighted(shard: Shard, a: Array) -> Array:
-    """s_i a_i."""
+    """Slopes with their weights, s_i a_i."""
     return kinks.weighted(shard.s, a)
 
 
@@ -179,22 +175,18 @@ def weighted_inner(shard: Shard, a: Array, q: Array) -> float:
 
 
 def scaled(shard: Shard, a: Array, scale: float) -> Array:
-    """scale a."""
     return scale * a
 
 
 def total(shard: Shard, a: Array) -> float:
-    """sum_i a_i."""
     return float(np.sum(a))
 
 
 def magnitude(shard: Shard, a: Array) -> float:
-    """sum_i |a_i|."""
     return float(np.sum(np.abs(a)))
 
 
 def equal(shard: Shard, a: Array, b: Array) -> bool:
-    """All a_i = b_i."""
     return np.array_equal(a, b)
 
 

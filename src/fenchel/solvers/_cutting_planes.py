@@ -116,7 +116,7 @@ class CuttingPlanes(ABC):
         return Minimum(w, lower_bound, evidence)
 
     def combined(self) -> Array:
-        """A'alpha."""
+        """The subgradient of the cuts' mean with the weights alpha, A'alpha."""
         return self.alpha @ self.A
 
     def evidence(self, scale: float) -> Evidence:
@@ -135,7 +135,7 @@ class CuttingPlanes(ABC):
 
     @abstractmethod
     def appended(self, a: Array, b: float) -> None:
-        """A cut was appended."""
+        """Called once a cut was appended, for what a model keeps beside the cuts."""
 
     @abstractmethod
     def dropped(self, cuts: Indices) -> None:
@@ -168,7 +168,7 @@ class CuttingPlanes(ABC):
         self.appended(a, b)
 
     def drop(self, cuts: Indices) -> None:
-        """Forgets these cuts."""
+        """Forgets these cuts and their weights, but for the zero cut."""
         if self.problem.risk.facts.nonnegative:
             cuts = cuts[cuts != 0]  # the zero cut stays: it makes every scaling of alpha feasible
         if not len(cuts):

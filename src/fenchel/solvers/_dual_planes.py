@@ -46,11 +46,11 @@ class DualPlanes(QuadraticPlanes):
         self.qp.append(row[:-1], row[-1], b)
 
     def combined(self) -> Array:
-        """X'(D'alpha): a pass."""
+        """X'(D'alpha), with D the cuts' dual variables, one cut a row: a pass."""
         self._mixed = self.alpha @ self.A
         return self._rows.adjoint(self._mixed)
 
     def evidence(self, scale: float) -> Evidence:
-        """D'alpha itself."""
+        """The mean D'alpha of the cuts' dual variables is the evidence."""
         mixed = scale * self._mixed
         return lambda: Witness(alpha=mixed)

@@ -52,13 +52,13 @@ class Estimate(Generic[X, Y]):
         return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant)
 
     def times(self, scale: float) -> Estimate[X, Y]:
-        """Scale * psi."""
+        """The estimate scale * psi."""
         return Estimate(
             self.J, scale * self.A, scale * self.c, scale * self.s, scale * self.constant
         )
 
     def minimum(self) -> Minimum[X]:
-        """By the ground problem."""
+        """The minimum of psi and where it is, by a call of J.ground."""
         x = self.J.ground(self.s, self.c, self.A)
         value = self.A * self.J.Psi(x) + self.c * self.J.d(x) + float(self.s @ x) + self.constant
         return Minimum(x, value)

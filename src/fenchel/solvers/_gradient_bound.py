@@ -78,7 +78,7 @@ class GradientBound:
         return bound, evidence
 
     def state(self, w: Array) -> State:
-        """The model's."""
+        """All that the next bounds depend on."""
         return {"w": w} if self.model is None else self.model.state(w)
 
     def restore(self, state: State) -> None:

@@ -108,7 +108,7 @@ class QuadraticPlanes(CuttingPlanes):
         return w
 
     def _curvature(self, a: Array) -> Array:
-        """-dw/da, a diagonal."""
+        """How fast the minimiser w moves against the model's slope a: -dw/da, a diagonal."""
         h = self.regularizer.conjugate_curvature(-a / self.strength) / self.strength
         h[self.free] = self._rho
         return h

@@ -31,7 +31,7 @@ class BMRMWithoutQP(Solver):
     needs = Needs(regularizer=("quadratic", "conjugate", "conjugate_argmax"), strongly_convex=True)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """[Smola07] section 5."""
+        """[Smola07] section 5: the model's dual is raised along one line, which has a formula."""
         risk, strength = problem.risk, problem.strength
         scaled = problem.regularizer.conjugate_argmax  # Q^-1 u
         point = risk.at(w)

@@ -138,7 +138,7 @@ class _Asked(_Cuts):
 
     @abstractmethod
     def asked(self, w: Array) -> tuple[float, Array]:
-        """(R(w), a subgradient)."""
+        """R(w) and one of its subgradients there."""
 
     def value(self, w: Array, b: float) -> float:
         return self.asked(w)[0]

@@ -48,7 +48,7 @@ class Composite(ABC, Generic[X, Y]):
 
     @abstractmethod
     def f(self, at: Imaged[X, Y]) -> float:
-        """f(x): no pass."""
+        """The smooth part at a point whose image is known: no pass."""
 
     @abstractmethod
     def tangent(self, at: Imaged[X, Y]) -> Tangent[X, Y]:
@@ -56,20 +56,20 @@ class Composite(ABC, Generic[X, Y]):
 
     @abstractmethod
     def Psi(self, x: X) -> float:
-        """Psi(x)."""
+        """The simple part: no pass, and no image is needed."""
 
     @abstractmethod
     def ground(self, s: X, c: float, A: float) -> X:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
     def value(self, at: Imaged[X, Y]) -> float:
-        """J(x): no pass."""
+        """J(x) = f(x) + Psi(x): no pass."""
         return self.f(at) + self.Psi(at.x)
 
     def d(self, x: X) -> float:
-        """The prox-function."""
+        """The prox-function d(x), which distances are measured with."""
         return float(x @ x) / 2
 
     def d_gradient(self, x: X) -> X:
-        """Its gradient."""
+        """The gradient of d."""
         return x

@@ -72,7 +72,7 @@ class RowDuals:
 
     @functools.cached_property
     def native(self) -> _kernels.DualProblem:
-        """What the kernels take."""
+        """The same dual variables as the kernels take them, which cannot be pickled."""
         return self.loss.dual_problem(*self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ class DualAscent:
 
     @property
     def w(self) -> Array:
-        """The primal point."""
+        """The primal point that goes with the slopes, grad Omega*(v)."""
         return self.regularizer.conjugate_argmax(self.v)
 
     @property
@@ -348,7 +348,7 @@ def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
 
 
 def unweighted(shard: Shard, alpha: Array, total: float, loss: Loss) -> Array:
-    """From s_i/total a_i to a_i."""
+    """The slopes a_i of the rows, moved into their domain, from s_i/total a_i."""
     s = shardwork.weights(shard)
     a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
     return shard.bound(loss).feasible(a)

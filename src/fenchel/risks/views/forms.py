@@ -61,23 +61,18 @@ class _OverParameters(Form[Array, Y]):
     """What the forms over w share: Psi = lambda Omega, with the regulariser's own geometry."""
 
     def unpacked(self, packed: Array) -> Array:
-        """It is an array."""
         return packed
 
     def Psi(self, x: Array) -> float:
-        """lambda Omega(w)."""
         return self.strength * self.regularizer.value(x)
 
     def ground(self, s: Array, c: float, A: float) -> Array:
-        """The regulariser's own."""
         return self.regularizer.ground(s, c, A * self.strength)
 
     def d(self, x: Array) -> float:
-        """The regulariser's own."""
         return self.regularizer.d(x)
 
     def d_gradient(self, x: Array) -> Array:
-        """The regulariser's own."""
         return self.regularizer.d_gradient(x)
 
 
@@ -147,18 +142,18 @@ class LinearForm(Form[X, Y]):
 
     @functools.cached_property
     def _at_zero(self) -> float:
-        """D(0)."""
+        """D(0), the dual objective where all slopes are 0."""
         shape = () if self.risk.classes is None else (self.risk.n_outputs,)
         zeros = RowVector(self.risk, self.risk.engine.map(_zeros, shape))
         return self._dual_value(0.0, Imaged(zeros, np.zeros(self.risk.n_parameters)))
 
     def _dual_value(self, t: float, dual: DualPoint) -> float:
-        """D(t u)."""
+        """D(t u) = -R*(t u) - lambda Omega*(-t X'u / lambda), which no J(w) is below."""
         conjugate = self.strength * self._conjugate(t * dual.image)
         return self.constant(t, self.feasible(dual.x)) - conjugate
 
     def constant(self, t: float, u: RowVector) -> float:
-        """-R*(t u)."""
+        """-R*(t u): how high the cut with the slopes t u lies at w = 0."""
         engine = self.risk.engine
         total = engine.total(engine.map(shardwork.conjugates, self.risk.loss, u.parts, t))
         return -float(total) / self.risk.weight
@@ -192,20 +187,16 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         self.L = self.smoothed.smoothness * self.regularizer.stretch(self.risk.squares)
 
     def imaged(self, x: Array) -> PrimalPoint:
-        """w with its scores."""
         return Imaged(x, self.scores(x))
 
     def start(self, w: Array) -> PrimalPoint:
-        """w itself."""
         return self.imaged(w)
 
     def unpacked_dual(self, packed: Array) -> DualPoint:
-        """u with X'u."""
         u = self.rows(packed)
         return Imaged(u, self.adjoint(u))
 
     def f(self, at: PrimalPoint) -> float:
-        """R_mu(w)."""
         return self._smooth(at).value
 
     def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
@@ -223,15 +214,12 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         return smooth
 
     def primal(self, x: PrimalPoint, alpha: DualPoint) -> PrimalPoint:
-        """The point itself."""
         return x
 
     def dual(self, x: PrimalPoint, alpha: DualPoint) -> DualPoint:
-        """That of the other problem."""
         return alpha
 
     def roughness(self, dual: DualPoint) -> float:
-        """How much the dual of R there is above that of R_mu."""
         return self.mu * self.smoothed.d2(dual.x.parts)
 
 
@@ -247,11 +235,9 @@ class WholeForm(PrimalForm):
         self.L = np.inf
 
     def f(self, at: PrimalPoint) -> float:
-        """R(w)."""
         return self._met(at).value
 
     def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
-        """R(w), and its gradient."""
         point = self._met(at)
         slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
         return Tangent(point.value, point.subgradient, slopes)
@@ -262,7 +248,7 @@ class WholeForm(PrimalForm):
         return point
 
     def adjoint(self, u: RowVector) -> Array:
-        """X'u."""
+        """X'u: weights and the division by S are in these slopes already. A pass."""
         self.risk.passes += 1
         image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
         return image
@@ -284,28 +270,22 @@ class BlackBoxForm(_OverParameters[Array]):
         self._last: Point | None = None  # as it is asked for again
 
     def imaged(self, x: Array) -> Imaged[Array, Array]:
-        """It is its x."""
         return Imaged(x, _NO_IMAGE)
 
     def start(self, w: Array) -> Imaged[Array, Array]:
-        """w itself."""
         return self.imaged(w)
 
     def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
-        """It is the gradient."""
         return Imaged(packed, _NO_IMAGE)
 
     def f(self, at: Imaged[Array, Array]) -> float:
-        """R(w)."""
         return self._at(at.x).value
 
     def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
-        """R(w), and its gradient."""
         point = self._at(at.x)
         return Tangent(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
 
     def point(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Point:
-        """The risk itself there."""
         return self._at(x.x)
 
     def _at(self, w: Array) -> Point:
@@ -335,7 +315,6 @@ class DualForm(LinearForm[RowVector, Array]):
         return None
 
     def imaged(self, x: RowVector) -> DualPoint:
-        """u with X'u."""
         return Imaged(x, self.adjoint(x))
 
     def start(self, w: Array) -> DualPoint:
@@ -344,15 +323,12 @@ class DualForm(LinearForm[RowVector, Array]):
         return self.imaged(RowVector(self.risk, smoothed.u))
 
     def unpacked(self, packed: Array) -> RowVector:
-        """A number for each row."""
         return self.rows(packed)
 
     def unpacked_dual(self, packed: Array) -> PrimalPoint:
-        """w with its scores."""
         return Imaged(packed, self.scores(packed))
 
     def f(self, at: DualPoint) -> float:
-        """lambda Omega*(-X'u / lambda)."""
         return self.strength * self.regularizer.conjugate(at.image / -self.strength)
 
     def tangent(self, at: DualPoint) -> Tangent[RowVector, Array]:
@@ -375,11 +351,9 @@ class DualForm(LinearForm[RowVector, Array]):
         return RowVector(self.risk, smoothed.u)
 
     def primal(self, x: DualPoint, alpha: PrimalPoint) -> PrimalPoint:
-        """That of the other problem."""
         return alpha
 
     def dual(self, x: DualPoint, alpha: PrimalPoint) -> DualPoint:
-        """The point itself."""
         return x
 
 

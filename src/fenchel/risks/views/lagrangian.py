@@ -125,7 +125,7 @@ class AugmentedRay:
         self.start = float(origin.gradient @ p) + origin.offset_slope * rate
 
     def slope(self, eta: float) -> Slope:
-        """Its slope at eta: no pass."""
+        """The slope of M along the ray at eta, and its own: no pass."""
         at, engine = self.origin, self.origin.risk.engine
         settings = at.risk.loss, at.z, at.a, at.kappa, at.b, self.q, self.rate, eta
         parts = engine.map(_augmented_slope_along, *settings).split(2)

@@ -97,7 +97,7 @@ class NewtonSystem:
         return _solved(H, g)
 
     def _in_rows(self, diagonal: Array, g: Array) -> Array:
-        """By Woodbury's formula."""
+        """As many unknowns as bent rows: the inverse of diagonal + X'X by Woodbury's formula."""
         X = self._chosen()
         inverse = 1 / diagonal
         H = X @ (X * inverse[np.newaxis]).T

@@ -34,7 +34,7 @@ class RowSpace:
         return engine.gather(engine.map(shardwork.scores, self.risk.outputs(v))).ravel()
 
     def adjoint(self, alpha: Array) -> Array:
-        """X'alpha: a pass."""
+        """X'alpha, one number for each parameter: a pass."""
         self.risk.passes += 1
         engine = self.risk.engine
         each = engine.scatter(self.risk.outputs(alpha))
