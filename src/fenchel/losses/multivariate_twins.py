@@ -1,4 +1,8 @@
-"""From a multivariate loss and its rows to its twin in C++."""
+"""From a loss of all scores at once and its rows to its twin, the same formula in C++.
+
+What depends on the labels alone, such as grades and where queries begin, is worked out once. A loss
+that a user has written, or changed by a subclass, has no twin and answers by its own formula.
+"""
 
 from __future__ import annotations
 

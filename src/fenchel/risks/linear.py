@@ -97,6 +97,7 @@ class LinearRisk(ShardedLoss):
         point = self.point(self, w, z)
         value, gradient = self.engine.totals(values, gradients)
         value /= self.weight
+        # In one sweep: set in place of what the point would compute on first use.
         point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = gradient.ravel() / self.weight
         return point

@@ -161,6 +161,7 @@ class LinearPoint:
         else:
             rows, slopes = engine.map(kinked_rows, self._kinked), chosen
         first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
+        # `first` has one more entry, the number of all rows.
         places = [start + part for start, part in zip(first, rows, strict=False)]
         return Ties(np.concatenate(places), np.concatenate(list(slopes)))
 
@@ -191,6 +192,7 @@ class LinearPoint:
         else:
             chosen = engine.map(steepest, self._kinked, q)
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
+        # What the new point would compute on first use is known: it is set in place of that.
         point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
         point.offset = Offset(Bracket(best, best), best, value, value)

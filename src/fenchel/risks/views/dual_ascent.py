@@ -238,7 +238,7 @@ def offset_rate(
         return 0.0
     scale = 1.0
     if risk.loss.labels is not Labels.BINARY:
-        scale = risk.label_spread / risk.largest_slope or 1.0
+        scale = risk.label_spread / risk.largest_slope or 1.0  # 0 where slopes have no bound
     reach = _REACH if crowd is None else _REACH_AT_ONCE
     by_length = _OFFSET * (mean_square or 1.0) / risk.n_rows
     return max(by_length, reach * scale * strength * risk.n_rows)

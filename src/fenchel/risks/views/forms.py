@@ -204,7 +204,8 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         smooth = self._smooth(at)
         u = RowVector(self.risk, smooth.u)
         gradient = self.adjoint(u)
-        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u).
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
+        # that alone: nan leaves it to `measured`.
         height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
         return Tangent(smooth.value, gradient, Imaged(u, gradient, height))
 

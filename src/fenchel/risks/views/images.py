@@ -52,7 +52,7 @@ class Imaged(Generic[X, Y]):
     points is no more.
     """
 
-    __array_ufunc__ = None
+    __array_ufunc__ = None  # as above
 
     x: X
     image: Y

@@ -92,7 +92,7 @@ class NewtonSystem:
     def _in_columns(self, diagonal: Array, g: Array) -> Array:
         H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
         if not self.risk.facts.has_intercept:
-            H[-1] = 0.0
+            H[-1] = 0.0  # the row of the column of ones; its column is in the upper triangle
         H.flat[:: len(H) + 1] += diagonal
         return _solved(H, g)
 
