@@ -84,7 +84,7 @@ class Hierarchical(ConjugableVector):
         on = self._sized(alpha)
         b = alpha[:, on.tree.leaf]
         off = np.abs(b @ on.tree.paths - alpha)
-        agree = np.all(off <= ZERO_SUM * max(1.0, on.steepest(y)), axis=1)
+        agree = np.all(off <= ZERO_SUM * max(1.0, on.largest_slope(y)), axis=1)
         return np.where(agree, on.of_leaves.conjugate(b, y), np.inf)
 
     def feasible(self, alpha: Array, y: Codes) -> Array:
@@ -92,7 +92,7 @@ class Hierarchical(ConjugableVector):
         on = self._sized(alpha)
         return on._at_nodes(on.of_leaves.feasible(alpha[:, on.tree.leaf], y), y)
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """The nodes on the longest way between leaves go up or down by 1."""
         return float(np.sqrt(self._longest))
 

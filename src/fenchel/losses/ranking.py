@@ -84,10 +84,10 @@ class Ranking(MultivariateLoss):
             gains[level[order]] = gain[order]
             for threshold, weight in enumerate(np.diff(gains), start=1):
                 relevant = level[order] >= threshold
-                c += self._worst(z, order[relevant], order[~relevant], float(weight), g)
+                c += self._add_worst(z, order[relevant], order[~relevant], float(weight), g)
         return Tangent(c / sample.n_groups, g / sample.n_groups)
 
-    def _worst(
+    def _add_worst(
         self, z: Array, relevant: Indices, irrelevant: Indices, weight: float, g: Array
     ) -> float:
         """Adds one threshold's slopes to g; the documents come in falling order of z."""

@@ -72,7 +72,7 @@ class Point(Protocol):
         """The evidence for the cut (a, b), in the least memory."""
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """One dual variable for each score; its evidence where the risk `has_duals`."""
 
     def steepest(self, p: Array) -> Point:

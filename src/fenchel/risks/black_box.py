@@ -60,7 +60,7 @@ class BlackBoxPoint(ABC):
         """The evidence for the cut (a, b)."""
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """The risk has no dual variables that could be shown."""
         raise Incompatible(f"{type(self.risk).__name__} has no dual variables of rows")
 

@@ -44,8 +44,8 @@ class OwnersPoint(BlackBoxPoint):
         """A bound of the mean slope, as of a linear risk."""
         loss = self.risk.loss
         smooth = np.sqrt(2 * loss.smoothness * self.value) if loss.nonnegative else np.inf
-        steepest = loss.steepest(np.ones(1)) if isinstance(loss, Conjugable) else np.inf
-        slope = min(steepest, float(smooth))
+        largest = loss.largest_slope(np.ones(1)) if isinstance(loss, Conjugable) else np.inf
+        slope = min(largest, float(smooth))
         return slope if slope < np.inf else 1 + abs(self.value)
 
     @property

@@ -137,7 +137,7 @@ class LinearPoint:
     def _slope(self) -> float:
         """A bound of the mean slope.
 
-        A loss has a steepest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
+        A loss has a largest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
         exponentials) slopes about as large as its values.
         """
         value, loss = self.value, self.risk.loss
@@ -149,7 +149,7 @@ class LinearPoint:
     def witness(self) -> Witness:
         """The rows' dual variables or the place of tangency, whichever is smaller."""
         if self.risk.facts.has_duals and self.risk.n_duals < self.risk.n_parameters:
-            return Witness(alpha=self.alpha)
+            return Witness(alpha=self.duals)
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
     def _ties(self) -> Ties | None:
@@ -166,7 +166,7 @@ class LinearPoint:
         return Ties(np.concatenate(places), np.concatenate(list(slopes)))
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """alpha_i = s_i/S l'(z_i + b, y_i)."""
         return self.risk.engine.gather(self.slopes).ravel() / self.risk.weight
 

@@ -53,7 +53,7 @@ def label_distance(shard: Shard, mean: float) -> float:
 
 def largest_slope(shard: Shard, loss: Loss) -> float:
     """The largest slope the loss can have on these rows."""
-    return shard.bound(loss).steepest_slope
+    return shard.bound(loss).largest_slope
 
 
 def squares(shard: Shard) -> Array:

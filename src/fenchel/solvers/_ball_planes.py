@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.solvers._cutting_planes import Minimum
+from fenchel.solvers._cutting_planes import ModelMinimum
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
 
@@ -49,7 +49,7 @@ class BallPlanes(QuadraticPlanes):
         super().restore(state)
         self.strength, self.best, self.bound = state["ball"].tolist()
 
-    def minimize(self) -> Minimum:
+    def minimize(self) -> ModelMinimum:
         """The minimiser put into the ball, as it may lie outside by what the multiplier left."""
         found = super().minimize()
         self.bound = max(self.bound, found.lower_bound)

@@ -33,10 +33,10 @@ class DualPlanes(QuadraticPlanes):
     def add(self, point: Point) -> None:
         """The cut at a point, by its dual variables."""
         self._subgradient = point.subgradient
-        self.append(point.alpha, point.constant, Witness(), sizes=point.sizes)
+        self.append(point.duals, point.constant, Witness(), sizes=point.sizes)
         self._subgradient = None
 
-    def appended(self, d: Array, b: float) -> None:
+    def extend(self, d: Array, b: float) -> None:
         """Extends the Gram matrix: a pass, two for a cut that is a mean of others."""
         if not d.any():
             self.qp.append(np.zeros(len(self.b) - 1), 0.0, b)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.images import Imaged, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
 class Minimum(NamedTuple, Generic[X]):
@@ -41,7 +41,7 @@ class Estimate(Generic[X, Y]):
         lowest = float(gradient @ x) - J.d(x)
         return cls(J, 0.0, weight, -weight * gradient, constant + weight * lowest)
 
-    def plus(self, a: float, at_u: Tangent[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
+    def plus(self, a: float, at_u: Linearisation[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
         """Psi + a [Psi + l_f(.; u, lambda_1)]."""
         J, s = self.J, self.s + a * at_u.gradient
         constant = self.constant + a * (at_u.value - float(at_u.gradient @ u.x))

@@ -52,7 +52,7 @@ class BMRMWithoutQP(Solver):
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
             if eta > 0:
-                newest = Witness(alpha=point.alpha) if risk.facts.has_duals else point.witness
+                newest = Witness(alpha=point.duals) if risk.facts.has_duals else point.witness
                 evidence = mixture([evidence, newest], [1 - eta, eta])
             witness = functools.partial(mixture, [evidence], [1.0])
             point = risk.at(scaled(-u / strength), near=point)

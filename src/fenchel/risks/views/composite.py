@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from typing import Generic
 
 from fenchel.risks.base import Array
-from fenchel.risks.views.images import Imaged, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
 class Composite(ABC, Generic[X, Y]):
@@ -51,7 +51,7 @@ class Composite(ABC, Generic[X, Y]):
         """The smooth part at a point whose image is known: no pass."""
 
     @abstractmethod
-    def tangent(self, at: Imaged[X, Y]) -> Tangent[X, Y]:
+    def tangent(self, at: Imaged[X, Y]) -> Linearisation[X, Y]:
         """f(x) and its gradient: a pass."""
 
     @abstractmethod

@@ -232,7 +232,7 @@ def offset_rate(
 
     b moves by rate_i * offset_rate for each unit that a slope a_i moves, for a mean row by reach *
     scale. Margins are of the size 1, as are their slopes; in regression the scale is the labels'
-    spread over the steepest slope, or 1 where slopes are as large as scores.
+    spread over the largest slope, or 1 where slopes are as large as scores.
     """
     if not risk.facts.has_intercept:
         return 0.0

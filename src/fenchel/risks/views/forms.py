@@ -34,7 +34,7 @@ from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
-from fenchel.risks.views.images import Imaged, RowVector, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
 PrimalPoint = Imaged[Array, RowVector]
@@ -199,7 +199,7 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
     def f(self, at: PrimalPoint) -> float:
         return self._smooth(at).value
 
-    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
+    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         """R_mu(w), and its gradient X'u with the slopes u of the rows."""
         smooth = self._smooth(at)
         u = RowVector(self.risk, smooth.u)
@@ -207,7 +207,7 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
         # that alone: nan leaves it to `measured`.
         height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
-        return Tangent(smooth.value, gradient, Imaged(u, gradient, height))
+        return Linearisation(smooth.value, gradient, Imaged(u, gradient, height))
 
     def _smooth(self, at: PrimalPoint) -> Smooth:
         smooth = self.smoothed.at(at.image.parts, self.b)
@@ -238,10 +238,10 @@ class WholeForm(PrimalForm):
     def f(self, at: PrimalPoint) -> float:
         return self._met(at).value
 
-    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
+    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         point = self._met(at)
         slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
-        return Tangent(point.value, point.subgradient, slopes)
+        return Linearisation(point.value, point.subgradient, slopes)
 
     def _met(self, at: PrimalPoint) -> LinearPoint:
         point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
@@ -282,9 +282,9 @@ class BlackBoxForm(_OverParameters[Array]):
     def f(self, at: Imaged[Array, Array]) -> float:
         return self._at(at.x).value
 
-    def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
+    def tangent(self, at: Imaged[Array, Array]) -> Linearisation[Array, Array]:
         point = self._at(at.x)
-        return Tangent(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
+        return Linearisation(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
 
     def point(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Point:
         return self._at(x.x)
@@ -332,11 +332,11 @@ class DualForm(LinearForm[RowVector, Array]):
     def f(self, at: DualPoint) -> float:
         return self.strength * self.regularizer.conjugate(at.image / -self.strength)
 
-    def tangent(self, at: DualPoint) -> Tangent[RowVector, Array]:
+    def tangent(self, at: DualPoint) -> Linearisation[RowVector, Array]:
         """f(u), and its gradient: minus the scores of w = grad Omega*."""
         w = self.regularizer.conjugate_argmax(at.image / -self.strength)
         z = self.scores(w)
-        return Tangent(self.f(at), -1.0 * z, Imaged(w, z))
+        return Linearisation(self.f(at), -1.0 * z, Imaged(w, z))
 
     def Psi(self, x: RowVector) -> float:
         """R*(u) + mu d2(u)."""

@@ -66,7 +66,7 @@ class Imaged(Generic[X, Y]):
 
 
 @dataclass(frozen=True)
-class Tangent(Generic[X, Y]):
+class Linearisation(Generic[X, Y]):
     """f at x with its gradient, which is that of the point alpha(x) of the other problem."""
 
     value: float

@@ -94,7 +94,7 @@ class NewtonSystem:
         if not self.risk.facts.has_intercept:
             H[-1] = 0.0  # the row of the column of ones; its column is in the upper triangle
         H.flat[:: len(H) + 1] += diagonal
-        return _solved(H, g)
+        return _solve(H, g)
 
     def _in_rows(self, diagonal: Array, g: Array) -> Array:
         """As many unknowns as bent rows: the inverse of diagonal + X'X by Woodbury's formula."""
@@ -103,7 +103,7 @@ class NewtonSystem:
         H = X @ (X * inverse[np.newaxis]).T
         H = H.toarray() if sparse.issparse(H) else H
         H.flat[:: len(H) + 1] += 1.0
-        inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
+        inner = _solve(H, X @ (inverse * g)) if len(H) else np.zeros(0)
         step: Array = inverse * (g - X.T @ inner)
         return step
 
@@ -123,8 +123,10 @@ class NewtonSystem:
         return stacked(parts).astype(np.float64)
 
 
-def _solved(H: Array, g: Array) -> Array:
-    """H x = g for a symmetric positive definite H, of which the lower triangle is read.
+def _solve(H: Array, g: Array) -> Array:
+    """The x with H x = g for a symmetric positive definite H, which is overwritten.
+
+    Of H the lower triangle is read.
 
     H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
     round-off leaves it no factor, a little is added to that.
