@@ -29,12 +29,12 @@ def measure(name: str, X: Any, y: np.ndarray, loss: str) -> None:
     rows = RowSpace(risk)
     w = rng.standard_normal(risk.n_parameters) / np.sqrt(X.shape[1])
     point = risk.at(w)
-    W, A = w.reshape(-1, K), point.alpha.reshape(-1, K)
+    W, A = w.reshape(-1, K), point.duals.reshape(-1, K)
     calls = {
         "peer scores": lambda: X @ W,
         "peer adjoint": lambda: X.T @ A,
         "scores": lambda: rows.scores(w),
-        "adjoint": lambda: rows.adjoint(point.alpha),
+        "adjoint": lambda: rows.adjoint(point.duals),
         "evaluation": lambda: risk.at(w),
     }
     if risk.facts.piecewise:

@@ -1,4 +1,4 @@
-"""The shape of the source: imports point one way and in no circle, files and functions are short.
+"""The shape of the source: imports point one way, files and functions are short, names are unique.
 
 Imports count wherever they stand: inside functions, and for types only.
 """
@@ -126,3 +126,14 @@ def test_functions_are_short() -> None:
         and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
     }
     assert long == set()
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for module, tree in TREES.items():
+        if module == "fenchel._kernels":  # whose losses are twins, and named as such
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

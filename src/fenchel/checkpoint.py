@@ -66,7 +66,7 @@ class Checkpoint:
 
     def read_note(self) -> str:
         """The note in the file."""
-        return container.read(self.path, _KIND, _Header)[0].note
+        return container.read(self.path, _KIND, _CheckpointHeader)[0].note
 
 
 def due(iteration: int) -> bool:
@@ -81,7 +81,7 @@ class CheckpointFile:
     def __init__(self, checkpoint: Checkpoint, problem: Problem, solver: Solver):
         destination(checkpoint.path)  # refuses a place that cannot be written to
         self.checkpoint = checkpoint
-        self.header = _Header(_fingerprint(problem), repr(solver), checkpoint.note)
+        self.header = _CheckpointHeader(_fingerprint(problem), repr(solver), checkpoint.note)
         self._kept: Snapshot | None = None
         self._written = time.monotonic()
 
@@ -89,7 +89,7 @@ class CheckpointFile:
         """What the file holds, None if there is none; an error if it is another problem's."""
         if not os.path.lexists(self.checkpoint.path):
             return None
-        header, arrays = container.read(self.checkpoint.path, _KIND, _Header)
+        header, arrays = container.read(self.checkpoint.path, _KIND, _CheckpointHeader)
         self._check(header)
         with container.naming(self.checkpoint.path):
             return _snapshot(arrays)
@@ -106,7 +106,7 @@ class CheckpointFile:
             container.write(self.checkpoint.path, _KIND, self.header, _arrays(self._kept))
             self._kept, self._written = None, time.monotonic()
 
-    def _check(self, found: _Header) -> None:
+    def _check(self, found: _CheckpointHeader) -> None:
         for what, ours, theirs in (
             (
                 Phrase.of("problem (its data, loss, regulariser or {strength})"),
@@ -134,7 +134,7 @@ def opened(
     return CheckpointFile(checkpoint, problem, solver)
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
+class _CheckpointHeader(msgspec.Struct, forbid_unknown_fields=True):
     problem: str  # a digest of all that defines it
     solver: str
     note: str

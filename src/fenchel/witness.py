@@ -1,4 +1,11 @@
-"""The evidence a certificate carries, from which `verify` recomputes its lower bound."""
+"""The evidence a certificate carries, from which `verify` recomputes its lower bound.
+
+A lower bound of the objective follows from a cut, a linear function that lies below the risk
+everywhere; and a cut follows from dual variables, a slope of the loss for each row, or from places
+at which it touches the risk as a tangent. A witness is either of them, or a mean. It is small
+enough to be kept with a result, and whoever has the data can make the cut of it anew, without
+trusting the solver that found it.
+"""
 
 from __future__ import annotations
 

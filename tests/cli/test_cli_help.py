@@ -16,7 +16,7 @@ from fenchel.cli.evaluate import Evaluated
 from fenchel.cli.exits import Code
 from fenchel.cli.inspect import Inspected
 from fenchel.cli.settings import Settings
-from fenchel.cli.summary import Run, Trained
+from fenchel.cli.summary import RunSummary, Trained
 from fenchel.losses import LOSSES as ALL_LOSSES
 from fenchel.losses import MultivariateLoss
 
@@ -99,7 +99,7 @@ def test_a_bare_call_shows_the_help(run: Command) -> None:
 
 def test_every_field_of_the_json_is_documented() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text()
-    for report in (Trained, Run, Evaluated, Inspected):
+    for report in (Trained, RunSummary, Evaluated, Inspected):
         for field in report.__struct_fields__:
             assert f"`{field}`" in text
 

@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 import fenchel
 from fenchel.cli.exits import Code
 from fenchel.cli.path import parsed
-from fenchel.cli.path_summary import Point, Report
+from fenchel.cli.path_summary import PathPoint, Report
 
 STRENGTHS = ("--strengths", "1e-1:1e-3:5")
 
@@ -126,7 +126,7 @@ def test_the_report_has_the_fields_that_are_documented(run: Command) -> None:
     done = run("path", svmlight("data.svm"), *STRENGTHS, "--json")
     assert msgspec.convert(done.json, Report).points
     assert done.json.keys() == set(Report.__struct_fields__)
-    assert done.json["points"][0].keys() == set(Point.__struct_fields__)
+    assert done.json["points"][0].keys() == set(PathPoint.__struct_fields__)
 
 
 # What is refused

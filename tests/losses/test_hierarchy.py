@@ -162,7 +162,7 @@ def test_losses_are_those_of_an_enumeration_of_leaves(tree, seed, cost):
             assert np.all(loss.value(V, y) >= tangent - 1e-12)
         fenchel_young = loss.value(Z, y) + loss.conjugate(A, y)
         assert fenchel_young == pytest.approx(np.sum(A * Z, axis=1), abs=1e-11)
-        assert np.max(np.linalg.norm(A, axis=1)) <= loss.steepest(y) * (1 + 1e-12)
+        assert np.max(np.linalg.norm(A, axis=1)) <= loss.largest_slope(y) * (1 + 1e-12)
 
 
 @given(trees(), st.integers(0, 10_000))

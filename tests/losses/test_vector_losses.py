@@ -117,7 +117,9 @@ def test_the_slope_is_the_derivative(loss):
 @EVERY
 def test_no_slope_is_steeper_than_claimed(loss):
     Z, y, _ = random_rows(loss)
-    assert np.max(np.linalg.norm(loss.slope(5 * Z, y), axis=1)) <= loss.steepest(y) * (1 + 1e-12)
+    assert np.max(np.linalg.norm(loss.slope(5 * Z, y), axis=1)) <= loss.largest_slope(y) * (
+        1 + 1e-12
+    )
 
 
 def test_the_smoothness_of_softmax_bounds_its_hessian():
@@ -173,7 +175,9 @@ def test_the_conjugate_of_a_hinge_is_the_linear_programme_over_its_pieces(loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [x for x in VECTOR_LOSSES if x.has_conjugate and x.steepest(None) < np.inf], ids=ids
+    "loss",
+    [x for x in VECTOR_LOSSES if x.has_conjugate and x.largest_slope(None) < np.inf],
+    ids=ids,
 )
 def test_the_conjugate_is_infinite_outside_its_domain(loss):
     rng = np.random.default_rng(0)
@@ -310,7 +314,7 @@ def test_ties_are_the_rows_where_the_slope_depends_on_the_side(loss):
 
 @SIZES
 @HINGES
-def test_the_steepest_slope_is_the_supremum_over_the_subdifferential(loss, K):
+def test_the_largest_slope_is_the_supremum_over_the_subdifferential(loss, K):
     """<a, q> is the one-sided derivative along q, and a supports the loss from below."""
     loss = sized(loss, K)
     Z, y, s = random_rows(loss, K=K, whole=True)

@@ -326,5 +326,5 @@ def test_evidence_in_bounded_memory_keeps_the_slopes_chosen_at_kinks(weighted):
     """At w = 0 every row of the perceptron is on its kink."""
     problem = problem_for(losses.Perceptron(), weighted=weighted)
     point = problem.risk.at(np.zeros(N_FEATURES)).steepest(np.ones(N_FEATURES))
-    assert np.any(point.alpha != problem.risk.at(np.zeros(N_FEATURES)).alpha)
-    assert np.allclose(problem.risk.compressed(point.witness).alpha, point.alpha)
+    assert np.any(point.duals != problem.risk.at(np.zeros(N_FEATURES)).duals)
+    assert np.allclose(problem.risk.compressed(point.witness).alpha, point.duals)

@@ -59,7 +59,7 @@ def test_the_risk_is_the_mean_of_the_formula(loss, intercept):
     point, share = risk.at(W.ravel()), shard.s / np.sum(shard.s)
     assert point.value == pytest.approx(share @ risk.loss.value(Z, shard.y), rel=1e-13)
     A = share[:, None] * risk.loss.slope(Z, shard.y)
-    assert np.allclose(point.alpha.reshape(-1, K), A, atol=1e-15)
+    assert np.allclose(point.duals.reshape(-1, K), A, atol=1e-15)
     gradient = np.vstack([rows.T @ A, A.sum(axis=0)][: 1 + intercept])
     assert np.allclose(point.subgradient, gradient.ravel(), atol=1e-14)
     w, b = risk.presented(point.w, point.intercept)

@@ -15,7 +15,7 @@ from fenchel.cli import models
 from fenchel.cli.choices import LOSS_OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
-from fenchel.cli.summary import Label, Run, label, runs_of, show_runs
+from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _BAR = 24  # the longest
 
 
 class Inspected(msgspec.Struct):
-    """The report."""
+    """The report of `fenchel inspect`."""
 
     version: str  # of the library that wrote the model
     model: str
@@ -38,7 +38,7 @@ class Inspected(msgspec.Struct):
     offset_column: str | None
     exposure_column: str | None
     classes: list[Label] | None
-    runs: list[Run]
+    runs: list[RunSummary]
     intercepts: list[float]
     coefficients: list[dict[str, Any]]
 

@@ -38,7 +38,7 @@ from fenchel.cli.options import (
     Verbose,
 )
 from fenchel.cli.path_fitting import run
-from fenchel.cli.path_job import Job
+from fenchel.cli.path_job import PathJob
 from fenchel.cli.settings import LARGEST, Settings, combined
 from fenchel.cli.terminal import Terminal
 
@@ -92,7 +92,7 @@ def path(
     --output saves the model with the best. Ctrl-C keeps the strengths that are done.
     """
     given = {name: context.params.get(name) for name in Settings.__struct_fields__}
-    job = Job.of(
+    job = PathJob.of(
         data,
         combined(given, config),
         strengths=30 if strengths is None else parsed(strengths),

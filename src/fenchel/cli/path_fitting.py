@@ -15,7 +15,7 @@ from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse, save
 from fenchel.cli.metrics import comparable
-from fenchel.cli.path_job import Job, Walked
+from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fenchel.estimators.fitting import Posed
 
 
-def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
+def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
     """Reads, fits, saves and reports; an interrupt leaves the strengths that are done."""
     settings = job.settings
     if settings.loss in OF_ALL_ROWS:
@@ -66,7 +66,7 @@ def run(job: Job, terminal: Terminal, interrupts: Interrupts) -> Code:
     return interrupts.code or (Code.OK if report.converged else Code.NOT_CONVERGED)
 
 
-def _range(job: Job) -> str:
+def _range(job: PathJob) -> str:
     if isinstance(job.strengths, int):
         return f"{job.strengths} strengths"
     if job.n_strengths == 1:
@@ -95,7 +95,7 @@ def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> input
 
 
 def _walked(
-    job: Job,
+    job: PathJob,
     dataset: Dataset,
     unseen: inputs.Rows | None,
     terminal: Terminal,
@@ -167,7 +167,7 @@ def _scoring(settings: Settings, estimator: Any) -> tuple[str, Any]:
     return "accuracy" if settings.loss in CLASSIFICATION else name, check_scoring(estimator)
 
 
-def _folds(job: Job, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
+def _folds(job: PathJob, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
     """Drawn at random, because files may be sorted; of classes, each in proportion."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -179,7 +179,7 @@ def _folds(job: Job, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
         raise InvalidData(f"--cv {n} is too much for {short(job.data)}: {error}") from error
 
 
-def _draw(job: Job, path: str, walked: Walked, dataset: Dataset, terminal: Terminal) -> None:
+def _draw(job: PathJob, path: str, walked: Walked, dataset: Dataset, terminal: Terminal) -> None:
     import numpy as np
 
     from fenchel.report.lines import lines

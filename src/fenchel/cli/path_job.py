@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fenchel.result import Result
 
 
-class Job(msgspec.Struct, frozen=True):
-    """What is asked for."""
+class PathJob(msgspec.Struct, frozen=True):
+    """What `fenchel path` is asked for."""
 
     data: Path
     settings: Settings
@@ -29,7 +29,7 @@ class Job(msgspec.Struct, frozen=True):
     plot: Path | None
 
     @classmethod
-    def of(cls, data: Path, settings: Settings, **rest: Any) -> Job:
+    def of(cls, data: Path, settings: Settings, **rest: Any) -> PathJob:
         """Refused if it could not end well."""
         job = cls(data, settings, **rest)
         if settings.loss in SEQUENCES:

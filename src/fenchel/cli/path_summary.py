@@ -10,7 +10,7 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs
-from fenchel.cli.path_job import Job, Walked
+from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.summary import Label
 from fenchel.cli.terminal import Terminal, duration, result, short
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
 
 
-class Point(msgspec.Struct):
+class PathPoint(msgspec.Struct):
     """One strength; of classes one against the rest, sums, the largest gap and the worst status."""
 
     strength: float
@@ -49,11 +49,11 @@ class Report(msgspec.Struct):
     score: str | None  # which one
     best: float | None  # the strength with the largest score
     model: str | None
-    points: list[Point]
+    points: list[PathPoint]
     seconds: dict[str, float]
 
 
-def settings_of(job: Job) -> dict[str, Any]:
+def settings_of(job: PathJob) -> dict[str, Any]:
     """The settings that a path has; its strengths stand with the points."""
     settings = msgspec.structs.asdict(job.settings)
     del settings["strength"], settings["cost"]
@@ -61,7 +61,7 @@ def settings_of(job: Job) -> dict[str, Any]:
     return {**settings, **given}
 
 
-def walked(job: Job, found: Walked, dataset: Dataset, seconds: dict[str, float]) -> Report:
+def walked(job: PathJob, found: Walked, dataset: Dataset, seconds: dict[str, float]) -> Report:
     """The report of what was found."""
     rows, features, nonzeros = inputs.shape(dataset.X)
     points = _points(found)
@@ -83,7 +83,7 @@ def walked(job: Job, found: Walked, dataset: Dataset, seconds: dict[str, float])
     )
 
 
-def _points(found: Walked) -> list[Point]:
+def _points(found: Walked) -> list[PathPoint]:
     from fenchel.report.lines import Stop
 
     nothing = [math.nan] * len(found.strengths)
@@ -93,7 +93,7 @@ def _points(found: Walked) -> list[Point]:
     for k, (strength, results) in enumerate(zip(found.strengths, found.results, strict=True)):
         stop = Stop.of(strength, results)
         points.append(
-            Point(
+            PathPoint(
                 strength=strength,
                 status=stop.status,
                 objective=stop.objective,
@@ -115,7 +115,7 @@ def _finite(value: float) -> float | None:
 
 
 def show(report: Report, terminal: Terminal) -> None:
-    """Prints it."""
+    """Prints the report of a path, as text or as JSON."""
     if terminal.json:
         result(msgspec.json.encode(report).decode())
         return
@@ -127,7 +127,7 @@ def show(report: Report, terminal: Terminal) -> None:
         result(_best(report))
 
 
-def _row(point: Point, report: Report) -> str:
+def _row(point: PathPoint, report: Report) -> str:
     line = _line(
         f"{point.strength:.4g}",
         f"{point.objective:.7g}",

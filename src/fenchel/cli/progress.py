@@ -25,7 +25,7 @@ def progress(
     terminal: Terminal, interrupts: Interrupts, gap: float, n_rows: int, n_runs: int
 ) -> Silent:
     """A callback for `minimize`, to be used in a `with` block; true once the run shall end."""
-    kind = Silent if terminal.quiet else Moving if terminal.live else Lines
+    kind = Silent if terminal.quiet else Moving if terminal.live else ProgressLines
     return kind(terminal, interrupts, Pace(gap, n_rows, n_runs))
 
 
@@ -150,10 +150,10 @@ class Silent:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing was opened."""
+        pass
 
 
-class Lines(Silent):
+class ProgressLines(Silent):
     """A line whenever the iterations have doubled, as Vowpal Wabbit has it; or one for each run."""
 
     _next = 1

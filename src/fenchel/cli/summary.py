@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Label = float | str | None
 
 
-class Run(msgspec.Struct):
+class RunSummary(msgspec.Struct):
     """One minimisation: the only one, or that of one class against the rest."""
 
     label: Label  # the class, null if there is only one run
@@ -52,7 +52,7 @@ class Trained(msgspec.Struct):
     settings: Settings
     converged: bool
     gap: float | None  # the largest of all runs; null if nothing was proved
-    runs: list[Run]
+    runs: list[RunSummary]
     seconds: dict[str, float]
 
 
@@ -86,7 +86,7 @@ def trained(
     )
 
 
-def runs_of(estimator: Any) -> list[Run]:
+def runs_of(estimator: Any) -> list[RunSummary]:
     """One for each minimisation of a fit."""
     found = estimator.result_
     if not isinstance(found, list):
@@ -94,10 +94,10 @@ def runs_of(estimator: Any) -> list[Run]:
     return [_run(*pair) for pair in zip(estimator.classes_.tolist(), found, strict=True)]
 
 
-def _run(name: Label, found: Any) -> Run:
+def _run(name: Label, found: Any) -> RunSummary:
     import numpy as np
 
-    return Run(
+    return RunSummary(
         label=name,
         status=found.status.name.lower(),
         objective=float(found.objective),
@@ -118,14 +118,14 @@ def _finite(value: float) -> float | None:
 
 
 def show(report: Trained, terminal: Terminal) -> None:
-    """Prints it."""
+    """Prints the report of a training, as text or as JSON."""
     if terminal.json:
         result(msgspec.json.encode(report).decode())
     else:
         show_runs(report.runs, report.settings.gap)
 
 
-def show_runs(runs: Sequence[Run], gap: float) -> None:
+def show_runs(runs: Sequence[RunSummary], gap: float) -> None:
     """What was proved, and what it cost, in two lines and one for each class that fell short."""
     if len(runs) == 1:
         result(_bounds(runs[0], gap))
@@ -146,7 +146,7 @@ def show_runs(runs: Sequence[Run], gap: float) -> None:
     )
 
 
-def _bounds(run: Run, gap: float) -> str:
+def _bounds(run: RunSummary, gap: float) -> str:
     return f"{_ending(run, gap)}: {bounds(run.lower_bound, run.objective, run.gap)}"
 
 
@@ -157,7 +157,7 @@ def bounds(lower_bound: float | None, objective: float, gap: float | None) -> st
     return f"{lower} <= min J <= {objective:.{digits}g}"
 
 
-def _ending(run: Run, target: float) -> str:
+def _ending(run: RunSummary, target: float) -> str:
     gap = "no gap" if run.gap is None else f"gap {run.gap:.1e}"
     if run.status == "converged":
         return f"converged, {gap} within {target:.1e}"

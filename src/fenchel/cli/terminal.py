@@ -53,9 +53,9 @@ class Terminal:
         self.console.print(Text.assemble(("warning: ", "bold yellow"), text))
 
     @contextmanager
-    def step(self, doing: str) -> Iterator[Step]:
+    def step(self, doing: str) -> Iterator[Stage]:
         """Announces a step while it runs and, with what it found, when it is done."""
-        step = Step()
+        step = Stage()
         with self.busy(doing):
             yield step
         step.seconds = time.perf_counter() - step.started
@@ -79,7 +79,7 @@ class Terminal:
         self.warn(in_flags(message))
 
 
-class Step:
+class Stage:
     """What a step found, and how long it took."""
 
     def __init__(self) -> None:

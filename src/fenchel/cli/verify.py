@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fenchel.estimators.protocol import Estimator
 
 
-class Run(msgspec.Struct):
+class VerifiedRun(msgspec.Struct):
     """What the data and the witness prove of one minimisation."""
 
     label: Label  # the class, null if there is only one run
@@ -50,7 +50,7 @@ class Verified(msgspec.Struct):
     version: str
     model: str
     data: str
-    runs: list[Run]
+    runs: list[VerifiedRun]
 
 
 def verify(
@@ -88,7 +88,9 @@ def verify(
             certificates = _certificates(fitted, list(posed.problems), proof)
             step.found = f"{len(certificates)} certificate{'s' * (len(certificates) > 1)}"
     runs = [
-        Run(name, float(each.lower_bound), float(each.upper_bound), float(each.gap), each.source)
+        VerifiedRun(
+            name, float(each.lower_bound), float(each.upper_bound), float(each.gap), each.source
+        )
         for name, each in zip(_labels(fitted, len(certificates)), certificates, strict=True)
     ]
     _show(Verified(fenchel.__version__, str(model), source, runs), terminal)

@@ -77,7 +77,6 @@ class KeptRows(ABC):
             return rows.matrix().copy()
 
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
-        """A copy of some rows."""
         with self.opened() as all_rows:
             return all_rows.take(rows)
 
@@ -106,7 +105,7 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """(n_rows, n_columns), as arrays have it."""
         return self.n_rows, self.n_columns
 
     def __getitem__(self, chosen: Any) -> Any:

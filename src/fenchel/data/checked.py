@@ -123,10 +123,10 @@ def _dense(X: Any) -> DenseRows:
             f"X must have two dimensions, rows and columns; got shape {values.shape}. "
             "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)"
         )
-    _nonempty(*values.shape)
+    _check_nonempty(*values.shape)
     if not _readable(values):
         values = np.ascontiguousarray(values)
-    _in_range(values, lambda i, j: (i, j))
+    _check_range(values, lambda i, j: (i, j))
     return DenseRows(values)
 
 
@@ -140,13 +140,13 @@ def _readable(values: npt.NDArray[Any]) -> bool:
 def _sparse(X: Any) -> SparseRows:
     if X.ndim != 2:
         raise InvalidData(f"X must have two dimensions, rows and columns; got shape {X.shape}")
-    _nonempty(*X.shape)
+    _check_nonempty(*X.shape)
     if X.format != "csr":
         X = _converted(X)
     n_rows, n_columns = X.shape
     row_start, column = _structure(X.indptr, X.indices, X.data, n_rows, n_columns, "column")
     value = floating("X", np.require(X.data[: row_start[-1]], requirements=["C", "A"]))
-    _in_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
+    _check_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
     return SparseRows(row_start, column, value, n_columns)
 
 
@@ -173,7 +173,7 @@ def _converted(X: Any) -> sparse.csr_array:
         if len(set(lengths)) > 1:
             raise InvalidData(f"X's row, column and data arrays differ in length: {lengths}")
         for indices, size, axis in zip(X.coords, X.shape, ("row", "column"), strict=True):
-            _indices_within(indices, size, axis)
+            _check_indices(indices, size, axis)
         return sparse.coo_array((floating("X", X.data), X.coords), shape=X.shape).tocsr()
     return sparse.csr_array(X.tocsr())
 
@@ -194,13 +194,13 @@ def _structure(
             f"X.indptr ends at {used}, but X.indices has {len(indices)} and X.data {len(data)}"
         )
     index = np.require(indices[:used], requirements=["C", "A"])
-    _indices_within(index, size, axis)
+    _check_indices(index, size, axis)
     if index.dtype not in (np.int32, np.int64) or not index.dtype.isnative:
         index = index.astype(np.int64)
     return start, index
 
 
-def _indices_within(indices: Any, size: int, axis: str) -> None:
+def _check_indices(indices: Any, size: int, axis: str) -> None:
     if len(indices) and (indices.min() < 0 or indices.max() >= size):
         k = int(np.argmax((indices < 0) | (indices >= size)))
         raise InvalidData(
@@ -230,7 +230,7 @@ def _row_of(row_start: npt.NDArray[np.int64], k: int) -> int:
     return int(np.searchsorted(row_start, k, side="right")) - 1
 
 
-def _in_range(values: Any, place: Any) -> None:
+def _check_range(values: Any, place: Any) -> None:
     least, most = np.min(values, initial=0.0), np.max(values, initial=0.0)
     if -LARGEST <= float(least) and float(most) <= LARGEST:  # four times faster than the scan
         return
@@ -329,7 +329,7 @@ def floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise InvalidData(f"{name} holds values that are not numbers: {error}") from error
 
 
-def _nonempty(n_rows: int, n_columns: int) -> None:
+def _check_nonempty(n_rows: int, n_columns: int) -> None:
     if n_rows < 1 or n_columns < 1:
         raise InvalidData(
             f"X has {n_rows} rows and {n_columns} columns; at least 1 of each is needed"

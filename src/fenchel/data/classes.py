@@ -122,7 +122,7 @@ def _collections(y: Any, n_rows: int) -> Targets:
     flat = np.array([label for labels in sets for label in labels])
     if flat.ndim != 1:
         raise InvalidData("y holds labels that are collections themselves")
-    _finite(flat)
+    _check_finite(flat)
     classes, codes = _sorted(flat, "y")
     indicator = np.zeros((n_rows, len(classes)), dtype=np.uint8)
     indicator[rows, codes] = 1
@@ -144,7 +144,7 @@ def _sorted(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], npt.
     return classes, codes.reshape(-1)
 
 
-def _finite(values: npt.NDArray[Any]) -> None:
+def _check_finite(values: npt.NDArray[Any]) -> None:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         i = int(np.argmax(~np.isfinite(values)))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {values[i]}")

@@ -30,7 +30,7 @@ class DaskRows(KeptRows):
 
     @contextmanager
     def opened(self) -> Iterator[SparseRows | DenseRows]:
-        """A copy."""
+        """The rows, copied from the worker that keeps them."""
         yield self.future.result()
 
 
@@ -42,7 +42,7 @@ class _Shape(KeptRows):
 
     @contextmanager
     def opened(self) -> Iterator[SparseRows | DenseRows]:
-        """Never."""
+        """Refuses: a pickled block has left its rows behind."""
         raise InvalidData("these rows are with the workers of another process's cluster")
 
 

@@ -62,7 +62,7 @@ def series(name: str, y: Any) -> npt.NDArray[Any]:
     import narwhals as nw
 
     column: nw.Series[Any] = nw.from_native(y, series_only=True)
-    complete(name, np.flatnonzero(column.is_null().to_numpy()))
+    check_complete(name, np.flatnonzero(column.is_null().to_numpy()))
     return np.asarray(y)
 
 
@@ -88,7 +88,7 @@ def _dense(frame: nw.DataFrame[Any]) -> npt.NDArray[np.floating[Any]]:
         values: npt.NDArray[np.floating[Any]] = frame.to_numpy()  # pandas need not copy
         missing = np.isnan(values)
         for j in np.flatnonzero(missing.any(axis=0)).tolist():
-            complete(_called(frame.columns[j]), np.flatnonzero(missing[:, j]))
+            check_complete(_called(frame.columns[j]), np.flatnonzero(missing[:, j]))
         return values
     values = np.empty(frame.shape, order="F")
     for j, column in enumerate(frame.iter_columns()):
@@ -108,16 +108,16 @@ def _numbers(name: str, column: nw.Series[Any]) -> npt.NDArray[np.float64]:
     elif kind in (nw.String, nw.Categorical, nw.Enum):
         raise _text(name, column)
     else:
-        complete(name, np.flatnonzero(column.is_null().to_numpy()))
+        check_complete(name, np.flatnonzero(column.is_null().to_numpy()))
         raise InvalidData(
             f"{name} is of type {kind}, not numbers; convert it to numbers or drop it", row=0
         )
-    complete(name, np.flatnonzero(np.isnan(numbers)))
+    check_complete(name, np.flatnonzero(np.isnan(numbers)))
     return numbers
 
 
 def _objects(name: str, column: nw.Series[Any]) -> npt.NDArray[np.float64]:
-    complete(name, np.flatnonzero(column.is_null().to_numpy()))
+    check_complete(name, np.flatnonzero(column.is_null().to_numpy()))
     try:
         return column.to_numpy().astype(np.float64)
     except (TypeError, ValueError):
@@ -148,7 +148,7 @@ def is_number(value: Any) -> bool:
     return not (isinstance(value, str) and "_" in value)
 
 
-def complete(name: str, rows: npt.NDArray[np.signedinteger[Any]]) -> None:
+def check_complete(name: str, rows: npt.NDArray[np.signedinteger[Any]]) -> None:
     """Refuses a column that has no value in some rows, namely these."""
     if len(rows):
         values = "1 missing value" if len(rows) == 1 else f"{len(rows)} missing values"
@@ -198,7 +198,7 @@ def _entries(
             values = np.asarray(native.sp_values).astype(np.float64)
         except (TypeError, ValueError):
             raise _text(name, column) from None
-        complete(name, rows[np.isnan(values)])
+        check_complete(name, rows[np.isnan(values)])
         return rows, values
     dense = _numbers(name, column)
     rows = np.flatnonzero(dense)

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 from fenchel.errors import InvalidData
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """What changes when a file does."""
 
     size: int
@@ -18,14 +18,14 @@ class Identity(NamedTuple):
     number: int
 
 
-def identity(file: BinaryIO) -> Identity:
-    """That of an open file."""
+def identity(file: BinaryIO) -> FileIdentity:
+    """What identifies the content of an open file."""
     status = os.fstat(file.fileno())
-    return Identity(status.st_size, status.st_mtime_ns, status.st_ino)
+    return FileIdentity(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @contextmanager
-def unchanged(path: str, seen: Identity) -> Iterator[BinaryIO]:
+def unchanged(path: str, seen: FileIdentity) -> Iterator[BinaryIO]:
     """The file, open, if it is still the one that was seen."""
     with open(path, "rb") as file:
         if identity(file) != seen:

@@ -18,7 +18,7 @@ from fenchel.data import frames, tables
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
-from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
+from fenchel.data.kept_files import FileIdentity, identity, prefetch, unchanged
 from fenchel.data.rows import DenseRows
 from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.errors import InvalidData
@@ -27,7 +27,7 @@ Path = str | os.PathLike[str]
 
 
 class _Groups(NamedTuple):
-    """Consecutive row groups."""
+    """Consecutive row groups of a file that are read as one block."""
 
     numbers: tuple[int, ...]
     n_rows: int
@@ -39,7 +39,12 @@ class ParquetRows(KeptRows):
     """Some columns of some row groups of a file."""
 
     def __init__(
-        self, path: str, seen: Identity, groups: _Groups, after: _Groups, features: Sequence[str]
+        self,
+        path: str,
+        seen: FileIdentity,
+        groups: _Groups,
+        after: _Groups,
+        features: Sequence[str],
     ):
         self.path, self.seen, self.groups, self.after = path, seen, groups, after
         self.features = features

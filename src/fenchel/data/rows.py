@@ -25,13 +25,13 @@ class Rows(Protocol):
     """A block of rows of X."""
 
     @property
-    def n_rows(self) -> int: ...  # noqa: D102 - the name says it
+    def n_rows(self) -> int: ...
 
     @property
-    def n_columns(self) -> int: ...  # noqa: D102 - the name says it
+    def n_columns(self) -> int: ...
 
     @property
-    def n_numbers(self) -> int: ...  # noqa: D102 - of X that are stored
+    def n_numbers(self) -> int: ...  # of X that are stored
 
     def scores(self, w: Array) -> Array:
         """z = X w."""
@@ -145,7 +145,6 @@ class SparseRows:
         )
 
     def take(self, rows: npt.NDArray[np.intp]) -> SparseRows:
-        """A copy of some rows."""
         X = self.matrix()[rows]
         return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, self.n_columns)
 
@@ -221,11 +220,9 @@ class DenseRows:
         return _kernels.dense_sweep(self.values, dual, *state)
 
     def matrix(self) -> npt.NDArray[np.floating[Any]]:
-        """The rows themselves."""
         return self.values
 
     def take(self, rows: npt.NDArray[np.intp]) -> DenseRows:
-        """A copy of some rows."""
         return DenseRows(self.values[rows])
 
     def _outputs_adjoint(self, A: Array) -> Array:
@@ -292,5 +289,4 @@ class WithOnes:
         return self.rows.matrix()
 
     def take(self, rows: npt.NDArray[np.intp]) -> WithOnes:
-        """A copy of some rows."""
         return WithOnes(self.rows.take(rows))

@@ -40,7 +40,7 @@ class Pairs:
 
     @property
     def n_features(self) -> int:
-        """Features of tokens."""
+        """How many features tokens can have, without the labels before."""
         return len(self.start) - 1 - self.n_labels
 
     @property
@@ -157,7 +157,7 @@ def _check_number(n_pairs: int) -> None:
 
 
 def observed_pairs(rows: SparseRows, y: Indices, starts: Indices, n_labels: int) -> Pairs:
-    """Those that occur."""
+    """The pairs of a feature and a label, and of two labels in a row, that occur in the data."""
     first, last = rows.row_start[0], rows.row_start[-1]
     of_token = np.repeat(y, np.diff(rows.row_start))
     keys = rows.column[first:last].astype(np.int64) * n_labels + of_token

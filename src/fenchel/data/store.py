@@ -32,7 +32,7 @@ from fenchel._system.files import replacing
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.dataset import Dataset
-from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
+from fenchel.data.kept_files import FileIdentity, identity, prefetch, unchanged
 from fenchel.data.rows import DenseRows, Rows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.errors import InvalidData
@@ -58,7 +58,6 @@ class _Array(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def n_bytes(self) -> int:
-        """Its size."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
@@ -161,7 +160,7 @@ def read_store(path: Path, *, n_features: int | None = None) -> Dataset:
         return Dataset(Blocks(parts, n_columns), y, qid, footer.feature_names, footer.index_base)
 
 
-_checked: set[tuple[str, Identity, int]] = set()  # chunks whose digests were found right
+_checked: set[tuple[str, FileIdentity, int]] = set()  # chunks whose digests were found right
 
 
 class StoredRows(KeptRows):
@@ -170,7 +169,7 @@ class StoredRows(KeptRows):
     def __init__(
         self,
         path: str,
-        seen: Identity,
+        seen: FileIdentity,
         chunk: tuple[_Array, ...],
         after: tuple[_Array, ...],
         n_columns: int,

@@ -30,7 +30,7 @@ def _converted(source: Path, path: Path, base: int, numbers: int) -> int:
 
 
 class _Seen:
-    """What the parts add up to."""
+    """How many rows and columns the parts written so far add up to."""
 
     n_rows = n_columns = 0
 

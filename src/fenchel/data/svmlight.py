@@ -153,7 +153,7 @@ def parse_svmlight(
     return _assembled(parser, n_features)
 
 
-class Part(NamedTuple):
+class SvmlightPart(NamedTuple):
     """Some rows of a file."""
 
     found: Svmlight
@@ -161,7 +161,7 @@ class Part(NamedTuple):
     n_left: int  # the last rows of these, which come with the next part
 
 
-def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Part]:
+def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[SvmlightPart]:
     """The rows of a file in parts of about so many numbers, or 16 for each column seen by then.
 
     Whether an index 0 is still to come is not known here, and one that comes where indices count
@@ -181,7 +181,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
                 part, left = _whole_queries(part)
                 if len(part.y):
                     n_left = 0 if left is None else len(left.y)
-                    yield Part(part, n_read - parser.n_pending, n_left)
+                    yield SvmlightPart(part, n_read - parser.n_pending, n_left)
                 del part  # before the next one is read
     if not parser.finish():
         _refuse(path, parser.fault, *parser.fault_place)
@@ -189,7 +189,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Pa
         _check_whole(parser, path, None)
     part = _joined(left, _assembled(parser, None))
     if len(part.y):
-        yield Part(part, n_read, 0)
+        yield SvmlightPart(part, n_read, 0)
 
 
 def svmlight_line(path: Path, row: int) -> int | None:

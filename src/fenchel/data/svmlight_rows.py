@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.compression import suffixes
 from fenchel.data.dataset import Dataset
-from fenchel.data.kept_files import Identity, identity, prefetch, unchanged
+from fenchel.data.kept_files import FileIdentity, identity, prefetch, unchanged
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.data.svmlight import (
@@ -55,7 +55,7 @@ class SvmlightRows(KeptRows):
     """The rows between two bytes of a file."""
 
     def __init__(
-        self, path: str, seen: Identity, lines: _Lines, after: int, n_columns: int, base: int
+        self, path: str, seen: FileIdentity, lines: _Lines, after: int, n_columns: int, base: int
     ):
         self.path, self.seen, self.base = path, seen, base
         self.first, self.last, self.after = lines.first, lines.last, after

@@ -153,7 +153,7 @@ def values(table: Any, j: int) -> npt.NDArray[Any]:
     name = f"column {table.column_names[j]!r}"
     found = frames.series(name, column)
     if found.dtype.kind == "O":
-        frames.complete(name, np.flatnonzero(found == ""))
+        frames.check_complete(name, np.flatnonzero(found == ""))
     return found
 
 

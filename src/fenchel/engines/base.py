@@ -1,4 +1,9 @@
-"""The engine protocol: `map` work over shards, `total` its results."""
+"""What an engine is: whatever runs functions on the shards of a data set and adds up their results.
+
+A risk says what is to be done on each shard (`map`) and what is to be added up (`total`); an engine
+decides where: in this thread, in several, in other processes or on other machines. Values with an
+entry for each row never leave their shard (`PerShard`), and sums have the same bits everywhere.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +101,7 @@ class Engine(ABC):
         return placed
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The arguments with which the constructor makes this engine again, without its shards."""
         return {}
 
     @property

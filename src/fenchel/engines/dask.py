@@ -68,7 +68,6 @@ class Dask(Remote):
             self.client = cluster
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"cluster": self.client, "deadline": self.deadline}
 
     def _n_hosts(self) -> int:
@@ -226,11 +225,11 @@ def _local(n_workers: int, pid: int) -> Client:
         silence_logs=logging.CRITICAL,
     )
     client = Client(cluster, set_as_default=False, direct_to_workers=True)
-    atexit.register(_closed, client, cluster)
+    atexit.register(_close, client, cluster)
     return client
 
 
-def _closed(client: Client, cluster: Any) -> None:
+def _close(client: Client, cluster: Any) -> None:
     with contextlib.suppress(KeyError):  # Dask's own, of workers that died
         client.close()
         cluster.close()

@@ -54,7 +54,6 @@ class MPI(Elsewhere):
         self._error: Exception | None = None  # of a task, until all ranks know of it
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"n_threads": self.n_threads, "communicator": self.communicator}
 
     @property
@@ -64,7 +63,6 @@ class MPI(Elsewhere):
 
     @property
     def leads(self) -> bool:
-        """Rank 0 does."""
         return self.rank == 0
 
     def place(self, shards: Sequence[Shard]) -> MPI:

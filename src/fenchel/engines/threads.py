@@ -27,7 +27,6 @@ class Threads(Engine):
         self.n_threads = checked_threads(n_threads)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
         return {"n_threads": self.n_threads}
 
     def map(self, task: Callable[..., T], *args: Any) -> PerShard[T]:

@@ -25,7 +25,7 @@ from scipy.special import xlogy
 from fenchel import _kernels
 from fenchel.regularizers import Entropy
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.images import Imaged, Tangent
+from fenchel.risks.views.images import Imaged, Linearisation
 from fenchel.solvers import AGMInf
 
 Array = npt.NDArray[np.float64]
@@ -54,18 +54,18 @@ class Edges(Composite[Array, Array]):
         self.L = eta
 
     def upper(self, d: Array) -> float:
-        """P(d)."""
+        """P(d), which no D(w) is above."""
         return self._upper(d, self.U @ d)
 
     def _upper(self, d: Array, edges: Array) -> float:
         return float(np.max(edges)) + self.entropy.value(d) / self.eta
 
     def imaged(self, x: Array) -> Imaged[Array, Array]:
-        """w with U'w."""
+        """Weights w of the hypotheses with what they make of each row, U'w."""
         return Imaged(x, x @ self.U)
 
     def unpacked(self, packed: Array) -> Array:
-        """It is an array."""
+        """Packed as it is."""
         return packed
 
     def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
@@ -73,14 +73,14 @@ class Edges(Composite[Array, Array]):
         return Imaged(packed, self.U @ packed)
 
     def f(self, at: Imaged[Array, Array]) -> float:
-        """-D(w)."""
+        """-D(w), from the image U'w."""
         return self.entropy.conjugate(-self.eta * at.image) / self.eta
 
-    def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
+    def tangent(self, at: Imaged[Array, Array]) -> Linearisation[Array, Array]:
         """-D(w), and its gradient -U d(w)."""
         d = self.entropy.conjugate_argmax(-self.eta * at.image)
         edges = self.U @ d
-        return Tangent(self.f(at), -edges, Imaged(d, edges))
+        return Linearisation(self.f(at), -edges, Imaged(d, edges))
 
     def Psi(self, x: Array) -> float:
         """0 on the simplex."""

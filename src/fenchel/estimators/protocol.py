@@ -50,14 +50,14 @@ class Saved(Protocol):
         """An array of finite numbers."""
 
     def array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Any array."""
+        """The array of that name, refused if its type or shape is another."""
 
     def __contains__(self, name: str) -> bool:
         """Whether there is an array of that name."""
 
 
 class Estimator(Protocol):
-    """A linear estimator."""
+    """What the command line, paths and model files ask of a linear estimator."""
 
     alpha: float
     tol: float
@@ -105,7 +105,7 @@ class Estimator(Protocol):
         """The names of the columns: those given, else those that `fit` saw, if it saw any."""
 
     def _state(self) -> State:
-        """What was fitted."""
+        """What `fit` found, as plain values and arrays from which `_restore` makes it again."""
 
     def _restore(self, saved: Saved) -> None:
         """Becomes what was saved, of settings and columns that are its own already."""

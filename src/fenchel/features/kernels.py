@@ -56,11 +56,9 @@ class Polynomial(Kernel):
     degree: int
 
     def block(self, A: Points, B: Points) -> Array:
-        """From the products."""
         return self._of(safe_sparse_dot(A.X, B.X.T, dense_output=True))
 
     def diagonal(self, A: Points) -> Array:
-        """From the squared lengths."""
         return self._of(A.squares)
 
     def _of(self, products: Array) -> Array:
@@ -83,7 +81,6 @@ class Gaussian(Kernel):
         return values
 
     def diagonal(self, A: Points) -> Array:
-        """1."""
         return np.ones(len(A.squares))
 
 

@@ -14,12 +14,7 @@ from fenchel.losses.table import TABLE
 
 if TYPE_CHECKING:
     from fenchel.losses.base import *
-
-    # Not its Tangent, which is not that of the losses of all scores.
-    from fenchel.losses.chains import CRF as CRF
-    from fenchel.losses.chains import M3N as M3N
-    from fenchel.losses.chains import ChainLoss as ChainLoss
-    from fenchel.losses.chains import SoftM3N as SoftM3N
+    from fenchel.losses.chains import *
     from fenchel.losses.hierarchy import *
     from fenchel.losses.labeling import *
     from fenchel.losses.log_link import *

@@ -107,7 +107,7 @@ class Conjugable(ScalarLoss):
 
     @property
     def has_conjugate(self) -> bool:
-        """It is."""
+        """Yes, by `conjugate`."""
         return True
 
     @abstractmethod
@@ -122,7 +122,7 @@ class Conjugable(ScalarLoss):
         """Dual variables moved into the domain, each as little as possible."""
         return np.clip(alpha, *self.domain(y))
 
-    def steepest(self, y: Array) -> float:
+    def largest_slope(self, y: Array) -> float:
         """The largest slope for any of the labels; inf where there is none."""
         return float(max(np.max(np.abs(end)) for end in self.domain(y)))
 

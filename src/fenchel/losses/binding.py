@@ -1,4 +1,4 @@
-"""Where a loss meets its rows."""
+"""Where a loss meets its rows: the one place that chooses between C++ and the Python formula."""
 
 from __future__ import annotations
 

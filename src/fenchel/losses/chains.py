@@ -33,7 +33,7 @@ from fenchel.losses.table import PAIRS, RESCALING, TEMPERATURE
 from fenchel.losses.vector import checked_cost
 
 
-class Tangent(NamedTuple):
+class ChainSlopes(NamedTuple):
     """The loss of each sequence; the slopes of their sum in the scores of tokens and transitions.
 
     In that sum each counts as often as its weight says.
@@ -59,7 +59,7 @@ class ChainLoss(Loss):
     @abstractmethod
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
-    ) -> Tangent:
+    ) -> ChainSlopes:
         """The loss and its slopes at these scores; s has the weights of sequences, if any."""
 
     def value(
@@ -113,7 +113,7 @@ class CRF(ChainLoss):
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
-    ) -> Tangent:
+    ) -> ChainSlopes:
         """Expectations less what y has."""
         return _soft(Z, T, y, starts, s, 1.0)
 
@@ -132,7 +132,7 @@ class SoftM3N(CostedChainLoss):
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
-    ) -> Tangent:
+    ) -> ChainSlopes:
         """Expectations, with the costs in the scores, less what y has."""
         return _soft(self.augmented(Z, y), T, y, starts, s, self.temperature)
 
@@ -161,7 +161,7 @@ class M3N(CostedChainLoss):
 
     def tangent(
         self, Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None = None
-    ) -> Tangent:
+    ) -> ChainSlopes:
         """What the worst labelling has, less what y has."""
         L, right = Z.shape[1], chain_formulas.gold_scores(Z, T, starts, y)
         if self.rescaling == "margin":
@@ -177,7 +177,7 @@ class M3N(CostedChainLoss):
 
     def line(
         self, labels: Indices, y: Indices, starts: Indices, L: int, s: Array | None = None
-    ) -> Tangent:
+    ) -> ChainSlopes:
         """What any labelling proves: the loss of each sequence is at least value + slopes."""
         cost = self.costs(L)
         constant = np.add.reduceat(cost[labels, y], starts[:-1])
@@ -185,19 +185,19 @@ class M3N(CostedChainLoss):
         if self.rescaling == "slack":
             each = each * np.repeat(constant, np.diff(starts))
         ours, theirs = (chain_formulas.counted(codes, starts, each, L) for codes in (labels, y))
-        return Tangent(constant, ours[0] - theirs[0], ours[1] - theirs[1])
+        return ChainSlopes(constant, ours[0] - theirs[0], ours[1] - theirs[1])
 
 
 def _soft(
     Z: Array, T: Array, y: Indices, starts: Indices, s: Array | None, temperature: float
-) -> Tangent:
+) -> ChainSlopes:
     each = _of_tokens(s, starts)
     total, labels, transitions = chain_formulas.expected(
         Z / temperature, T / temperature, starts, each
     )
     ours, theirs = chain_formulas.counted(y, starts, each, Z.shape[1])
     right = chain_formulas.gold_scores(Z, T, starts, y)  # y costs nothing
-    return Tangent(temperature * total - right, labels - ours, transitions - theirs)
+    return ChainSlopes(temperature * total - right, labels - ours, transitions - theirs)
 
 
 def _of_tokens(s: Array | None, starts: Indices) -> Array:

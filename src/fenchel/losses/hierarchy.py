@@ -44,7 +44,7 @@ class Hierarchical(ConjugableVector):
     @property
     @abstractmethod
     def of_leaves(self) -> ConjugableVector:
-        """f."""
+        """The loss f of the leaves' scores, each of which is the sum of the scores on its path."""
 
     @property
     def tree(self) -> Taxonomy:
@@ -67,18 +67,15 @@ class Hierarchical(ConjugableVector):
         return self.for_classes(np.arange(Z.shape[1]))
 
     def pieces(self, Z: Array, y: Codes) -> Array | None:
-        """Those of the leaves' scores."""
         on = self._sized(Z)
         return on.of_leaves.pieces(Z @ on.tree.paths.T, y)
 
     def value(self, Z: Array, y: Codes) -> Array:
-        """f(P z, y)."""
         on = self._sized(Z)
         each: Array = on.of_leaves.value(Z @ on.tree.paths.T, y)
         return each
 
     def slope(self, Z: Array, y: Codes) -> Array:
-        """P'b."""
         on = self._sized(Z)
         return on._at_nodes(on.of_leaves.slope(Z @ on.tree.paths.T, y), y)
 
@@ -87,7 +84,7 @@ class Hierarchical(ConjugableVector):
         on = self._sized(alpha)
         b = alpha[:, on.tree.leaf]
         off = np.abs(b @ on.tree.paths - alpha)
-        agree = np.all(off <= ZERO_SUM * max(1.0, on.steepest(y)), axis=1)
+        agree = np.all(off <= ZERO_SUM * max(1.0, on.largest_slope(y)), axis=1)
         return np.where(agree, on.of_leaves.conjugate(b, y), np.inf)
 
     def feasible(self, alpha: Array, y: Codes) -> Array:
@@ -95,7 +92,7 @@ class Hierarchical(ConjugableVector):
         on = self._sized(alpha)
         return on._at_nodes(on.of_leaves.feasible(alpha[:, on.tree.leaf], y), y)
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """The nodes on the longest way between leaves go up or down by 1."""
         return float(np.sqrt(self._longest))
 
@@ -137,7 +134,6 @@ class HierarchicalHinge(Hierarchical):
 
     @functools.cached_property
     def of_leaves(self) -> MulticlassHinge:
-        """The multiclass hinge."""
         cost = self.cost
         if isinstance(cost, str):
             distances = self.tree.distances
@@ -154,7 +150,6 @@ class HierarchicalSoftmax(Hierarchical):
 
     @property
     def of_leaves(self) -> Softmax:
-        """The softmax."""
         return Softmax()
 
     @property

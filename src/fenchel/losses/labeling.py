@@ -150,7 +150,7 @@ class TopK(MultivariateLoss):
 
     @abstractmethod
     def taken(self, n_positive: int) -> tuple[int, int]:
-        """(k, whole)."""
+        """(k, whole): how many rows are taken, and of how many right ones Delta takes the share."""
 
     def check(self, sample: Sample) -> None:
         """Both classes are there, and k rows."""
@@ -183,7 +183,6 @@ class PrecisionAtK(TopK):
         self.k = K.checked(k)
 
     def taken(self, n_positive: int) -> tuple[int, int]:
-        """k of k."""
         return self.k, self.k
 
 
@@ -194,7 +193,6 @@ class RecallAtK(TopK):
         self.k = K.checked(k)
 
     def taken(self, n_positive: int) -> tuple[int, int]:
-        """k of the positives."""
         return self.k, n_positive
 
 
@@ -202,5 +200,4 @@ class PRBEP(TopK):
     """The precision/recall break-even point: as many rows are taken as there are positives."""
 
     def taken(self, n_positive: int) -> tuple[int, int]:
-        """As many as there are."""
         return n_positive, n_positive

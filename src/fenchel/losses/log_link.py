@@ -27,12 +27,10 @@ class Poisson(Conjugable):
         return np.maximum(0.0, deviance)
 
     def slope(self, z: Array, y: Array) -> Array:
-        """exp(z) - y."""
         with np.errstate(over="ignore"):
             return np.exp(z) - y
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        """Alpha >= -y."""
         return -y, np.full(len(y), np.inf)
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
@@ -55,12 +53,10 @@ class Gamma(Conjugable):
         return np.maximum(0.0, deviance)
 
     def slope(self, z: Array, y: Array) -> Array:
-        """1 - y exp(-z)."""
         with np.errstate(over="ignore"):
             return 1.0 - y * np.exp(-z)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        """Alpha <= 1."""
         return np.full(len(y), -np.inf), np.ones(len(y))
 
     def conjugate(self, alpha: Array, y: Array) -> Array:

@@ -31,7 +31,7 @@ class _UnboundedMargin(_Margin):
     differentiable = True
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        """Beta <= 0."""
+        """Slopes of any size, but downhill in the margin: y alpha <= 0."""
         return np.where(y > 0, -np.inf, 0.0), np.where(y > 0, 0.0, np.inf)
 
 
@@ -39,7 +39,6 @@ class Perceptron(_Margin):
     """l(z, y) = max(0, -yz). Under L2, L1 or both the minimiser is w = 0."""
 
     def value(self, z: Array, y: Array) -> Array:
-        """max(0, -u)."""
         return np.maximum(0.0, -y * z)
 
     def slope(self, z: Array, y: Array) -> Array:
@@ -61,7 +60,6 @@ class SquaredPerceptron(_UnboundedMargin):
     smoothness = 1.0
 
     def value(self, z: Array, y: Array) -> Array:
-        """1/2 max(0, -u)^2."""
         return 0.5 * np.maximum(0.0, -y * z) ** 2
 
     def slope(self, z: Array, y: Array) -> Array:
@@ -129,7 +127,6 @@ class SmoothedHinge(_Margin):
 
     @property
     def smoothness(self) -> float:
-        """1 / mu."""
         return 1.0 / self.mu
 
     def value(self, z: Array, y: Array) -> Array:
@@ -160,12 +157,10 @@ class Exponential(_UnboundedMargin):
     """l(z, y) = exp(-yz); inf beyond the range of floating point, without a warning."""
 
     def value(self, z: Array, y: Array) -> Array:
-        """exp(-u)."""
         with np.errstate(over="ignore"):
             return np.exp(-y * z)
 
     def slope(self, z: Array, y: Array) -> Array:
-        """-y exp(-u)."""
         with np.errstate(over="ignore"):
             return -y * np.exp(-y * z)
 

@@ -65,7 +65,6 @@ class MulticlassHinge(CostLoss, _Multiclass):
         return Z + costs - _of(Z, y)
 
     def value(self, Z: Array, y: Codes) -> Array:
-        """The highest piece."""
         return np.asarray(np.max(self.pieces(Z, y), axis=1))
 
     def slope(self, Z: Array, y: Codes) -> Array:
@@ -102,10 +101,10 @@ class MulticlassHinge(CostLoss, _Multiclass):
         wrong = p * self.costs(alpha.shape[1]).T[y]
         return np.where(_unit(alpha, y) > 0, -np.sum(wrong, axis=1, keepdims=True), wrong)
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """One score up, one down."""
         if self.rescaling == "margin":
-            return super().steepest(y)
+            return super().largest_slope(y)
         if callable(self.cost):  # before the classes are known
             return np.inf
         return float(np.sqrt(2.0) * np.max(1.0 if self.cost is None else np.asarray(self.cost)))
@@ -141,7 +140,7 @@ class Softmax(_Multiclass):
         return np.asarray((_of(Z, best) - _of(Z, y))[:, 0] + np.log1p(rest))
 
     def slope(self, Z: Array, y: Codes) -> Array:
-        """P - e_y."""
+        """The probabilities less 1 for the right class; there, minus the sum of the others."""
         e = np.exp(Z - np.max(Z, axis=1, keepdims=True))
         right = _unit(Z, y) > 0
         others = np.sum(np.where(right, 0.0, e), axis=1, keepdims=True)
@@ -152,7 +151,7 @@ class Softmax(_Multiclass):
         p = np.clip(alpha + _unit(alpha, y), 0.0, 1.0)
         return self.within(alpha, y, np.sum(xlogy(p, p), axis=1))
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """One score up by 1, one down, in the limit."""
         return float(np.sqrt(2.0))
 

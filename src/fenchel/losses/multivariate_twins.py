@@ -1,4 +1,8 @@
-"""From a multivariate loss and its rows to its twin in C++."""
+"""From a loss of all scores at once and its rows to its twin, the same formula in C++.
+
+What depends on the labels alone, such as grades and where queries begin, is worked out once. A loss
+that a user has written, or changed by a subclass, has no twin and answers by its own formula.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,7 @@ _NATIVE: dict[type[MultivariateLoss], Callable[[Any, Sample], tuple[Any, ...]]] 
 
 
 class _Formula(NamedTuple):
-    """A loss without a twin."""
+    """A loss without a twin in C++, by its own formula."""
 
     loss: MultivariateLoss
     sample: Sample

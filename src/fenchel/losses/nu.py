@@ -83,7 +83,6 @@ class NuHinge(NuLoss):
     without_direction = "the classes overlap: a mean of rows of the one is a mean of the other's"
 
     def signs(self, y: Array) -> Array:
-        """Y itself."""
         return y
 
     def offset(self, thresholds: list[float]) -> float:

@@ -84,10 +84,10 @@ class Ranking(MultivariateLoss):
             gains[level[order]] = gain[order]
             for threshold, weight in enumerate(np.diff(gains), start=1):
                 relevant = level[order] >= threshold
-                c += self._worst(z, order[relevant], order[~relevant], float(weight), g)
+                c += self._add_worst(z, order[relevant], order[~relevant], float(weight), g)
         return Tangent(c / sample.n_groups, g / sample.n_groups)
 
-    def _worst(
+    def _add_worst(
         self, z: Array, relevant: Indices, irrelevant: Indices, weight: float, g: Array
     ) -> float:
         """Adds one threshold's slopes to g; the documents come in falling order of z."""
@@ -149,7 +149,6 @@ class NDCG(DiscountedGain):
         return worth if self.k is None else np.where(places <= self.k, worth, 0.0)
 
     def gain(self, y: Array) -> Array:
-        """2^y - 1."""
         return np.asarray(np.exp2(y) - 1.0)
 
     def check(self, sample: Sample) -> None:
@@ -176,7 +175,6 @@ class ERU(DiscountedGain):
         return np.asarray(np.exp2((1.0 - places) / (self.half_life - 1.0)))
 
     def gain(self, y: Array) -> Array:
-        """The relevance itself."""
         return y
 
 
@@ -184,14 +182,13 @@ class MRR(Ranking):
     """Mean reciprocal rank: Delta(pi) = 1 - 1/r, r the first place of a document with y > 0."""
 
     def graded(self, sample: Sample) -> tuple[Indices, Array]:
-        """Relevant or not."""
+        """Relevant or not: grades above 0 are all the same."""
         relevant = sample._replace(y=(sample.y > 0).astype(np.float64))
         return levels(relevant), relevant.y
 
     def whole(self, n: int) -> float:
-        """1."""
         return 1.0
 
     def lost(self, t: Indices, n: int, m: int) -> Array:
-        """1 - 1/r."""
+        """1 - 1/r, where the first relevant row has the rank r."""
         return np.asarray(1.0 - 1.0 / np.where(t < n, t + 1, m - n + 1))

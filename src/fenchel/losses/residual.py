@@ -18,7 +18,6 @@ class _Residual(Conjugable):
     nonnegative = True
 
     def domain(self, y: Array) -> tuple[Array, Array]:
-        """All of R."""
         return np.full(len(y), -np.inf), np.full(len(y), np.inf)
 
 
@@ -29,15 +28,12 @@ class SquaredError(_Residual):
     smoothness = 1.0
 
     def value(self, z: Array, y: Array) -> Array:
-        """r^2 / 2."""
         return 0.5 * (z - y) ** 2
 
     def slope(self, z: Array, y: Array) -> Array:
-        """r."""
         return z - y
 
     def pieces(self, y: Array) -> Pieces:
-        """One piece."""
         return pieces_of(y, -y, 1.0)
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
@@ -49,11 +45,9 @@ class AbsoluteError(_Residual):
     """l(z, y) = |z - y|."""
 
     def value(self, z: Array, y: Array) -> Array:
-        """|r|."""
         return np.abs(z - y)
 
     def slope(self, z: Array, y: Array) -> Array:
-        """sign(r)."""
         return np.sign(z - y)
 
     def pieces(self, y: Array) -> Pieces:

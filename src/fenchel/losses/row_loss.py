@@ -115,8 +115,8 @@ class RowLoss(ABC):
         return self.loss.feasible(a, self.y)
 
     @property
-    def steepest_slope(self) -> float:
+    def largest_slope(self) -> float:
         """The largest slope that the loss can have on these rows; inf where it is not known."""
         if isinstance(self.loss, Conjugable | VectorLoss):
-            return self.loss.steepest(self.y)
+            return self.loss.largest_slope(self.y)
         return np.inf

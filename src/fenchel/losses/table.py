@@ -88,7 +88,7 @@ class Whole(Option):
 
 @dataclass(frozen=True)
 class Word(Option):
-    """One of some words."""
+    """An option that is one of some words."""
 
     default: str
     words: tuple[str, ...]
@@ -100,7 +100,7 @@ class Word(Option):
 
 @dataclass(frozen=True)
 class Row:
-    """A built-in loss."""
+    """What is known of a built-in loss before its module is imported."""
 
     name: str
     where: str  # the module of fenchel.losses and, after a colon, the class

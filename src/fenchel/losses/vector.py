@@ -32,7 +32,7 @@ class VectorLoss(Loss):
         """
         return None
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """The largest norm of a slope; inf where there is none."""
         return np.inf
 
@@ -46,7 +46,6 @@ class ConjugableVector(VectorLoss):
 
     @property
     def has_conjugate(self) -> bool:
-        """It is."""
         return True
 
     @abstractmethod
@@ -97,7 +96,7 @@ class CostLoss(VectorLoss):
         costs = [[self.cost(z, y) for y in names] for z in names]
         return type(self)(**{**self.settings(), "cost": costs})
 
-    def steepest(self, y: Any) -> float:
+    def largest_slope(self, y: Any) -> float:
         """One score up, one down."""
         return float(np.sqrt(2.0))
 

@@ -58,7 +58,7 @@ def _restored(kind: Kind, arrays: Arrays) -> npt.NDArray[Any]:
 
 
 def text(lines: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Strings as bytes."""
+    """Strings as the bytes of a JSON list, to be kept among the arrays."""
     try:
         return np.frombuffer(msgspec.json.encode([str(line) for line in lines]), np.uint8)
     except UnicodeEncodeError as error:

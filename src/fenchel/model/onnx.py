@@ -116,7 +116,7 @@ class _Graph:
         self.zero = np.zeros(1, self.dtype)
 
     def node(self, kind: type, *inputs: Any, **settings: Any) -> Any:
-        """One operation."""
+        """An operation on nodes or arrays, of the version that the graph is written for."""
         return kind(*inputs, **settings, op_version=self.container.target_opset)
 
     def flat(self, node: Any) -> Any:

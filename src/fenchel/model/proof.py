@@ -22,7 +22,7 @@ from fenchel.witness import Witness, packed, unpacked
 _KIND = "proof"
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class _ProofHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     version: Annotated[str, Meta(max_length=64)]  # of the library that wrote it
     runs: Annotated[int, Meta(ge=1, le=1 << 24)]
 
@@ -31,13 +31,13 @@ def write_proof(results: Sequence[Result], path: Path) -> None:
     """Writes the witnesses of some results, or replaces the file, in one step."""
     witnesses = [result.witness or Witness() for result in results]
     proved = np.array([result.witness is not None for result in results], dtype=np.int64)
-    header = _Header(fenchel.__version__, len(results))
+    header = _ProofHeader(fenchel.__version__, len(results))
     container.write(path, _KIND, header, {"proved": proved, **packed("witness", witnesses)})
 
 
 def read_proof(path: Path) -> list[Witness | None]:
     """The witnesses in a file, None where there was none; they prove what `verify` says."""
-    header, arrays = container.read(path, _KIND, _Header)
+    header, arrays = container.read(path, _KIND, _ProofHeader)
     with container.naming(path):
         proved = take(arrays, "proved", np.int64, (header.runs,))
         try:

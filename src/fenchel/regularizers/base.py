@@ -43,7 +43,7 @@ class Regularizer(ABC):
 
     @abstractmethod
     def value(self, w: Array) -> float:
-        """Omega(w)."""
+        """Omega(w); inf where w is not allowed."""
 
     @abstractmethod
     def subgradient(self, w: Array) -> Array:
@@ -140,7 +140,7 @@ class Regularizer(ABC):
         return self.strong_convexity
 
     def d(self, x: Array) -> float:
-        """||x||^2 / 2."""
+        """The prox-function, ||x||^2 / 2 by default."""
         return float(x @ x) / 2
 
     def d_gradient(self, x: Array) -> Array:

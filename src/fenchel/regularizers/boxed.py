@@ -71,7 +71,6 @@ class Boxed(Regularizer):
 
     @property
     def strong_convexity(self) -> float:
-        """That of inner."""
         return self.inner.strong_convexity
 
     def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
@@ -87,7 +86,6 @@ class Boxed(Regularizer):
         return free[~np.broadcast_to(bounded, n_parameters)[free]]
 
     def resolved(self, names: Sequence[str] | None) -> Regularizer:
-        """With inner resolved."""
         return self._around(self.inner.resolved(names), self.lower, self.upper)
 
     def spread(self, columns: Indices, n_columns: int) -> Regularizer:
@@ -106,7 +104,6 @@ class Boxed(Regularizer):
         return np.asarray(np.clip(w, self.lower, self.upper))
 
     def start(self, n_parameters: int) -> Array:
-        """Inner's minimiser, clipped."""
         return self._clipped(self.inner.start(n_parameters))
 
     def check(self, w: Array) -> None:
@@ -129,7 +126,7 @@ class Boxed(Regularizer):
         return self.inner.subgradient(w)
 
     def prox(self, v: Array, step: float) -> Array:
-        """Inner's, clipped."""
+        """That of inner, clipped: right because inner is a sum over coordinates."""
         return self._clipped(self.inner.prox(v, step))
 
     def conjugate(self, u: Array) -> float:
@@ -142,7 +139,7 @@ class Boxed(Regularizer):
         return float(u @ w) - value + doubt
 
     def conjugate_argmax(self, u: Array) -> Array:
-        """Inner's, clipped."""
+        """That of inner, clipped: a concave function of one number is best at the nearest end."""
         return self._clipped(self.inner.conjugate_argmax(u))
 
     def conjugate_curvature(self, u: Array) -> Array:

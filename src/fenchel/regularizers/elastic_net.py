@@ -52,7 +52,6 @@ class ElasticNet(Weighted):
         return self.c * (self.l1_ratio * sign + (1 - self.l1_ratio) * w)
 
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
-        """That of both parts."""
         rho = self.l1_ratio
         absolute, squared = absolute_slope(w, p, self.c, eta), squared_slope(w, p, self.c, eta)
         slope = rho * absolute.slope + (1 - rho) * squared.slope

@@ -37,15 +37,13 @@ class ElasticNetBall(Regularizer):
             )
 
     def value(self, w: Array) -> float:
-        """0 or inf."""
         return 0.0 if self.net.value(w) <= self.radius * (1 + DOMAIN_EDGE) else math.inf
 
     def subgradient(self, w: Array) -> Array:
-        """0."""
         return np.zeros_like(w)
 
     def prox(self, v: Array, step: float) -> Array:
-        """The projection."""
+        """The projection onto the ball, whatever the step."""
         x, rho = np.empty_like(v), self.net.l1_ratio
         _kernels.project_elastic_net_ball(v, rho, 1 - rho, self.radius, x)
         return x

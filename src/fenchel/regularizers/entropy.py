@@ -43,7 +43,6 @@ class Entropy(Regularizer):
         return super().free(n_parameters)
 
     def start(self, n_parameters: int) -> Array:
-        """Equal weights."""
         return np.full(n_parameters, 1.0 / n_parameters)
 
     def check(self, w: Array) -> None:
@@ -106,11 +105,9 @@ class Entropy(Regularizer):
         return 1.0
 
     def d(self, x: Array) -> float:
-        """Omega(x)."""
         return self.value(x)
 
     def d_gradient(self, x: Array) -> Array:
-        """1 + log(d x)."""
         return self.subgradient(x)
 
     def ground(self, s: Array, c: float, weight: float) -> Array:

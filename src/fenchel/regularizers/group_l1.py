@@ -119,7 +119,6 @@ class GroupL1(Regularizer):
         return w / np.where(norms > 0, norms, 1.0)[self.groups]
 
     def value(self, w: Array) -> float:
-        """sum_g c_g ||w_g||."""
         return float(self.penalties @ self._norms(w))
 
     def subgradient(self, w: Array) -> Array:

@@ -19,11 +19,9 @@ class L1(Weighted):
     """Omega(w) = sum_j c_j |w_j|."""
 
     def value(self, w: Array) -> float:
-        """sum_j c_j |w_j|."""
         return float(np.sum(self.c * np.abs(w)))
 
     def subgradient(self, w: Array) -> Array:
-        """c sign(w)."""
         return self.c * np.sign(w)
 
     def support(self, w: Array, p: Array) -> Array:
@@ -39,7 +37,6 @@ class L1(Weighted):
         return absolute_kinks(w, p, self.c, low, high)
 
     def orthant_curvature(self, n_parameters: int) -> Array:
-        """0."""
         return np.zeros(n_parameters)
 
     def prox(self, v: Array, step: float) -> Array:

@@ -31,11 +31,9 @@ class SquaredPNorm(Regularizer):
         return self.p - 1
 
     def value(self, w: Array) -> float:
-        """1/2 |w|_p^2."""
         return 0.5 * _norm(w, self.p) ** 2
 
     def subgradient(self, w: Array) -> Array:
-        """sign(w) |w|^(p-1) |w|_p^(2-p)."""
         return _gradient(w, self.p)
 
     def prox(self, v: Array, step: float) -> Array:
@@ -53,11 +51,9 @@ class SquaredPNorm(Regularizer):
         return np.copysign(_roots(a, step * c, p), v)
 
     def conjugate(self, u: Array) -> float:
-        """1/2 |u|_q^2."""
         return 0.5 * _norm(u, self.q) ** 2
 
     def conjugate_argmax(self, u: Array) -> Array:
-        """sign(u) |u|^(q-1) |u|_q^(2-q)."""
         return _gradient(u, self.q)
 
     def dual_scale(self, u: Array) -> float:
@@ -91,7 +87,7 @@ def _relative(w: Array, p: float) -> Array:
 
 
 def _gradient(w: Array, p: float) -> Array:
-    """Of 1/2 |w|_p^2."""
+    """That of 1/2 |w|_p^2: sign(w) |w|^(p-1) |w|_p^(2-p)."""
     return np.asarray(np.sign(w) * _norm(w, p) * _relative(w, p) ** (p - 1))
 
 

@@ -21,7 +21,6 @@ class L2(Weighted):
 
     @property
     def strong_convexity(self) -> float:
-        """min_j c_j."""
         return float(np.min(self.c))
 
     def value(self, w: Array) -> float:
@@ -29,7 +28,6 @@ class L2(Weighted):
         return 0.5 * float(np.dot(self.c * w, w))
 
     def subgradient(self, w: Array) -> Array:
-        """c w."""
         return self.c * w
 
     def support(self, w: Array, p: Array) -> Array:
@@ -37,11 +35,9 @@ class L2(Weighted):
         return self.c * w
 
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
-        """A straight line."""
         return squared_slope(w, p, self.c, eta)
 
     def curvature(self, n_parameters: int) -> Array:
-        """C itself."""
         return np.array(np.broadcast_to(self.c, n_parameters))
 
     def prox(self, v: Array, step: float) -> Array:
@@ -55,7 +51,6 @@ class L2(Weighted):
         return 0.5 * float(np.dot(over(u, self.c), u))
 
     def conjugate_argmax(self, u: Array) -> Array:
-        """u / c."""
         return over(u, self.c)
 
     def extended_argmax(self, u: Array) -> Array:
@@ -69,7 +64,6 @@ class L2(Weighted):
         return np.zeros(n_parameters), over(np.ones(n_parameters), self.weights)
 
     def conjugate_curvature(self, u: Array) -> Array:
-        """1 / c."""
         return over(np.ones_like(u), self.c)
 
 
@@ -132,11 +126,10 @@ class Quadratic(Regularizer):
         return np.asarray(self._V @ (factor[:, None] * (self._V.T @ U))).ravel()
 
     def value(self, w: Array) -> float:
-        """1/2 w'Qw."""
         return max(0.0, 0.5 * float(w @ self.subgradient(w)))
 
     def subgradient(self, w: Array) -> Array:
-        """Q w."""
+        """Q w; where w has K numbers for each column of Q, each of its K columns by itself."""
         return np.asarray(self.Q @ w.reshape(len(self.Q), -1)).ravel()
 
     def curvature(self, n_parameters: int) -> Array:
@@ -155,7 +148,6 @@ class Quadratic(Regularizer):
         return 0.5 * float(np.sum(over(squares, self._least)))
 
     def conjugate_argmax(self, u: Array) -> Array:
-        """Q^-1 u."""
         return self._filtered(u, over(np.ones(len(self._e)), self._e))
 
 

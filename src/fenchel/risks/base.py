@@ -43,7 +43,7 @@ class Point(Protocol):
 
     @property
     def value(self) -> float:
-        """R(w)."""
+        """The risk R(w) itself, without the regulariser."""
 
     @property
     def subgradient(self) -> Array:
@@ -72,7 +72,7 @@ class Point(Protocol):
         """The evidence for the cut (a, b), in the least memory."""
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """One dual variable for each score; its evidence where the risk `has_duals`."""
 
     def steepest(self, p: Array) -> Point:
@@ -180,7 +180,7 @@ class Problem:
     strength: float
 
     def objective(self, point: Point) -> float:
-        """J(w)."""
+        """J at a point whose risk is known: no pass."""
         return self.strength * self.regularizer.value(point.w) + point.value
 
     def subgradient(self, point: Point) -> Array:

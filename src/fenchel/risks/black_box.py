@@ -60,7 +60,7 @@ class BlackBoxPoint(ABC):
         """The evidence for the cut (a, b)."""
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """The risk has no dual variables that could be shown."""
         raise Incompatible(f"{type(self.risk).__name__} has no dual variables of rows")
 
@@ -96,7 +96,6 @@ class BlackBoxRay:
         raise Incompatible("the risk is not known to be piecewise quadratic")
 
     def kinks(self, low: float, high: float) -> Array:
-        """None that are known."""
         return np.empty((0, 3))
 
 
@@ -104,7 +103,6 @@ class BlackBoxRisk:
     """What risks without scores share."""
 
     def agreed(self, compute: Callable[[], T]) -> T:
-        """What this process computes."""
         return compute()
 
     def compressed(self, witness: Witness) -> Witness:

@@ -1,4 +1,11 @@
-"""The risk of linear chains, on the kernels."""
+"""The risk of linear chains: the mean loss of sequences whose labels depend on their neighbours.
+
+w has a weight for each pair of a feature and a label and for each pair of labels in a row
+(data/sequences.py), and a sequence's score is the sum of those that occur in it. A loss compares
+the score of the right labels with those of all others (losses/chains.py), which kernels sum up or
+search by dynamic programming. Nothing is kept between points: each costs a sweep over all
+sequences.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +65,7 @@ class ChainRisk(StructuredRisk):
         return isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
 
     def evaluated(self, w: Array, rows: PerShard[Rows] | None = None) -> PerShard[Evaluation]:
-        """By forward-backward or Viterbi."""
+        """Losses and slopes of some sequences by forward-backward, or by Viterbi for a hinge."""
         return self.engine.map(_evaluate, self.loss, w, rows)
 
     @functools.cached_property

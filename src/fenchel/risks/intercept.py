@@ -1,4 +1,9 @@
-"""The unregularised intercept, profiled out exactly: R(w) = min over b of L(b) = sum l(z + b).
+"""The best intercept at given scores, with a proof that does not rest on how well it was found.
+
+The intercept b has no penalty, so it can be minimised out of the risk at every w: R(w) is the
+minimum over b of L(b) = sum l(z + b), for the scores z = X w. Solvers then see a function of w
+alone. As L is convex in one variable, a bracket finds b; each trial reads the scores and costs no
+pass over X.
 
 Let below <= above enclose a minimiser, with slopes g_below <= 0 <= g_above of L. The two tangents
 at (w, below) and (w, above), mixed with weight t on the first so that t g_below + (1 - t) g_above
@@ -20,7 +25,7 @@ from fenchel.witness import Bracket
 _WIDEST = 2.0**400
 
 
-class Trial(NamedTuple):
+class OffsetTrial(NamedTuple):
     """L at one offset."""
 
     b: float
@@ -46,8 +51,8 @@ def profile(
     that scores that differ by round-off, as in `verify`, are on the same side of every kink.
     """
 
-    def trial(b: float) -> Trial:
-        return Trial(b, *sums(b))
+    def trial(b: float) -> OffsetTrial:
+        return OffsetTrial(b, *sums(b))
 
     below, above = _bracket(trial, start, resolution)
     below, above = _narrowed(trial, below, above, resolution, _secant if smooth else _crossing)
@@ -60,12 +65,12 @@ def around(
     sums: Callable[[float], tuple[float, float]], kink: float, width: float
 ) -> Offset | None:
     """The same with a bracket of a kink at which L is known to be least; None if it is not."""
-    below, above = (Trial(b, *sums(b)) for b in (kink - width, kink + width))
+    below, above = (OffsetTrial(b, *sums(b)) for b in (kink - width, kink + width))
     return _mix(below, above) if below.slope <= 0 <= above.slope else None
 
 
 def _off_kinks(
-    trial: Callable[[float], Trial], below: Trial, above: Trial, resolution: float
+    trial: Callable[[float], OffsetTrial], below: OffsetTrial, above: OffsetTrial, resolution: float
 ) -> Offset:
     """The mix with both ends moved off the kinks they may lie on.
 
@@ -86,8 +91,8 @@ def _off_kinks(
 
 
 def _bracket(
-    trial: Callable[[float], Trial], start: float, resolution: float
-) -> tuple[Trial, Trial]:
+    trial: Callable[[float], OffsetTrial], start: float, resolution: float
+) -> tuple[OffsetTrial, OffsetTrial]:
     """Two offsets with slopes <= 0 and >= 0, found by growing steps from `start`."""
     here = trial(start)
     if here.slope == 0 or math.isnan(here.slope):  # nan: scores so large that l is inf both ways
@@ -101,17 +106,18 @@ def _bracket(
         if (there.slope > 0) != (here.slope > 0):
             return (here, there) if here.slope < 0 else (there, here)
         here, step = there, 4 * step
-    nowhere = Trial(start, math.nan, math.nan)  # L falls for ever, or the scores are out of range
+    # L falls for ever, or the scores are out of range
+    nowhere = OffsetTrial(start, math.nan, math.nan)
     return nowhere, nowhere
 
 
 def _narrowed(
-    trial: Callable[[float], Trial],
-    below: Trial,
-    above: Trial,
+    trial: Callable[[float], OffsetTrial],
+    below: OffsetTrial,
+    above: OffsetTrial,
     resolution: float,
-    inside: Callable[[Trial, Trial], float],
-) -> tuple[Trial, Trial]:
+    inside: Callable[[OffsetTrial, OffsetTrial], float],
+) -> tuple[OffsetTrial, OffsetTrial]:
     """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain."""
     halving = False
     while (width := above.b - below.b) > _finest(below, above, resolution):
@@ -127,23 +133,23 @@ def _narrowed(
     return below, above
 
 
-def _finest(below: Trial, above: Trial, resolution: float) -> float:
+def _finest(below: OffsetTrial, above: OffsetTrial, resolution: float) -> float:
     """The least distance of offsets that round-off does not blur."""
     return max(resolution, OFFSET_BLUR * max(abs(below.b), abs(above.b)))
 
 
-def _crossing(below: Trial, above: Trial) -> float:
+def _crossing(below: OffsetTrial, above: OffsetTrial) -> float:
     """Where the two tangents meet: the minimiser if L bends once in between."""
     rise = above.slope * (above.b - below.b)
     return below.b + (below.value - above.value + rise) / (above.slope - below.slope)
 
 
-def _secant(below: Trial, above: Trial) -> float:
+def _secant(below: OffsetTrial, above: OffsetTrial) -> float:
     """Where the slope vanishes if it is linear in between."""
     return below.b - below.slope * (above.b - below.b) / (above.slope - below.slope)
 
 
-def _mix(below: Trial, above: Trial) -> Offset:
+def _mix(below: OffsetTrial, above: OffsetTrial) -> Offset:
     """The mean of two tangents whose slopes in b cancel; one of them if it is flat."""
     for flat in (below, above):
         if flat.slope == 0 or below.b == above.b:
@@ -161,5 +167,5 @@ def _mix(below: Trial, above: Trial) -> Offset:
     return Offset(Bracket(below.b, above.b, *weights), best.b, best.value, min(floor, best.value))
 
 
-def _better(below: Trial, above: Trial) -> Trial:
+def _better(below: OffsetTrial, above: OffsetTrial) -> OffsetTrial:
     return below if below.value <= above.value else above

@@ -1,4 +1,15 @@
-"""Rows whose scores lie on a kink of the loss, up to round-off, and the slopes they may have."""
+"""Rows whose scores lie on a kink of the loss, up to round-off, and the slopes they may have.
+
+At a kink, such as the margin 1 of the hinge, a loss has no derivative but a range of slopes, from
+the one on its left to the one on its right. Each choice for the rows there gives another
+subgradient of the risk. A direction that is downhill for one of them need not be so for all, so
+methods of descent ask for the one that rises most along a direction p ([Yu10] section 4.1). It
+comes from the rows on kinks alone, by their scores q = X p and by X' of what changed: less than a
+pass, as such rows are few. With an intercept the chosen slopes have to add up to what they did
+before.
+
+The functions here run on one shard each, but for `balanced`, which has to see all of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""R(w) = (1/S) sum_i s_i l(<x_i, w> + b, y_i) over shards, the intercept b profiled out.
+"""The risk of a linear model: the weighted mean loss of its scores, over rows in shards.
+
+    R(w) = min over b of (1/S) sum_i s_i l(<x_i, w> + b, y_i)
+
+x_i are the rows of X, y_i their labels, s_i their weights and S the sum of those; l is the loss.
+Without an intercept b = 0; with one it has no penalty, and at every w the best b is found exactly
+(intercept.py), so that solvers see a function of w alone. To evaluate R at a w takes two passes: X
+w for the scores, X' times the slopes of the losses for the subgradient.
 
 For a vector loss R(W) = (1/S) sum_i s_i l(W'x_i, y_i), with W of K columns: solvers see it as one
 vector w, row after row. Its K intercepts are no different from other coordinates: they belong to a
@@ -89,6 +96,7 @@ class LinearRisk(ShardedLoss):
         point = self.point(self, w, z)
         value, gradient = self.engine.totals(values, gradients)
         value /= self.weight
+        # In one sweep: set in place of what the point would compute on first use.
         point.offset = Offset(Bracket(), 0.0, value, value)
         point.subgradient = gradient.ravel() / self.weight
         return point

@@ -76,12 +76,10 @@ class MultivariatePoint(LinearPoint):
 
     @property
     def value(self) -> float:
-        """R(w)."""
         return self._least.value
 
     @property
     def intercept(self) -> float:
-        """The best offset."""
         return self._least.b
 
     @functools.cached_property
@@ -135,7 +133,7 @@ class MultivariatePoint(LinearPoint):
         return self.risk.engine.map(shardwork.mixed, below, above, *weights)
 
     def rate(self, q: PerShard[Array]) -> float:
-        """A slope of R along q."""
+        """The slope of R along a ray whose scores change by q."""
         engine, g = self.risk.engine, self._least.g
         if g is None:
             return super().rate(q)

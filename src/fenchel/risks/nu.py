@@ -56,7 +56,7 @@ class NuPoint(LinearPoint):
 
     @functools.cached_property
     def tails(self) -> Tails:
-        """From all scores at once."""
+        """Thresholds, offsets and dual variables, which depend on all scores at once."""
         risk, u = self.risk, self.margins
         thresholds, offsets, alpha = [], np.zeros_like(u), np.zeros_like(u)
         for rows, mass in risk.groups:

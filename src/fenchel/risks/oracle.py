@@ -202,7 +202,7 @@ def _numbers(call: str, answer: Any, oracle: Oracle, n: int) -> tuple[float, Arr
 
 
 def _part(oracle: Oracle) -> str:
-    """What an oracle gives beside slopes."""
+    """The name of what an oracle gives beside slopes, for messages."""
     return "loss" if oracle.differentiable else "cost"
 
 

@@ -44,8 +44,8 @@ class OwnersPoint(BlackBoxPoint):
         """A bound of the mean slope, as of a linear risk."""
         loss = self.risk.loss
         smooth = np.sqrt(2 * loss.smoothness * self.value) if loss.nonnegative else np.inf
-        steepest = loss.steepest(np.ones(1)) if isinstance(loss, Conjugable) else np.inf
-        slope = min(steepest, float(smooth))
+        largest = loss.largest_slope(np.ones(1)) if isinstance(loss, Conjugable) else np.inf
+        slope = min(largest, float(smooth))
         return slope if slope < np.inf else 1 + abs(self.value)
 
     @property
@@ -88,7 +88,6 @@ class OwnersRisk(BlackBoxRisk):
         return (w[:-1], float(w[-1])) if self.n_offsets else (w, 0.0)
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
-        """The parameters."""
         return np.append(w, np.tile(intercept, self.n_offsets))
 
     def at(self, w: Array, near: Point | None = None) -> OwnersPoint:

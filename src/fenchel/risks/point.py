@@ -1,4 +1,15 @@
-"""The linear risk at one w, and on a ray from it, by the scores that the shards keep."""
+"""The linear risk at one w, and along a line from it.
+
+A point holds the parameters w and, on the shards, the scores z = X w that a pass over the data has
+given. The rest follows from the scores on first use: the best intercept b; the rows' slopes
+a_i = s_i l'(z_i + b, y_i), with s_i the rows' weights; and, for one more pass, the subgradient
+X'a / S, with S the sum of the weights. Divided by S the slopes are the rows' dual variables. The
+subgradient and a constant make the *cut* by which the risk is bounded from below everywhere.
+
+A line search asks for the risk at many steps eta along one direction p. A ray holds q = X p, for a
+pass, and the scores at w + eta p are z + eta q: no step on it costs a pass. The round-off of such
+updates adds up from ray to ray (`drift`); before it matters the scores are computed anew.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +78,10 @@ class LinearPoint:
 
     @property
     def value(self) -> float:
-        """R(w)."""
         return self.offset.value
 
     @property
     def intercept(self) -> float:
-        """The best offset."""
         return self.offset.best
 
     @functools.cached_property
@@ -130,7 +139,7 @@ class LinearPoint:
     def _slope(self) -> float:
         """A bound of the mean slope.
 
-        A loss has a steepest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
+        A loss has a largest slope; or, being >= 0 and smooth, |l'|^2 <= 2 smoothness l; or (the
         exponentials) slopes about as large as its values.
         """
         value, loss = self.value, self.risk.loss
@@ -142,7 +151,7 @@ class LinearPoint:
     def witness(self) -> Witness:
         """The rows' dual variables or the place of tangency, whichever is smaller."""
         if self.risk.facts.has_duals and self.risk.n_duals < self.risk.n_parameters:
-            return Witness(alpha=self.alpha)
+            return Witness(alpha=self.duals)
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 
     def _ties(self) -> Ties | None:
@@ -154,11 +163,12 @@ class LinearPoint:
         else:
             rows, slopes = engine.map(kinked_rows, self._kinked), chosen
         first = np.cumsum([0, *(shard.rows.n_rows for shard in engine.shards)])
+        # `first` has one more entry, the number of all rows.
         places = [start + part for start, part in zip(first, rows, strict=False)]
         return Ties(np.concatenate(places), np.concatenate(list(slopes)))
 
     @property
-    def alpha(self) -> Array:
+    def duals(self) -> Array:
         """alpha_i = s_i/S l'(z_i + b, y_i)."""
         return self.risk.engine.gather(self.slopes).ravel() / self.risk.weight
 
@@ -184,6 +194,7 @@ class LinearPoint:
         else:
             chosen = engine.map(steepest, self._kinked, q)
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
+        # What the new point would compute on first use is known: it is set in place of that.
         point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
         best, value = self.offset.best, self.offset.value
         point.offset = Offset(Bracket(best, best), best, value, value)

@@ -1,4 +1,11 @@
-"""A loss on the rows of shards: what the points, rays and views of a linear risk compute with."""
+"""A loss together with the rows it is of, which lie in shards on an engine.
+
+The points, rays and views of a linear risk all compute with the same few things: the loss, the
+engine that runs a function on every shard and adds up what comes of it, how many rows, scores and
+parameters there are, and the sum S of the rows' weights. They are here, below the risk, so that a
+point need not know the risk that made it. `passes` counts the products with X or X' so far; the
+columns' mean squares cost one, when they are first asked for.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +76,6 @@ class ShardedLoss:
 
     @property
     def n_duals(self) -> int:
-        """One for each score."""
         return self.n_rows * self.n_outputs
 
     def outputs(self, v: Array) -> Array:

@@ -1,4 +1,14 @@
-"""What a linear risk has done on each shard: module-level functions of plain values."""
+"""The functions that a linear risk runs on each of its shards.
+
+An engine may run them in threads, in other processes or on other machines, so they are functions of
+a module, which have a name to be sent by, of a shard and of plain values. What has a value for each
+row stays with its shard between calls (a `PerShard`); sums over rows travel and are added up.
+
+The letters are those of linear.py: X, y and s are the shard's rows, labels and weights; z are
+scores, q how fast they change along a ray; a are slopes of the loss, one for each score, and come
+without their weights s_i unless it is said that they come with them; b is the intercept. Only
+`scores`, `adjoint`, `evaluate`, `squares` and `means` go through X; the caller counts the pass.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +38,11 @@ def weights(shard: Shard) -> Array:
 
 
 def labels(shard: Shard) -> npt.NDArray[Any]:
-    """The labels."""
     return shard.y
 
 
 def label_total(shard: Shard) -> float:
-    """sum_i s_i y_i."""
+    """The weighted sum of the labels, sum_i s_i y_i."""
     return float(weights(shard) @ shard.y)
 
 
@@ -44,7 +53,7 @@ def label_distance(shard: Shard, mean: float) -> float:
 
 def largest_slope(shard: Shard, loss: Loss) -> float:
     """The largest slope the loss can have on these rows."""
-    return shard.bound(loss).steepest_slope
+    return shard.bound(loss).largest_slope
 
 
 def squares(shard: Shard) -> Array:
@@ -139,27 +148,24 @@ def feasible(shard: Shard, loss: Loss, a: Array) -> Array:
 
 
 def adjoint(shard: Shard, a: Array) -> Array:
-    """X'a."""
+    """X'a, over the shard's rows alone."""
     return shard.rows.adjoint(a)
 
 
 def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
-    """z + eta q."""
     return z + eta * q
 
 
 def shifted(shard: Shard, z: Array, b: float) -> Array:
-    """z + b."""
     return z + b
 
 
 def inner(shard: Shard, a: Array, q: Array) -> float:
-    """<a, q>."""
     return float(np.vdot(a, q))
 
 
 def weighted(shard: Shard, a: Array) -> Array:
-    """s_i a_i."""
+    """Slopes with their weights, s_i a_i."""
     return kinks.weighted(shard.s, a)
 
 
@@ -169,22 +175,18 @@ def weighted_inner(shard: Shard, a: Array, q: Array) -> float:
 
 
 def scaled(shard: Shard, a: Array, scale: float) -> Array:
-    """scale a."""
     return scale * a
 
 
 def total(shard: Shard, a: Array) -> float:
-    """sum_i a_i."""
     return float(np.sum(a))
 
 
 def magnitude(shard: Shard, a: Array) -> float:
-    """sum_i |a_i|."""
     return float(np.sum(np.abs(a)))
 
 
 def equal(shard: Shard, a: Array, b: Array) -> bool:
-    """All a_i = b_i."""
     return np.array_equal(a, b)
 
 

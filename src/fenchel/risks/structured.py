@@ -109,15 +109,12 @@ class StructuredRisk(BlackBoxRisk, ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n_parameters,)."""
         return (self.n_parameters,)
 
     def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
-        """As they are."""
         return w, intercept
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
-        """As it is."""
         return w
 
     def curvature(self) -> Array:

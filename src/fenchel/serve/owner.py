@@ -90,7 +90,7 @@ class Owner:
 
     @property
     def shape(self) -> Shape:
-        """What is told of the data."""
+        """What the coordinator is told of the data before any risk is computed."""
         return Shape(
             VERSION,
             self.risk.n_rows,

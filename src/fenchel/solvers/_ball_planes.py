@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.regularizers import ElasticNetBall
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.solvers._cutting_planes import Minimum
+from fenchel.solvers._cutting_planes import ModelMinimum
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import State
 
@@ -51,7 +51,7 @@ class BallPlanes(QuadraticPlanes):
         super().restore(state)
         self.strength, self.best, self.bound = state["ball"].tolist()
 
-    def minimize(self) -> Minimum:
+    def minimize(self) -> ModelMinimum:
         """The minimiser put into the ball, as it may lie outside by what the multiplier left."""
         found = super().minimize()
         self.bound = max(self.bound, found.lower_bound)

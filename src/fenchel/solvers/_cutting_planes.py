@@ -40,7 +40,7 @@ class InnerFailure(ArithmeticError):
     """The inner problem's numbers are out of its solver's range."""
 
 
-class Minimum(NamedTuple):
+class ModelMinimum(NamedTuple):
     """The model's minimiser, and what its dual solution proves."""
 
     w: Array
@@ -102,7 +102,7 @@ class CuttingPlanes(ABC):
         """Drops all but the newest n cuts."""
         self.drop(np.arange(len(self.b) - n))
 
-    def minimize(self) -> Minimum:
+    def minimize(self) -> ModelMinimum:
         """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
         if len(self.b) > self.max_cuts:
             self.aggregate()
@@ -115,10 +115,10 @@ class CuttingPlanes(ABC):
         idle = np.flatnonzero(self._idle > _IDLE)
         if len(idle) > len(self.b) // 4:  # many at once: the others have to be moved
             self.drop(idle)
-        return Minimum(w, lower_bound, evidence)
+        return ModelMinimum(w, lower_bound, evidence)
 
     def combined(self) -> Array:
-        """A'alpha."""
+        """The subgradient of the cuts' mean with the weights alpha, A'alpha."""
         return self.alpha @ self.A
 
     def evidence(self, scale: float) -> Evidence:
@@ -136,12 +136,12 @@ class CuttingPlanes(ABC):
         """The w that belongs to a = A'alpha."""
 
     @abstractmethod
-    def appended(self, a: Array, b: float) -> None:
-        """A cut was appended."""
+    def extend(self, a: Array, b: float) -> None:
+        """Extends what a model keeps beside the cuts, once one was appended."""
 
     @abstractmethod
-    def dropped(self, cuts: Indices) -> None:
-        """These cuts were dropped."""
+    def shrink(self, cuts: Indices) -> None:
+        """Shrinks it, once these cuts were dropped."""
 
     def _bound(self, a: Array) -> tuple[float, float]:
         """The lower bound that alpha proves, and the factor that makes alpha feasible."""
@@ -167,10 +167,10 @@ class CuttingPlanes(ABC):
         self._sizes = np.vstack([self._sizes, sizes])
         self._idle = np.append(self._idle, 0)
         self._evidence.append(evidence)
-        self.appended(a, b)
+        self.extend(a, b)
 
     def drop(self, cuts: Indices) -> None:
-        """Forgets these cuts."""
+        """Forgets these cuts and their weights, but for the zero cut."""
         if self.problem.risk.facts.nonnegative:
             cuts = cuts[cuts != 0]  # the zero cut stays: it makes every scaling of alpha feasible
         if not len(cuts):
@@ -180,7 +180,7 @@ class CuttingPlanes(ABC):
         self.b, self.alpha = self.b[kept], self.alpha[kept]
         self._sizes, self._idle = self._sizes[kept], self._idle[kept]
         self._evidence = [self._evidence[i] for i in kept]
-        self.dropped(cuts)
+        self.shrink(cuts)
 
     def aggregate(self) -> None:
         """Drops the cuts without weight, the newest apart; merges the lighter if most have some."""

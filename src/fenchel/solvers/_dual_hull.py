@@ -68,7 +68,7 @@ class DualHull:
 
     @property
     def is_empty(self) -> bool:
-        """There is no point yet."""
+        """No dual point has been met yet."""
         return not self._stretches
 
     def add(self, dual: DualPoint, share: float) -> None:
@@ -97,7 +97,7 @@ class DualHull:
 
     @property
     def weights(self) -> Array:
-        """[Zhang11]'s."""
+        """The weights that [Zhang11] gives the stretches."""
         return np.array([stretch.weight for stretch in self._stretches])
 
     def mixed(self, weights: Array) -> DualPoint:

@@ -35,10 +35,10 @@ class DualPlanes(QuadraticPlanes):
     def add(self, point: Point) -> None:
         """The cut at a point, by its dual variables."""
         self._subgradient = point.subgradient
-        self.append(point.alpha, point.constant, Witness(), sizes=point.sizes)
+        self.append(point.duals, point.constant, Witness(), sizes=point.sizes)
         self._subgradient = None
 
-    def appended(self, d: Array, b: float) -> None:
+    def extend(self, d: Array, b: float) -> None:
         """Extends the Gram matrix: a pass, two for a cut that is a mean of others."""
         if not d.any():
             self.qp.append(np.zeros(len(self.b) - 1), 0.0, b)
@@ -48,11 +48,11 @@ class DualPlanes(QuadraticPlanes):
         self.qp.append(row[:-1], row[-1], b)
 
     def combined(self) -> Array:
-        """X'(D'alpha): a pass."""
+        """X'(D'alpha), with D the cuts' dual variables, one cut a row: a pass."""
         self._mixed = self.alpha @ self.A
         return self._rows.adjoint(self._mixed)
 
     def evidence(self, scale: float) -> Evidence:
-        """D'alpha itself."""
+        """The mean D'alpha of the cuts' dual variables is the evidence."""
         mixed = scale * self._mixed
         return lambda: Witness(alpha=mixed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.images import Imaged, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
 class Minimum(NamedTuple, Generic[X]):
@@ -41,7 +41,7 @@ class Estimate(Generic[X, Y]):
         lowest = float(gradient @ x) - J.d(x)
         return cls(J, 0.0, weight, -weight * gradient, constant + weight * lowest)
 
-    def plus(self, a: float, at_u: Tangent[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
+    def plus(self, a: float, at_u: Linearisation[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
         """Psi + a [Psi + l_f(.; u, lambda_1)]."""
         J, s = self.J, self.s + a * at_u.gradient
         constant = self.constant + a * (at_u.value - float(at_u.gradient @ u.x))
@@ -52,13 +52,13 @@ class Estimate(Generic[X, Y]):
         return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant)
 
     def times(self, scale: float) -> Estimate[X, Y]:
-        """Scale * psi."""
+        """The estimate scale * psi."""
         return Estimate(
             self.J, scale * self.A, scale * self.c, scale * self.s, scale * self.constant
         )
 
     def minimum(self) -> Minimum[X]:
-        """By the ground problem."""
+        """The minimum of psi and where it is, by a call of J.ground."""
         x = self.J.ground(self.s, self.c, self.A)
         value = self.A * self.J.Psi(x) + self.c * self.J.d(x) + float(self.s @ x) + self.constant
         return Minimum(x, value)

@@ -52,7 +52,7 @@ class GradientBound:
             self.model.add(point)
         if not due:
             return tangent, witness
-        bound, evidence = self._solved()
+        bound, evidence = self._solve()
         return (tangent, witness) if tangent > bound else (bound, evidence)
 
     def meet(self, point: Point) -> None:
@@ -69,9 +69,9 @@ class GradientBound:
         for point in self._met:
             if self.model is not None:
                 self.model.add(point)
-        return self._solved()
+        return self._solve()
 
-    def _solved(self) -> Bound:
+    def _solve(self) -> Bound:
         self._since = 0
         if self.model is None:
             return -math.inf, None
@@ -79,7 +79,7 @@ class GradientBound:
         return bound, evidence
 
     def state(self, w: Array) -> State:
-        """The model's."""
+        """All that the next bounds depend on."""
         return {"w": w} if self.model is None else self.model.state(w)
 
     def restore(self, state: State) -> None:

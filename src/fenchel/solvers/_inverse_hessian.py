@@ -14,7 +14,7 @@ class InverseHessian(Protocol):
     """A symmetric positive definite B that learns from pairs (s, y)."""
 
     def times(self, g: Array) -> Array:
-        """B g."""
+        """The product B g, which is minus a quasi-Newton direction for a gradient g."""
 
     def add(self, s: Array, y: Array) -> None:
         """Takes in a step s and the change y of the gradient along it."""
@@ -33,22 +33,19 @@ class Identity:
     """B = I, which never learns."""
 
     def times(self, g: Array) -> Array:
-        """The gradient itself."""
         return g
 
     def add(self, s: Array, y: Array) -> None:
-        """Nothing."""
+        pass
 
     def forget(self) -> bool:
-        """There is nothing."""
         return False
 
     def state(self) -> dict[str, Array]:
-        """Nothing."""
         return {}
 
     def restore(self, state: State) -> None:
-        """Nothing."""
+        pass
 
 
 class DenseBFGS:
@@ -58,7 +55,6 @@ class DenseBFGS:
         self.D, self.B, self.fresh = D, np.diag(D), True
 
     def times(self, g: Array) -> Array:
-        """B g."""
         Bg: Array = self.B @ g
         return Bg
 
@@ -83,11 +79,9 @@ class DenseBFGS:
         return learnt
 
     def state(self) -> dict[str, Array]:
-        """B."""
         return {} if self.fresh else {"B": self.B.copy()}
 
     def restore(self, state: State) -> None:
-        """Takes over B."""
         if "B" in state:
             self.B, self.fresh = state["B"].copy(), False
 

@@ -54,7 +54,7 @@ class LBFGSMemory:
         return learnt
 
     def times(self, g: Array) -> Array:
-        """H g."""
+        """H g, from the pairs by the two-loop recursion."""
         q = g.copy()
         alphas = []
         for s, y, rho in reversed(self.pairs):

@@ -60,7 +60,7 @@ class LinearPlanes(CuttingPlanes):
             self._add_row(np.zeros(self.width), b)
         self._enter(state["columns"].astype(np.intp))
 
-    def appended(self, a: Array, b: float) -> None:
+    def extend(self, a: Array, b: float) -> None:
         """A row  xi - <a, u - v> / lambda >= b / lambda."""
         if len(self.b) > 1:  # the zero cut is xi >= 0
             self._add_row(a, b)
@@ -72,7 +72,7 @@ class LinearPlanes(CuttingPlanes):
         entries = np.concatenate([[1.0], values[::2], values[1::2]])
         self.lp.addRow(b / self.problem.strength, np.inf, len(places), places, entries)
 
-    def dropped(self, cuts: Indices) -> None:
+    def shrink(self, cuts: Indices) -> None:
         """Deletes rows; they are not binding, so the basis stays."""
         rows = (cuts - 1).astype(np.int32)
         self.lp.deleteRows(len(rows), rows)

@@ -56,7 +56,9 @@ class QuadraticPlanes(CuttingPlanes):
 
     def maximize(self) -> None:
         """Exact for quadratics, by Newton's method for others; free coordinates by multipliers."""
-        maximize = self._exact if self.regularizer.quadratic else self._newton
+        maximize = (
+            self._maximize_exactly if self.regularizer.quadratic else self._maximize_by_newton
+        )
         maximize()
         for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
             slope = self.alpha @ self.A[:, self.free]
@@ -105,7 +107,7 @@ class QuadraticPlanes(CuttingPlanes):
         return w
 
     def _curvature(self, a: Array) -> Array:
-        """-dw/da, a diagonal."""
+        """How fast the minimiser w moves against the model's slope a: -dw/da, a diagonal."""
         h = self.regularizer.conjugate_curvature(-a / self.strength) / self.strength
         h[self.free] = self._rho
         return h
@@ -118,18 +120,18 @@ class QuadraticPlanes(CuttingPlanes):
 
     # Quadratics: the Hessian is constant.
 
-    def appended(self, a: Array, b: float) -> None:
+    def extend(self, a: Array, b: float) -> None:
         """Extends the Gram matrix by the new cut."""
         if self.regularizer.quadratic:
             row = self.A @ self._moved(a)
             self.qp.append(row[:-1], row[-1], b)
 
-    def dropped(self, cuts: Indices) -> None:
+    def shrink(self, cuts: Indices) -> None:
         """Shrinks the Gram matrix."""
         if self.regularizer.quadratic:
             self.qp.remove(cuts.astype(np.int64))
 
-    def _exact(self) -> None:
+    def _maximize_exactly(self) -> None:
         if len(self.free):
             self.qp.set_linear(self.b + self.A @ self.v)
         self.qp.solve(_INNER_GAP)
@@ -137,7 +139,7 @@ class QuadraticPlanes(CuttingPlanes):
 
     # Any other Omega*: damped Newton.
 
-    def _newton(self) -> None:
+    def _maximize_by_newton(self) -> None:
         A, alpha = self.A, self.alpha
         if not alpha.any():
             alpha[0] = 1.0

@@ -36,7 +36,7 @@ class AGMInf(Accelerated):
     def iterates(
         self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
     ) -> Iterator[Iterate[X, Y]]:
-        """Algorithm 2."""
+        """[Zhang11] algorithm 2."""
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         lambda_ = lambda_1 + lambda_2
         z, A = x, 0.0  # lines 1, 2

@@ -35,7 +35,7 @@ class AGMOne(Accelerated):
     def iterates(
         self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
     ) -> Iterator[Iterate[X, Y]]:
-        """Algorithm 4."""
+        """[Zhang11] algorithm 4."""
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         if state is None:
             u = x  # 1

@@ -1,4 +1,10 @@
-"""What a solver is: a generator of steps, and a statement of what it needs."""
+"""What a solver is: a generator of steps, and a statement of what it needs.
+
+A solver sees a problem through its risk (risks/base.py) and its regulariser, and yields a `Step`
+an iteration: where it is, and what it can prove. The loop that asks for steps, and decides when to
+end, is the driver's. `Needs` says what a problem must have, so that one that has not is refused
+before any work is done.
+"""
 
 from __future__ import annotations
 

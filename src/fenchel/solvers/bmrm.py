@@ -50,7 +50,7 @@ class BMRM(Solver):
         self.max_cuts = whole("max_cuts", max_cuts, least=4)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Algorithm 1."""
+        """[Teo07] algorithm 1: a cut at the model's minimiser, until model and J meet."""
         point = best = problem.risk.at(w)
         J = problem.objective(best)
         model = cutting_planes(problem, self.max_cuts)

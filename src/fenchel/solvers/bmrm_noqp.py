@@ -31,7 +31,7 @@ class BMRMWithoutQP(Solver):
     needs = Needs(regularizer=("quadratic", "conjugate", "conjugate_argmax"), strongly_convex=True)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """[Smola07] section 5."""
+        """[Smola07] section 5: the model's dual is raised along one line, which has a formula."""
         risk, strength = problem.risk, problem.strength
         scaled = problem.regularizer.conjugate_argmax  # Q^-1 u
         point = risk.at(w)
@@ -52,7 +52,7 @@ class BMRMWithoutQP(Solver):
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
             if eta > 0:
-                newest = Witness(alpha=point.alpha) if risk.facts.has_duals else point.witness
+                newest = Witness(alpha=point.duals) if risk.facts.has_duals else point.witness
                 evidence = mixture([evidence, newest], [1 - eta, eta])
             witness = functools.partial(mixture, [evidence], [1.0])
             point = risk.at(scaled(-u / strength), near=point)

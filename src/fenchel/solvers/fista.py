@@ -40,7 +40,6 @@ class FISTA(Accelerated):
     def iterates(
         self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
     ) -> Iterator[Iterate[X, Y]]:
-        """FISTA with backtracking."""
         y, t = x, 1.0
         if state is not None:
             y, t = J.imaged(J.unpacked(state["y"])), float(state["t"])

@@ -38,7 +38,6 @@ class LBFGS(Solver):
         self.memory = whole("memory", memory, least=1)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Quasi-Newton steps."""
         H = LBFGSMemory(self.memory, diagonal(problem))
         bound = few_gradients(problem)
         if state is not None:

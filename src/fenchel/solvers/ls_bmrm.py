@@ -40,7 +40,7 @@ class LineSearchBMRM(Solver):
         self.max_cuts = whole("max_cuts", max_cuts, least=4)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """OCAS."""
+        """OCAS: the next cut is near the best point on the way to the model's minimiser."""
         best = problem.risk.at(w)
         model = cutting_planes(problem, self.max_cuts)
         if state is None:

@@ -35,7 +35,6 @@ class Newton(Solver):
     )
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Newton's steps."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
         point, hessian = problem.risk.at(w), Hessian(problem.risk)
         while True:

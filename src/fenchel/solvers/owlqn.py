@@ -55,7 +55,7 @@ class OWLQN(Solver):
         self.memory = whole("memory", memory, least=1)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Algorithm 1."""
+        """[Andrew07] algorithm 1."""
         quadratic = smooth_part(problem)
         H = LBFGSMemory(self.memory, _diagonal(problem, quadratic))  # S <- {}, Y <- {}
         if state is not None:

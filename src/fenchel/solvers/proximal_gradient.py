@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.images import Imaged, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State
@@ -36,7 +36,7 @@ class ProximalGradient(Accelerated):
 
 
 def proximal_step(
-    J: Composite[X, Y], at_y: Tangent[X, Y], y: Imaged[X, Y], L: float
+    J: Composite[X, Y], at_y: Linearisation[X, Y], y: Imaged[X, Y], L: float
 ) -> tuple[Imaged[X, Y], float]:
     """(The next x, the L it was taken with): L rises until the model at y lies above J at x."""
     while True:

@@ -73,7 +73,7 @@ class SDCA(Solver):
         elif w.any():
             start = problem.risk.at(w)
             yield Step(start, problem.objective(start))
-            dual.start(start.alpha, start.intercept)
+            dual.start(start.duals, start.intercept)
         point = dual.point(dual.w if ascent.n_rounds == 0 else ascent.mean)
         if state is None and not w.any():
             dual.b = point.intercept  # labels may be far from 0
@@ -83,7 +83,7 @@ class SDCA(Solver):
             J = problem.objective(point)
             yield Step(point, J, bound, cut.witness, here)
             dual.release(point, ascent.margin)
-            ascent.rounds(self._aim / max(relative_gap(J, bound), self._aim))
+            ascent.ascend(self._aim / max(relative_gap(J, bound), self._aim))
             dual.settle()
             point = dual.point(ascent.mean, point)
 
@@ -100,17 +100,17 @@ class _Ascent:
         self.margin = np.inf  # how far inside a flat piece of its loss a row rests
         self.rise = np.inf  # of the last round
 
-    def rounds(self, wanted: float) -> None:
+    def ascend(self, wanted: float) -> None:
         """Rounds until the gap may have fallen as far as is wanted, or a look lets rows rest."""
         before, fallen = self.rise, max(self.fallen, _SAFE * wanted)
         for n in itertools.count(1):
-            self._round()
+            self._ascend_once()
             if math.isinf(before) and _SAFE * wanted < _FIRST:
                 before = self.rise
             elif self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
                 return
 
-    def _round(self) -> None:
+    def _ascend_once(self) -> None:
         """A sweep over the active rows, then some over those that moved."""
         seeds = np.random.SeedSequence([self.seed, self.n_rounds]).generate_state(self.revisits + 1)
         self.margin, self.rise = self.dual.sweep(seeds.tolist(), self.margin)

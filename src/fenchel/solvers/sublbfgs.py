@@ -39,7 +39,7 @@ class SubgradientMethod(Solver):
         self.k_max = whole("k_max", k_max, least=1)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
-        """Algorithm 1."""
+        """[Yu10] algorithm 1."""
         bound = many_subgradients(problem)
         if state is not None:
             bound.restore(state)
@@ -96,7 +96,7 @@ class SubgradientMethod(Solver):
 
     @abstractmethod
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
-        """B_0."""
+        """B_0, what is known of the inverse Hessian before the first step."""
 
     def obstacle(self, problem: Problem) -> str | None:
         """Algorithm 2 must know the kinks; to certify, every coordinate must be penalised."""
@@ -113,7 +113,6 @@ class SubBFGS(SubgradientMethod):
     name = "subbfgs"
 
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
-        """A matrix."""
         return DenseBFGS(diagonal(problem))
 
     def obstacle(self, problem: Problem) -> str | None:
@@ -134,7 +133,6 @@ class SubLBFGS(SubgradientMethod):
         self.memory = whole("memory", memory, least=1)
 
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
-        """The last pairs."""
         return LBFGSMemory(self.memory, diagonal(problem))
 
 
@@ -144,7 +142,6 @@ class SubGD(SubgradientMethod):
     name = "subgd"
 
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
-        """The identity."""
         return Identity()
 
 
@@ -160,13 +157,11 @@ class GD(SubgradientMethod):
         super().__init__()
 
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
-        """The identity."""
         return Identity()
 
     def direction(
         self, problem: Problem, point: Point, g: Array, B: InverseHessian, bound: GradientBound
     ) -> Array | None:
-        """The subgradient itself."""
         return -g if g.any() else None
 
 

@@ -20,7 +20,6 @@ Array = npt.NDArray[np.float64]
 
 
 def group_l1(omega: GroupL1, w: Array) -> float:
-    """sum_g c_g ||w_g||."""
     norms = [float(np.linalg.norm(w[omega.groups == g])) for g in range(len(omega.penalties))]
     return float(omega.penalties @ norms)
 

@@ -15,7 +15,7 @@ import numpy as np
 from fenchel.data.sequences import Sequences
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.losses import M3N
-from fenchel.losses.chains import Tangent
+from fenchel.losses.chains import ChainSlopes
 from fenchel.result import Result
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.chains import ChainRisk
@@ -104,7 +104,7 @@ class _Chains(_Cuts):
         sizes = sum(float(np.repeat(part, np.diff(X.indptr)) @ np.abs(X.data)) for X, part in parts)
         return 2.0 * (sizes + float(np.sum(each)))
 
-    def _tangent(self, w: Array) -> tuple[Tangent, float]:
+    def _tangent(self, w: Array) -> tuple[ChainSlopes, float]:
         """The losses and slopes at w, and what the slopes are worth there."""
         W, T = self.pairs.states(w), self.pairs.transitions(w)
         Z = np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks])
@@ -138,7 +138,7 @@ class _Asked(_Cuts):
 
     @abstractmethod
     def asked(self, w: Array) -> tuple[float, Array]:
-        """(R(w), a subgradient)."""
+        """R(w) and one of its subgradients there."""
 
     def value(self, w: Array, b: float) -> float:
         return self.asked(w)[0]

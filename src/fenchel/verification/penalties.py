@@ -40,7 +40,7 @@ class Formulas(NamedTuple):
 
 
 def value(omega: Regularizer, w: Array) -> float:
-    """Omega(w)."""
+    """Omega(w), by formulas of this package where the regulariser is a built-in one."""
     ours = known(omega)
     return float(omega.value(w) if ours is None else ours.value(omega, w))
 

@@ -89,7 +89,7 @@ class _Data(Evidence):
         return v if self.K is None else v[:, np.newaxis]
 
     def scores(self, w: Array) -> Array:
-        """X w."""
+        """X w, from the blocks of X as they were given."""
         W, n = self.columns(w), self.n_columns
         offset = W[n] if self.has_offsets else 0.0
         return np.concatenate(
@@ -246,7 +246,6 @@ class _JointData(_Data):
         self.has_ties = risk.has_ties
 
     def value(self, w: Array, b: float) -> float:
-        """L(Xw + b)."""
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
         return c + float(np.sum(g * z))
@@ -265,7 +264,7 @@ class _JointData(_Data):
 
 
 def _rounded(z: Array) -> Array:
-    """To 38 bits."""
+    """Scores to 38 bits of their mantissas, as the library rounds them."""
     mantissa, exponent = np.frexp(z)
     whole = np.floor(np.abs(mantissa) * 2.0**38 + 0.5)
     return np.asarray(np.ldexp(np.copysign(whole, z), exponent - 38))

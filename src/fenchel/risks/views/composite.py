@@ -1,6 +1,16 @@
-"""J = f + Psi, f smooth and Psi simple, as the accelerated methods see it ([Zhang11] eq. 10).
+"""The objective as a sum f + Psi of a smooth and a simple function ([Zhang11] eq. 10).
 
-`Composite` is what a method needs; forms.py makes one of a risk, in the primal or in the dual.
+Accelerated gradient methods do not ask what is minimised. They ask for the gradient of a function f
+whose gradient changes slowly, and for the exact minimum of a simple function Psi plus a linear and
+a quadratic term (the proximal step). `Composite` says which calls those are and which of them cost
+a pass over X; forms.py makes one of a regularised risk, over w or over the rows' dual variables,
+and a user of the methods may make another.
+
+The letters are the paper's. x is the point that moves, and f(x) = F(K x) with a linear map K, whose
+result K x is called the *image* of x (images.py). The gradient of f is K' of a point alpha(x) of
+the dual problem, called *the other problem* since x itself may be dual. d is the prox-function that
+distances are measured with, sigma-strongly convex; L bounds how fast the gradient of f changes;
+lambda_1 and lambda_2 are how strongly convex f and Psi are.
 """
 
 from __future__ import annotations
@@ -9,7 +19,7 @@ from abc import ABC, abstractmethod
 from typing import Generic
 
 from fenchel.risks.base import Array
-from fenchel.risks.views.images import Imaged, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
 class Composite(ABC, Generic[X, Y]):
@@ -38,28 +48,28 @@ class Composite(ABC, Generic[X, Y]):
 
     @abstractmethod
     def f(self, at: Imaged[X, Y]) -> float:
-        """f(x): no pass."""
+        """The smooth part at a point whose image is known: no pass."""
 
     @abstractmethod
-    def tangent(self, at: Imaged[X, Y]) -> Tangent[X, Y]:
+    def tangent(self, at: Imaged[X, Y]) -> Linearisation[X, Y]:
         """f(x) and its gradient: a pass."""
 
     @abstractmethod
     def Psi(self, x: X) -> float:
-        """Psi(x)."""
+        """The simple part: no pass, and no image is needed."""
 
     @abstractmethod
     def ground(self, s: X, c: float, A: float) -> X:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
     def value(self, at: Imaged[X, Y]) -> float:
-        """J(x): no pass."""
+        """J(x) = f(x) + Psi(x): no pass."""
         return self.f(at) + self.Psi(at.x)
 
     def d(self, x: X) -> float:
-        """The prox-function."""
+        """The prox-function d(x), which distances are measured with."""
         return float(x @ x) / 2
 
     def d_gradient(self, x: X) -> X:
-        """Its gradient."""
+        """The gradient of d."""
         return x

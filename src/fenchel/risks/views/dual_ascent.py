@@ -1,12 +1,22 @@
-"""The dual of a regularised linear risk, on its shards: what coordinate ascent moves.
+"""The dual problem of a regularised linear risk, as coordinate ascent climbs it row by row.
+
+Every convex loss is a maximum of straight lines, l(z, y) = max over a of a z - l*(a, y), where the
+conjugate l* says how low the line of slope a has to lie. To choose a slope a_i for each row i is to
+choose a lower bound of the risk, and the best bound that slopes can give is the least J itself:
 
     D(a) = -sum_i s_i/S l*(a_i, y_i) - lambda Omega*(v),    v = -sum_i rate_i a_i x_i,
                                                             rate_i = s_i / (lambda S)
 
-for one slope a_i a row. w = grad Omega*(v) is the primal point that goes with a. With an intercept
-D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of multipliers: the
-offset b stands for its multiplier, and a step on row i that spoils the condition by rate_i has the
-curvature `offset_rate` more and takes b with it, as if x_i had one more column.
+with x_i the rows, s_i their weights, S the sum of those, lambda the strength and Omega* the
+regulariser's conjugate. D(a) <= J(w) for all a and w, so that a and w = grad Omega*(v), the primal
+point that goes with a, prove each other's gap. A solver wants D because the best step on one a_i
+has a formula and touches the one row x_i: there is no step length to search for. Steps on all rows
+cost two passes over X, one to read v along the rows and one to change it, and rows that cannot move
+are left out.
+
+With an intercept D is -inf unless sum_i rate_i a_i = 0. That condition is met by the method of
+multipliers: the offset b stands for its multiplier, and a step on row i that spoils the condition
+by rate_i has the curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
 Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
 D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length
@@ -62,7 +72,7 @@ class RowDuals:
 
     @functools.cached_property
     def native(self) -> _kernels.DualProblem:
-        """What the kernels take."""
+        """The same dual variables as the kernels take them, which cannot be pickled."""
         return self.loss.dual_problem(*self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -115,7 +125,7 @@ class DualAscent:
 
     @property
     def w(self) -> Array:
-        """The primal point."""
+        """The primal point that goes with the slopes, grad Omega*(v)."""
         return self.regularizer.conjugate_argmax(self.v)
 
     @property
@@ -222,13 +232,13 @@ def offset_rate(
 
     b moves by rate_i * offset_rate for each unit that a slope a_i moves, for a mean row by reach *
     scale. Margins are of the size 1, as are their slopes; in regression the scale is the labels'
-    spread over the steepest slope, or 1 where slopes are as large as scores.
+    spread over the largest slope, or 1 where slopes are as large as scores.
     """
     if not risk.facts.has_intercept:
         return 0.0
     scale = 1.0
     if risk.loss.labels is not Labels.BINARY:
-        scale = risk.label_spread / risk.largest_slope or 1.0
+        scale = risk.label_spread / risk.largest_slope or 1.0  # 0 where slopes have no bound
     reach = _REACH if crowd is None else _REACH_AT_ONCE
     by_length = _OFFSET * (mean_square or 1.0) / risk.n_rows
     return max(by_length, reach * scale * strength * risk.n_rows)
@@ -339,7 +349,7 @@ def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
 
 
 def unweighted(shard: Shard, alpha: Array, total: float, loss: Loss) -> Array:
-    """From s_i/total a_i to a_i."""
+    """The slopes a_i of the rows, moved into their domain, from s_i/total a_i."""
     s = shardwork.weights(shard)
     a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
     return shard.bound(loss).feasible(a)

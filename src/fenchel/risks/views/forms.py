@@ -1,11 +1,19 @@
-"""A regularised risk as f + Psi, in the primal and in the dual ([Zhang11] eq. 10).
+"""A regularised risk as a smooth plus a simple function, over w or over dual variables.
+
+The accelerated methods minimise f + Psi (composite.py). A risk can be put so in two ways
+([Zhang11] eq. 10), and which of them is the better depends on which side is strongly convex:
 
     primal: min over w of R_mu(w) + lambda Omega(w),                f(w) = R_mu, a function of Xw
     dual:   min over u of lambda Omega*(-X'u / lambda) + R*(u),     f(u) a function of X'u
 
+w are the parameters; u has a slope of the loss, the dual variable, for each score. Omega* and R*
+are the conjugates of the regulariser and of the risk, lambda is the strength. R_mu is R with its
+kinks rounded off by mu > 0, or R itself where mu = 0 and it has none (smoothing.py).
+
 Both are f(x) = F(K x) with K = X or X'. The gradient of f at x is K' of a point of the other
 problem: slopes of the rows' losses in the primal, w = grad Omega* in the dual. So each form has
-with every point x one of the other problem, and the two together prove a gap.
+with every point x one of the other problem, and the two together prove a gap. An image K x and a
+gradient cost a pass each; values, proximal steps and cuts are computed from images and cost none.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
-from fenchel.risks.views.images import Imaged, RowVector, Tangent, X, Y
+from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
 PrimalPoint = Imaged[Array, RowVector]
@@ -53,23 +61,18 @@ class _OverParameters(Form[Array, Y]):
     """What the forms over w share: Psi = lambda Omega, with the regulariser's own geometry."""
 
     def unpacked(self, packed: Array) -> Array:
-        """It is an array."""
         return packed
 
     def Psi(self, x: Array) -> float:
-        """lambda Omega(w)."""
         return self.strength * self.regularizer.value(x)
 
     def ground(self, s: Array, c: float, A: float) -> Array:
-        """The regulariser's own."""
         return self.regularizer.ground(s, c, A * self.strength)
 
     def d(self, x: Array) -> float:
-        """The regulariser's own."""
         return self.regularizer.d(x)
 
     def d_gradient(self, x: Array) -> Array:
-        """The regulariser's own."""
         return self.regularizer.d_gradient(x)
 
 
@@ -139,18 +142,18 @@ class LinearForm(Form[X, Y]):
 
     @functools.cached_property
     def _at_zero(self) -> float:
-        """D(0)."""
+        """D(0), the dual objective where all slopes are 0."""
         shape = () if self.risk.classes is None else (self.risk.n_outputs,)
         zeros = RowVector(self.risk, self.risk.engine.map(_zeros, shape))
         return self._dual_value(0.0, Imaged(zeros, np.zeros(self.risk.n_parameters)))
 
     def _dual_value(self, t: float, dual: DualPoint) -> float:
-        """D(t u)."""
+        """D(t u) = -R*(t u) - lambda Omega*(-t X'u / lambda), which no J(w) is below."""
         conjugate = self.strength * self._conjugate(t * dual.image)
         return self.constant(t, self.feasible(dual.x)) - conjugate
 
     def constant(self, t: float, u: RowVector) -> float:
-        """-R*(t u)."""
+        """-R*(t u): how high the cut with the slopes t u lies at w = 0."""
         engine = self.risk.engine
         total = engine.total(engine.map(shardwork.conjugates, self.risk.loss, u.parts, t))
         return -float(total) / self.risk.weight
@@ -184,30 +187,27 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         self.L = self.smoothed.smoothness * self.regularizer.stretch(self.risk.squares)
 
     def imaged(self, x: Array) -> PrimalPoint:
-        """w with its scores."""
         return Imaged(x, self.scores(x))
 
     def start(self, w: Array) -> PrimalPoint:
-        """w itself."""
         return self.imaged(w)
 
     def unpacked_dual(self, packed: Array) -> DualPoint:
-        """u with X'u."""
         u = self.rows(packed)
         return Imaged(u, self.adjoint(u))
 
     def f(self, at: PrimalPoint) -> float:
-        """R_mu(w)."""
         return self._smooth(at).value
 
-    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
+    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         """R_mu(w), and its gradient X'u with the slopes u of the rows."""
         smooth = self._smooth(at)
         u = RowVector(self.risk, smooth.u)
         gradient = self.adjoint(u)
-        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u).
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
+        # that alone: nan leaves it to `measured`.
         height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
-        return Tangent(smooth.value, gradient, Imaged(u, gradient, height))
+        return Linearisation(smooth.value, gradient, Imaged(u, gradient, height))
 
     def _smooth(self, at: PrimalPoint) -> Smooth:
         smooth = self.smoothed.at(at.image.parts, self.b)
@@ -215,15 +215,12 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
         return smooth
 
     def primal(self, x: PrimalPoint, alpha: DualPoint) -> PrimalPoint:
-        """The point itself."""
         return x
 
     def dual(self, x: PrimalPoint, alpha: DualPoint) -> DualPoint:
-        """That of the other problem."""
         return alpha
 
     def roughness(self, dual: DualPoint) -> float:
-        """How much the dual of R there is above that of R_mu."""
         return self.mu * self.smoothed.d2(dual.x.parts)
 
 
@@ -239,14 +236,12 @@ class WholeForm(PrimalForm):
         self.L = np.inf
 
     def f(self, at: PrimalPoint) -> float:
-        """R(w)."""
         return self._met(at).value
 
-    def tangent(self, at: PrimalPoint) -> Tangent[Array, RowVector]:
-        """R(w), and its gradient."""
+    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         point = self._met(at)
         slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
-        return Tangent(point.value, point.subgradient, slopes)
+        return Linearisation(point.value, point.subgradient, slopes)
 
     def _met(self, at: PrimalPoint) -> LinearPoint:
         point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
@@ -254,7 +249,7 @@ class WholeForm(PrimalForm):
         return point
 
     def adjoint(self, u: RowVector) -> Array:
-        """X'u."""
+        """X'u: weights and the division by S are in these slopes already. A pass."""
         self.risk.passes += 1
         image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
         return image
@@ -276,28 +271,22 @@ class BlackBoxForm(_OverParameters[Array]):
         self._last: Point | None = None  # as it is asked for again
 
     def imaged(self, x: Array) -> Imaged[Array, Array]:
-        """It is its x."""
         return Imaged(x, _NO_IMAGE)
 
     def start(self, w: Array) -> Imaged[Array, Array]:
-        """w itself."""
         return self.imaged(w)
 
     def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
-        """It is the gradient."""
         return Imaged(packed, _NO_IMAGE)
 
     def f(self, at: Imaged[Array, Array]) -> float:
-        """R(w)."""
         return self._at(at.x).value
 
-    def tangent(self, at: Imaged[Array, Array]) -> Tangent[Array, Array]:
-        """R(w), and its gradient."""
+    def tangent(self, at: Imaged[Array, Array]) -> Linearisation[Array, Array]:
         point = self._at(at.x)
-        return Tangent(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
+        return Linearisation(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
 
     def point(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Point:
-        """The risk itself there."""
         return self._at(x.x)
 
     def _at(self, w: Array) -> Point:
@@ -327,7 +316,6 @@ class DualForm(LinearForm[RowVector, Array]):
         return None
 
     def imaged(self, x: RowVector) -> DualPoint:
-        """u with X'u."""
         return Imaged(x, self.adjoint(x))
 
     def start(self, w: Array) -> DualPoint:
@@ -336,22 +324,19 @@ class DualForm(LinearForm[RowVector, Array]):
         return self.imaged(RowVector(self.risk, smoothed.u))
 
     def unpacked(self, packed: Array) -> RowVector:
-        """A number for each row."""
         return self.rows(packed)
 
     def unpacked_dual(self, packed: Array) -> PrimalPoint:
-        """w with its scores."""
         return Imaged(packed, self.scores(packed))
 
     def f(self, at: DualPoint) -> float:
-        """lambda Omega*(-X'u / lambda)."""
         return self.strength * self.regularizer.conjugate(at.image / -self.strength)
 
-    def tangent(self, at: DualPoint) -> Tangent[RowVector, Array]:
+    def tangent(self, at: DualPoint) -> Linearisation[RowVector, Array]:
         """f(u), and its gradient: minus the scores of w = grad Omega*."""
         w = self.regularizer.conjugate_argmax(at.image / -self.strength)
         z = self.scores(w)
-        return Tangent(self.f(at), -1.0 * z, Imaged(w, z))
+        return Linearisation(self.f(at), -1.0 * z, Imaged(w, z))
 
     def Psi(self, x: RowVector) -> float:
         """R*(u) + mu d2(u)."""
@@ -367,11 +352,9 @@ class DualForm(LinearForm[RowVector, Array]):
         return RowVector(self.risk, smoothed.u)
 
     def primal(self, x: DualPoint, alpha: PrimalPoint) -> PrimalPoint:
-        """That of the other problem."""
         return alpha
 
     def dual(self, x: DualPoint, alpha: PrimalPoint) -> DualPoint:
-        """The point itself."""
         return x
 
 

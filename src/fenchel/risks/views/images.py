@@ -1,7 +1,10 @@
-"""Points of the primal and of the dual, each with its image in the other's space.
+"""Points of the primal and of the dual problem, each together with its product with the data.
 
-A point w has the image X w, a number for each score; a point u of the dual has X'u, a number for
-each parameter. Both are linear, so that sums and multiples of points with images cost no pass.
+The data come into the objective only by X w, the scores of a point w of the primal, and by X'u, the
+parameters' share in a point u of the dual, which has a number for each score. That product is the
+*image* of the point, as it lies in the space of the other problem. Computing it is a pass over X;
+but it is linear, so that sums and multiples of points that carry their images have theirs for
+nothing. Accelerated methods, which go on from means of earlier points, save a pass a step by it.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class Imaged(Generic[X, Y]):
     points is no more.
     """
 
-    __array_ufunc__ = None
+    __array_ufunc__ = None  # as above
 
     x: X
     image: Y
@@ -63,7 +66,7 @@ class Imaged(Generic[X, Y]):
 
 
 @dataclass(frozen=True)
-class Tangent(Generic[X, Y]):
+class Linearisation(Generic[X, Y]):
     """f at x with its gradient, which is that of the point alpha(x) of the other problem."""
 
     value: float

@@ -1,12 +1,20 @@
-"""The augmented Lagrangian of a linear risk with kinks, on its shards.
+"""The augmented Lagrangian of a linear risk with kinks, which Newton's method can minimise.
 
-With a slope a_i of the loss for each row as multiplier of t_i = z_i,
+A piecewise linear loss, such as the hinge, has no second derivative to take a Newton step with. Let
+each row have a score t_i of its own at which the loss is taken, and demand t_i = z_i for the score
+z_i = <x_i, w> + b of the model. With a slope a_i of the loss as that demand's multiplier and a
+quadratic penalty 1/(2 kappa) on its violation,
 
     M(w, b) = (1/S) sum_i s_i min over t of l(t, y_i) + a_i (z_i - t) + (z_i - t)^2 / (2 kappa)
 
-is smooth, and its slopes u_i in z_i are slopes of l at the best t_i: dual variables as good as any.
-Only rows whose t_i is a kink of the loss are bent; the others, however many, add nothing to the
-Hessian X_K' X_K / kappa.
+is smooth, with s_i the rows' weights and S their sum. Its slopes u_i in z_i are slopes of l at the
+best t_i: dual variables as good as any, from which lower bounds of the objective follow. Only rows
+whose t_i is a kink of the loss are bent; the others, however many, add nothing to the Hessian
+X_K' X_K / kappa, where X_K are the bent rows. Once M is minimised the slopes u become the next
+multipliers a, and the minimum of M comes to that of the risk.
+
+The gradient costs a pass, a ray one more, and slopes along it none. A Newton step costs as much of
+a pass as there are bent rows.
 """
 
 from __future__ import annotations
@@ -117,7 +125,7 @@ class AugmentedRay:
         self.start = float(origin.gradient @ p) + origin.offset_slope * rate
 
     def slope(self, eta: float) -> Slope:
-        """Its slope at eta: no pass."""
+        """The slope of M along the ray at eta, and its own: no pass."""
         at, engine = self.origin, self.origin.risk.engine
         settings = at.risk.loss, at.z, at.a, at.kappa, at.b, self.q, self.rate, eta
         parts = engine.map(_augmented_slope_along, *settings).split(2)

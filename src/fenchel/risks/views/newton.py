@@ -1,10 +1,15 @@
-"""Newton's systems over the rows of a linear risk that are bent.
+"""Newton's steps for a linear risk: systems over those rows that have curvature.
+
+Newton's method wants the step p that solves
 
     (diagonal + sum_i h_i x_i x_i') p = g
 
-A profiled intercept is one more coordinate, the last, whose column is of ones. The system has as
-many unknowns as there are columns or bent rows, whichever is less; where both are many it is solved
-roughly, by conjugate gradients.
+where the sum is the Hessian of the risk, h_i >= 0 being the curvature of row i's loss at its score
+times the row's weight, and `diagonal` the regulariser's Hessian. Rows with h_i = 0, such as those
+beyond the margin of a squared hinge, take no part; the others are called *bent*. A profiled
+intercept is one more coordinate, the last, whose column is of ones. The system has as many unknowns
+as there are columns or bent rows, whichever is less; where both are many it is solved roughly, by
+conjugate gradients. Only bent rows are read, and a step counts as their share of a pass.
 """
 
 from __future__ import annotations
@@ -87,18 +92,18 @@ class NewtonSystem:
     def _in_columns(self, diagonal: Array, g: Array) -> Array:
         H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
         if not self.risk.facts.has_intercept:
-            H[-1] = 0.0
+            H[-1] = 0.0  # the row of the column of ones; its column is in the upper triangle
         H.flat[:: len(H) + 1] += diagonal
-        return _solved(H, g)
+        return _solve(H, g)
 
     def _in_rows(self, diagonal: Array, g: Array) -> Array:
-        """By Woodbury's formula."""
+        """As many unknowns as bent rows: the inverse of diagonal + X'X by Woodbury's formula."""
         X = self._chosen()
         inverse = 1 / diagonal
         H = X @ (X * inverse[np.newaxis]).T
         H = H.toarray() if sparse.issparse(H) else H
         H.flat[:: len(H) + 1] += 1.0
-        inner = _solved(H, X @ (inverse * g)) if len(H) else np.zeros(0)
+        inner = _solve(H, X @ (inverse * g)) if len(H) else np.zeros(0)
         step: Array = inverse * (g - X.T @ inner)
         return step
 
@@ -118,8 +123,10 @@ class NewtonSystem:
         return stacked(parts).astype(np.float64)
 
 
-def _solved(H: Array, g: Array) -> Array:
-    """H x = g for a symmetric positive definite H, of which the lower triangle is read.
+def _solve(H: Array, g: Array) -> Array:
+    """The x with H x = g for a symmetric positive definite H, which is overwritten.
+
+    Of H the lower triangle is read.
 
     H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
     round-off leaves it no factor, a little is added to that.

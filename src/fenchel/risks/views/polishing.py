@@ -1,9 +1,12 @@
 """The dual polish of a point: how far the slopes of rows near a kink can raise its lower bound.
 
-Rows away from the kinks of their loss keep the slope that they have at the point. Those near one, a
-few per cent of them all, come together here, wherever their shards are, and some sweeps of dual
-ascent choose their slopes. What follows from them alone costs no pass, and has the same bits on
-every engine.
+A point w has a dual variable for each row, the slope of the row's loss at its score, and together
+they prove a lower bound of the objective. For a loss with kinks that bound may be poor even where w
+is nearly best: on a kink any slope between two ends will do, and which one is right the score does
+not say. Rows away from the kinks of their loss keep the slope that they have at the point. Those
+near one, a few per cent of them all, come together here, wherever their shards are, and some sweeps
+of dual ascent (dual_ascent.py) choose their slopes. The sweeps count as the share of a pass that
+those rows are, the cut that follows costs none, and it has the same bits on every engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Numbers for all scores, in one array: X v and X'alpha, for methods on the rows' side."""
+"""The data matrix as a linear map between arrays, for methods that work on the rows' side.
+
+Some methods keep, for a bundle of cuts, the slopes of all rows (their dual variables) in place of
+the gradients that follow from them. They need the products X v, a number for each score, and
+X'alpha, a number for each parameter, as arrays in one place; elsewhere such numbers stay with the
+shards. Each product is a pass.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +34,7 @@ class RowSpace:
         return engine.gather(engine.map(shardwork.scores, self.risk.outputs(v))).ravel()
 
     def adjoint(self, alpha: Array) -> Array:
-        """X'alpha: a pass."""
+        """X'alpha, one number for each parameter: a pass."""
         self.risk.passes += 1
         engine = self.risk.engine
         each = engine.scatter(self.risk.outputs(alpha))

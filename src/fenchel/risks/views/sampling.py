@@ -1,4 +1,10 @@
-"""Estimates of a subgradient from some of the rows, for stochastic methods."""
+"""Estimates of a subgradient from some of the rows, for stochastic methods.
+
+A risk that is a mean over rows has the mean of their subgradients for its own. The mean over a
+batch of rows drawn at random is right on average and costs the batch's share of a pass: a
+stochastic method takes many such cheap, inexact steps. A risk that is not a sum over rows, such as
+a loss of all scores at once, has no such estimate.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,17 @@
-"""Risks smoothed in the dual ([Zhang11] section 5.1): R_mu <= R <= R_mu + mu D.
+"""Risks whose kinks are rounded off, so that methods for smooth functions can minimise them.
 
-Of the maximum over dual variables that a loss is, l(z) = max over u of <u, z> - l*(u), a strongly
-convex mu d2(u) is taken off. For losses of one score d2(u) = u^2/2, and l_mu is the loss's Moreau
-envelope: the hinge turns into the smoothed hinge. For the multiclass hinge d2 is the entropy of
-p = u + e_y, centred, and the maximum turns into a soft one. The slopes u of l_mu are dual variables
-of l itself, so what they prove holds for R.
+A loss is a maximum over its dual variables, l(z) = max over u of <u, z> - l*(u), and has a kink
+where two of them are equally good. If a strongly convex mu d2(u) is taken off, only one is best
+([Zhang11] section 5.1): the smoothed l_mu has a gradient, which changes the more slowly the larger
+mu is, and R_mu <= R <= R_mu + mu D with D the largest d2. For losses of one score d2(u) = u^2/2,
+and l_mu is the loss's Moreau envelope: the hinge turns into the smoothed hinge. For the multiclass
+hinge d2 is the entropy of p = u + e_y, centred, and the maximum turns into a soft one. The slopes u
+of l_mu are dual variables of l itself, so what they prove holds for R.
 
 With an intercept R_mu(w) is the minimum over it: u then lies in a box and on the hyperplane
 sum_i s_i u_i = 0 ([Zhang11] example 1), and the intercept is that condition's multiplier.
+
+R_mu is a function of the scores: where they are known, its value and its slopes cost no pass.
 """
 
 from __future__ import annotations
