@@ -16,9 +16,10 @@ ERRORS = (
     "FenchelError FenchelWarning Incompatible InvalidCertificate InvalidData NotConverged".split()
 )
 ESTIMATORS = (
-    "Classifier ClassifierCV ERLPBoost HierarchicalClassifier MetricClassifier "
+    "Classifier ClassifierCV ERLPBoost GammaRegressor HierarchicalClassifier MetricClassifier "
     "MultilabelClassifier NoveltyDetector OrdinalRegressor PoissonRegressor QuantileRegressor "
-    "Ranker Regressor RegressorCV Reranker SequenceLabeler IncompleteCholesky Spectrum"
+    "Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
+    "Spectrum"
 ).split()
 PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "
@@ -68,4 +69,4 @@ def test_the_modules_are_there_as_soon_as_the_package_is() -> None:
 def test_verify_stays_the_function_after_its_package_was_imported() -> None:
     import fenchel.verification.rows
 
-    assert fenchel.verify is fenchel.verification.rows.verify
+    assert fenchel.verify is fenchel.verification.verify

@@ -102,7 +102,7 @@ def placed(path: Path) -> Iterator[None]:
         raise InvalidData(f"{name(path)}:{line}: ", *error.args, row=error.row) from error
 
 
-class Rows(NamedTuple):
+class FileRows(NamedTuple):
     """What a file holds, in the columns of a model; None is what it does not hold."""
 
     X: Any
@@ -118,7 +118,7 @@ class Rows(NamedTuple):
 
 def read_for(
     model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
-) -> Rows:
+) -> FileRows:
     """A file's rows in the columns of a model, with targets, queries and offsets if it has any."""
     trained = getattr(model, "index_base_", None)
     names = getattr(model, "feature_names_in_", None)
@@ -141,7 +141,7 @@ def read_for(
         )
         X = X[:, 1:]
     wide = _as_wide(X, model.n_features_in_, path)
-    return Rows(wide, dataset.y, dataset.qid, dataset.offset)
+    return FileRows(wide, dataset.y, dataset.qid, dataset.offset)
 
 
 def _as_wide(X: Any, n_features: int, path: Path) -> Any:

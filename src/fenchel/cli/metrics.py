@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.cli.choices import DEVIANCES, NOVELTY, POSITIVE, RANKING
-from fenchel.cli.inputs import Rows
+from fenchel.cli.inputs import FileRows
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -13,7 +13,7 @@ from fenchel.errors import InvalidData
 Metrics = dict[str, float | None]
 
 
-def measured(model: Any, loss: str, rows: Rows, terminal: Terminal) -> Metrics:
+def measured(model: Any, loss: str, rows: FileRows, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
     X, y = rows.X, rows.y
     if loss == "ordinal":
@@ -148,7 +148,7 @@ def _log_loss(model: Any, X: Any, y: Any) -> Metrics:
     return {"log_loss": float(-chances.mean())}
 
 
-def _numbers(model: Any, loss: str, rows: Rows) -> Metrics:
+def _numbers(model: Any, loss: str, rows: FileRows) -> Metrics:
     import numpy as np
     from sklearn import metrics
 

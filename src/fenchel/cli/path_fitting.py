@@ -74,7 +74,7 @@ def _range(job: PathJob) -> str:
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
-def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> inputs.Rows:
+def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> inputs.FileRows:
     """The rows to score on, in the columns of the data, with their targets."""
     settings = job.settings
     columns = SimpleNamespace(
@@ -97,7 +97,7 @@ def _unseen(job: Job, path: Path, dataset: Dataset, terminal: Terminal) -> input
 def _walked(
     job: PathJob,
     dataset: Dataset,
-    unseen: inputs.Rows | None,
+    unseen: inputs.FileRows | None,
     terminal: Terminal,
     interrupts: Interrupts,
 ) -> Walked:

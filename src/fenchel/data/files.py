@@ -64,19 +64,8 @@ def read(
     X is then `Blocks`, which are read again for each thing that is done with them.
     """
     suffix, compression = suffixes(path)
-    if suffix in BINARY and compression:
-        raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
-    if offset is not None and suffix not in (".parquet", *DELIMITED):
-        raise InvalidData(
-            f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
-            "and .parquet have columns with names"
-        )
-    wanted: dict[str, Any] = {
-        "target": target,
-        "features": features,
-        "n_features": n_features,
-        "offset": offset,
-    }
+    _check_kind(os.fspath(path), suffix, compression, stream, offset)
+    wanted = dict(target=target, features=features, n_features=n_features, offset=offset)
     if suffix == ".parquet":
         from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet
@@ -86,11 +75,6 @@ def read(
         from fenchel.data.store import read_store
 
         return read_store(path, n_features=len(features) if features else n_features)
-    if stream and suffix in (".npz", *DELIMITED):
-        raise InvalidData(
-            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
-            "can, and fenchel convert makes these"
-        )
     if suffix == ".npz":
         return _narrowed(path, _read_npz(path), features, n_features)
     first = _first_line(path)
@@ -107,6 +91,22 @@ def read(
 
         return stream_rows(path, n_features=n_features, index_base=index_base)
     return _read_svmlight(path, n_features, index_base)
+
+
+def _check_kind(path: str, suffix: str, compression: str, stream: bool, offset: str | None) -> None:
+    """Refuses what a kind of file cannot be asked for."""
+    if suffix in BINARY and compression:
+        raise InvalidData(f"{path}: {BINARY[suffix]} is read without {compression}")
+    if offset is not None and suffix not in (".parquet", *DELIMITED):
+        raise InvalidData(
+            f"{path}: offsets are a column of a table, {offset!r}, and only .csv, .tsv and "
+            ".parquet have columns with names"
+        )
+    if stream and suffix in (".npz", *DELIMITED):
+        raise InvalidData(
+            f"{path}: {suffix} files cannot be streamed; svmlight, .parquet and .store can, and "
+            "fenchel convert makes these"
+        )
 
 
 def line_of(path: str | os.PathLike[str], row: int) -> int | None:
