@@ -14,6 +14,19 @@ from fenchel.errors import Incompatible, InvalidData, Setting
 T = TypeVar("T")
 
 
+class Configured:
+    """What its constructor's arguments tell all about, which it keeps under their names."""
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments and their values."""
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"
+
+
 def instance(given: T, options: dict[str, Any]) -> T:
     """The instance itself, beside which no options make sense."""
     if options:

@@ -11,7 +11,7 @@ import msgspec
 import fenchel
 from fenchel.cli import inputs
 from fenchel.cli.path_job import PathJob, Walked
-from fenchel.cli.summary import Label
+from fenchel.cli.summary import Label, finite
 from fenchel.cli.terminal import Terminal, duration, result, short
 
 if TYPE_CHECKING:
@@ -97,21 +97,17 @@ def _points(found: Walked) -> list[PathPoint]:
                 strength=strength,
                 status=stop.status,
                 objective=stop.objective,
-                lower_bound=_finite(stop.lower_bound),
-                gap=_finite(stop.gap),
+                lower_bound=finite(stop.lower_bound),
+                gap=finite(stop.gap),
                 nonzeros=stop.nonzeros,
                 coefficients=stop.coefficients,
                 passes=stop.passes,
                 seconds=stop.seconds,
-                score=_finite(means[k]),
-                spread=_finite(spreads[k]),
+                score=finite(means[k]),
+                spread=finite(spreads[k]),
             )
         )
     return points
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def show(report: Report, terminal: Terminal) -> None:

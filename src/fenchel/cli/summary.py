@@ -80,7 +80,7 @@ def trained(
         estimator=type(estimator).__name__,
         settings=settings,
         converged=estimator.status_ == "converged",
-        gap=_finite(estimator.gap_),
+        gap=finite(estimator.gap_),
         runs=runs_of(estimator),
         seconds=seconds,
     )
@@ -101,8 +101,8 @@ def _run(name: Label, found: Any) -> RunSummary:
         label=name,
         status=found.status.name.lower(),
         objective=float(found.objective),
-        lower_bound=_finite(found.lower_bound),
-        gap=_finite(found.gap),
+        lower_bound=finite(found.lower_bound),
+        gap=finite(found.gap),
         solver=found.solver,
         reason=found.reason,
         iterations=found.iterations,
@@ -113,7 +113,8 @@ def _run(name: Label, found: Any) -> RunSummary:
     )
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The number as JSON has it, which knows no other."""
     return float(value) if math.isfinite(value) else None
 
 

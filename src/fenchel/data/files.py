@@ -65,7 +65,9 @@ def read(
     """
     suffix, compression = suffixes(path)
     _check_kind(os.fspath(path), suffix, compression, stream, offset)
-    wanted = dict(target=target, features=features, n_features=n_features, offset=offset)
+    wanted: dict[str, Any] = dict(
+        target=target, features=features, n_features=n_features, offset=offset
+    )
     if suffix == ".parquet":
         from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet

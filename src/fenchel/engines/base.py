@@ -18,6 +18,7 @@ from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard, joined
 from fenchel.engines.sums import total
+from fenchel.settings import Configured
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound="Engine")
@@ -80,7 +81,7 @@ def mutates(task: Task) -> Task:
     return task
 
 
-class Engine(ABC):
+class Engine(Configured, ABC):
     """Runs functions on shards.
 
     A task is a module-level function whose first argument is a shard. Arguments that are
@@ -158,10 +159,6 @@ class Engine(ABC):
         """The arguments of each shard's call of a task, the shard first: what `map` works on."""
         for i, shard in enumerate(self.shards):
             yield (shard, *(arg[i] if isinstance(arg, PerShard) else arg for arg in args))
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
 
 
 class Elsewhere(Engine):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.losses.table import Labels as Labels
+from fenchel.settings import Configured
 
 Array = npt.NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def pieces_of(
     return Pieces(*full, *table)
 
 
-class Loss(ABC):
+class Loss(Configured, ABC):
     """A convex loss l(z, y), written over arrays of scores and labels.
 
     `value` and `slope` are all a loss must have. The facts below are claims that solvers and
@@ -74,15 +74,6 @@ class Loss(ABC):
     def has_conjugate(self) -> bool:
         """Its convex conjugate is known in closed form."""
         return False
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
-
-    def settings(self) -> dict[str, Any]:
-        """The constructor's arguments and their values."""
-        names = list(inspect.signature(type(self)).parameters)
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
 
 class ScalarLoss(Loss):

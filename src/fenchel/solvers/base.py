@@ -8,7 +8,6 @@ before any work is done.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from fenchel.errors import Phrase
 from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Point, Problem, View
 from fenchel.risks.base import State as State  # what solvers and the driver call it
+from fenchel.settings import Configured
 from fenchel.witness import Witness
 
 
@@ -51,7 +51,7 @@ class Needs:
     views: tuple[type[View], ...] = ()  # of the risk
 
 
-class Solver(ABC):
+class Solver(Configured, ABC):
     """A method that minimises a problem, one `Step` at a time.
 
     It never tests for convergence, prints, times or keeps history: `minimize` does that for all.
@@ -95,11 +95,3 @@ class Solver(ABC):
             return Phrase.of("it needs {strength} > 0")
         obstacles = (view.obstacle(problem.risk) for view in needs.views)
         return next((found for found in obstacles if found is not None), None)
-
-    def settings(self) -> dict[str, object]:
-        """The constructor's arguments and their values."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
