@@ -87,7 +87,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     key: str | None = None
     authority: str | None = None
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None  # as model files can hold
-    batch: Whole | None = None
+    batch: Count | None = None
     stream: bool = False
     target: str | None = None
     offset: str | None = None
