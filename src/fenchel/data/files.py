@@ -63,14 +63,8 @@ def read(
     With `stream` the rows of svmlight and Parquet stay in the file, as those of a store always do:
     X is then `Blocks`, which are read again for each thing that is done with them.
     """
-    suffix, compression = suffixes(path)
-    if suffix in BINARY and compression:
-        raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
-    if offset is not None and suffix not in (".parquet", *DELIMITED):
-        raise InvalidData(
-            f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
-            "and .parquet have columns with names"
-        )
+    suffix, _ = suffixes(path)
+    _check_able(path, stream, offset)
     wanted: dict[str, Any] = {
         "target": target,
         "features": features,
@@ -86,11 +80,6 @@ def read(
         from fenchel.data.store import read_store
 
         return read_store(path, n_features=len(features) if features else n_features)
-    if stream and suffix in (".npz", *DELIMITED):
-        raise InvalidData(
-            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
-            "can, and fenchel convert makes these"
-        )
     if suffix == ".npz":
         return _narrowed(path, _read_npz(path), features, n_features)
     first = _first_line(path)
@@ -107,6 +96,23 @@ def read(
 
         return stream_rows(path, n_features=n_features, index_base=index_base)
     return _read_svmlight(path, n_features, index_base)
+
+
+def _check_able(path: str | os.PathLike[str], stream: bool, offset: str | None) -> None:
+    """Refuses what is asked of a file that its format does not have."""
+    suffix, compression = suffixes(path)
+    if suffix in BINARY and compression:
+        raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
+    if offset is not None and suffix not in (".parquet", *DELIMITED):
+        raise InvalidData(
+            f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
+            "and .parquet have columns with names"
+        )
+    if stream and suffix in (".npz", *DELIMITED):
+        raise InvalidData(
+            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
+            "can, and fenchel convert makes these"
+        )
 
 
 def line_of(path: str | os.PathLike[str], row: int) -> int | None:
