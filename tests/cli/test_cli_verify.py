@@ -73,7 +73,7 @@ def test_nothing_else_is_confirmed(run):
         (("moved", "d.svm", "--proof", "p"), 3, "the objective at w is"),
         (("m", "other.svm", "--proof", "p"), 3, "claims"),
         (("m", "three.svm", "--proof", "p"), 3, "do not belong together"),
-        (("m", "d.svm", "--proof", "nothing"), 3, "the witness proves min J >= -0.0, but"),
+        (("m", "d.svm", "--proof", "nothing"), 3, "the witness proves min J >= 0.0, but"),
         (("m", "d.svm", "--proof", "cut"), 3, "cannot use cut"),
         (("m", "d.svm", "--proof", "m"), 3, "it holds a model, not a proof"),
         (("m", "d.svm", "--proof", "none"), 2, "there is no file none"),

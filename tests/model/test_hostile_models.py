@@ -60,12 +60,25 @@ def _instance(**settings):
     return {"type": "instance", "kind": "loss", "name": "hinge", "settings": {}, **settings}
 
 
+def _vector(name, length):
+    return {"type": "vector", "array": name, "length": length}
+
+
+def _groups(*groups):
+    return {"type": "names", "groups": list(groups)}
+
+
 def _two_names(header, arrays):
     header["named_features"] = True
     arrays["feature_names"] = np.frombuffer(b'["a", "b"]', np.uint8)
 
 
 HOSTILE = [
+    ("regressor", _set("offset_column", to="hours"), "column of offsets, which no Regressor takes"),
+    ("regressor", _set("exposure_column", to=["hours"]), "exposure_column"),
+    ("regressor", _set("parameters", "lower", to=_vector("lower", 6)), "array 'lower' is missing"),
+    ("regressor", _set("parameters", "lower", to="x"), "lower must be a number"),
+    ("regressor", _set("parameters", "feature_groups", to=_groups(["a"])), "'group_l1' only"),
     ("regressor", _two_names, "names 2 features, but has 6"),
     ("classifier-two", _set("estimator", to="os.system"), "'os.system'"),
     ("classifier-two", _set("estimator", to="LogisticRegression"), "unknown to this one"),

@@ -63,11 +63,14 @@ def read(
     With `stream` the rows of svmlight and Parquet stay in the file, as those of a store always do:
     X is then `Blocks`, which are read again for each thing that is done with them.
     """
-    suffix, compression = suffixes(path)
-    _check_kind(os.fspath(path), suffix, compression, stream, offset)
-    wanted: dict[str, Any] = dict(
-        target=target, features=features, n_features=n_features, offset=offset
-    )
+    suffix, _ = suffixes(path)
+    _check_able(path, stream, offset)
+    wanted: dict[str, Any] = {
+        "target": target,
+        "features": features,
+        "n_features": n_features,
+        "offset": offset,
+    }
     if suffix == ".parquet":
         from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet
@@ -95,19 +98,20 @@ def read(
     return _read_svmlight(path, n_features, index_base)
 
 
-def _check_kind(path: str, suffix: str, compression: str, stream: bool, offset: str | None) -> None:
-    """Refuses what a kind of file cannot be asked for."""
+def _check_able(path: str | os.PathLike[str], stream: bool, offset: str | None) -> None:
+    """Refuses what is asked of a file that its format does not have."""
+    suffix, compression = suffixes(path)
     if suffix in BINARY and compression:
-        raise InvalidData(f"{path}: {BINARY[suffix]} is read without {compression}")
+        raise InvalidData(f"{os.fspath(path)}: {BINARY[suffix]} is read without {compression}")
     if offset is not None and suffix not in (".parquet", *DELIMITED):
         raise InvalidData(
-            f"{path}: offsets are a column of a table, {offset!r}, and only .csv, .tsv and "
-            ".parquet have columns with names"
+            f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
+            "and .parquet have columns with names"
         )
     if stream and suffix in (".npz", *DELIMITED):
         raise InvalidData(
-            f"{path}: {suffix} files cannot be streamed; svmlight, .parquet and .store can, and "
-            "fenchel convert makes these"
+            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
+            "can, and fenchel convert makes these"
         )
 
 

@@ -166,7 +166,7 @@ class Elsewhere(Engine):
 
     @property
     def in_one_memory(self) -> bool:
-        """They are not."""
+        """No: rows lie with their shards, in the memory of other processes."""
         return False
 
     @abstractmethod

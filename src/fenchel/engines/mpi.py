@@ -110,7 +110,6 @@ class MPI(Elsewhere):
         return tuple(sums)
 
     def total(self, values: PerShard[T]) -> T:
-        """The sum."""
         total: T = self.totals(values)[0]
         return total
 
