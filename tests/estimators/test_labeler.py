@@ -555,7 +555,7 @@ def test_a_template_that_is_no_text_is_refused_by_its_name(run, conll, tmp_path)
         (("--loss", "hinge", "--template", "default"), "tokens"),
         (("--loss", "crf", "--intercept"), "no intercept"),
         (("--loss", "crf", "--temperature", 2.0), "soft_m3n"),
-        (("--loss", "soft_m3n", "--rescaling", "slack"), "it is for m3n"),
+        (("--loss", "soft_m3n", "--rescaling", "slack"), "it is for multiclass_hinge and m3n"),
         (("--loss", "m3n", "--rescaling", "both"), "available are margin, slack"),
         (("--loss", "m3n", "--cost", 2.0), "liblinear's C, not what a wrong label costs"),
     ],
