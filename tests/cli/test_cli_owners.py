@@ -108,6 +108,7 @@ def test_a_model_is_trained_across_owners_as_on_all_rows(run, owners, folder):
         (("--no-intercept",), "--intercept; got loss=Logistic() and --no-intercept"),
         (("--balanced",), "--balanced is a matter of rows"),
         (("--target", "y"), "--target is a matter of rows"),
+        (("--loss", "poisson", "--exposure", "e"), "--exposure is a matter of rows"),
         (("--solver", "sdca"), "sdca cannot minimise"),
     ],
 )

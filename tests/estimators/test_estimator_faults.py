@@ -323,6 +323,9 @@ BAD = {
     "alpha": [-1, np.nan, np.inf, "much", None, True, [1.0], 1e-200],
     "penalty": ["l3", None, 2],
     "l1_ratio": [-0.1, 2, "half"],
+    "feature_groups": [None, [0, 2], [-1, 0], [0.5], "days", 3, [], [["a", 3]], [[0, 1], [1, 0]]],
+    "lower": ["low", np.nan, np.inf, [[0.0]], [0.0, np.nan], [[0.0], [1.0, 2.0]]],
+    "upper": ["high", np.nan, -np.inf, [[0.0]], [0.0, np.nan]],
     "solver": ["simplex", None, 3],
     "tol": [0, -1, np.nan, "small", None],
     "max_iter": [0, -1, 1.5, "many", None],
@@ -352,7 +355,8 @@ def loss_with(option, estimator):
 )
 def test_bad_settings_are_refused_by_name_before_the_data_are_touched(name, setting):
     estimator, y = ESTIMATORS[name]
-    relevant = {"penalty": "elastic_net"} if setting == "l1_ratio" else {}
+    penalty = {"l1_ratio": "elastic_net", "feature_groups": "group_l1"}.get(setting)
+    relevant = {} if penalty is None else {"penalty": penalty}
     if "loss" in estimator.get_params():
         relevant |= loss_with(setting, estimator)
     untouchable = X if setting == "class_weight" else object()
