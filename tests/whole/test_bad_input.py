@@ -209,7 +209,7 @@ def test_lengths_that_differ_are_refused_with_both_numbers():
 
 @pytest.mark.parametrize("shape", [(8, 2), (1, 8), (2, 2, 2), ()])
 def test_labels_of_another_shape_are_refused(shape):
-    refused("y must have one dimension", str(shape), y=np.resize(Y, shape))
+    refused("y must be one number or label for each row", str(shape), y=np.resize(Y, shape))
 
 
 @pytest.mark.parametrize("shape", [(8,), (), (2, 2, 2)])

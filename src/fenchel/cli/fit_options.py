@@ -38,7 +38,7 @@ _LOSS_HELP = f"{', '.join(LOSSES)}. (default hinge)"
 _REGULARIZER_HELP = f"{', '.join(REGULARIZERS)}. (default l2)"
 _SOLVER_HELP = f"{', '.join(SOLVERS)}. (default auto)"
 _GAP_HELP = "Stop at this proved (objective - lower bound) / objective. (default 1e-4)"
-_INTERCEPT_HELP = "An unregularised offset. (default: with; novelty and most measures have none)"
+_INTERCEPT_HELP = "An unregularised intercept. (default: with; novelty and most measures have none)"
 _CONFIG_HELP = (
     "Settings in TOML, named as the flags. FENCHEL_STRENGTH and the like in the environment "
     "override it, flags override both."

@@ -281,7 +281,9 @@ def one_dimensional(name: str, given: Any, n_rows: int, of: str = "row") -> npt.
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise InvalidData(f"{name} must have one dimension; got shape {values.shape}")
+        raise InvalidData(
+            f"{name} must be one number or label for each {of}; got shape {values.shape}"
+        )
     if len(values) != n_rows:
         raise InvalidData(f"X has {n_rows} {of}s but {name} has {len(values)} entries")
     return values

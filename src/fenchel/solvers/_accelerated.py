@@ -26,6 +26,7 @@ from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.forms import (
@@ -37,6 +38,7 @@ from fenchel.risks.views.forms import (
     primal_form,
 )
 from fenchel.risks.views.images import Imaged, X, Y, packed
+from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
@@ -111,7 +113,7 @@ class Accelerated(Solver):
         if self.form == "dual":
             dual = _Stages(self, problem, functools.partial(DualForm, problem))
             return self._staged(dual, w, state)
-        if not problem.risk.facts.keeps_scores:
+        if not isinstance(problem.risk, LinearRisk):
             black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem))
             return self._staged(black_box, w, state)
 
@@ -145,7 +147,7 @@ class Accelerated(Solver):
         found = super().obstacle(problem) or _scaled_dual.obstacle(problem)
         if found is not None:
             return found
-        if not risk.facts.has_duals:
+        if RowSpace.obstacle(risk) is not None:
             return self._obstacle_without_duals(problem)
         if self.form == "dual":
             if problem.regularizer.strong_convexity == 0:
@@ -180,7 +182,7 @@ class _Stages(Generic[X, Y]):
         self.objective = np.nan  # of the last step
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
-        self.has_duals = problem.risk.facts.has_duals
+        self.has_duals = RowSpace.obstacle(problem.risk) is None
         if self.has_duals:
             self.hull = DualHull(problem)
         elif problem.regularizer.strong_convexity > 0:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.row_space import RowSpace
 from fenchel.settings import positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
@@ -102,7 +103,7 @@ def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
         return LinearPlanes(problem, max_cuts)
     if BallPlanes.suit(problem):
         return BallPlanes(problem, max_cuts)
-    wide = risk.facts.has_duals and risk.n_duals < risk.n_parameters
+    wide = RowSpace.obstacle(risk) is None and risk.n_duals < risk.n_parameters
     diagonal = regularizer.quadratic and regularizer.separable
     if wide and diagonal and regularizer.strong_convexity > 0:
         return DualPlanes(problem, max_cuts)
