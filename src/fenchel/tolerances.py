@@ -24,16 +24,18 @@ OFFSET_CUT = 1e-14
 # Slopes of a multivariate loss are few different numbers, so their sums err less than others.
 FLAT = 1e-14
 
+# Of a norm of a group's dual variables, relative to it, at the edge of the dual ball: 45 units. A
+# dual point outside by no more has one inside so near that what `Problem.bound` takes off for the
+# round-off of its terms makes up for the difference.
+GROUP_NORM = 1e-14
+
 # Of a sum over rows, relative to its terms' magnitudes: 90 units. Roundings have random signs, so
 # a sum of n terms is off by about half sqrt(n) units; kernels add up to some 10^4 terms in a row,
 # and sums of shards as a tree, which adds log2 of their number. `Problem.bound` takes this off.
 ROUND_OFF = 2e-14
 
-# Of a norm of a group's dual variables, relative to it, at the edge of the dual ball: 45 units. A
-# dual point outside by no more has one inside so near that what `Problem.bound` takes off for the
-# round-off of its terms makes up for the difference. `verify` adds them up otherwise, and allows
-# ten times it.
-GROUP_NORM = 1e-14
+# Of the same norm when it is verified, where its squares are added up in another order: ten times
+# `GROUP_NORM`.
 VERIFIED_NORM = 1e-13
 
 # Of scores, relative to the length of row and w: 450 units. A step along a ray adds a unit or

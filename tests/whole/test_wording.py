@@ -415,7 +415,7 @@ def test_estimators_leave_names_of_users_alone(name):
 
 
 def test_estimators_leave_a_class_alone_beside_a_setting_that_they_rename():
-    problem = fenchel.Classifier(loss="softmax")._settings(fit_intercept=True)
+    problem = fenchel.Classifier(loss="softmax")._settings()
     labels = np.array(["strength 3", "gap"] * 6)
     posed = {"loss": problem.loss, "intercept": True, "sample_weight": labels == "gap"}
     error = refusal(lambda: fenchel.problem(X, labels, **posed))

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.regularizers.base import Array, Indices, Regularizer
 from fenchel.tolerances import DOMAIN_EDGE, EPSILON
 
@@ -112,7 +112,8 @@ class Boxed(Regularizer):
         outside = np.abs(w - self._clipped(w)) > DOMAIN_EDGE * np.abs(self._clipped(w))
         if outside.any():
             j = int(np.argmax(outside))
-            raise InvalidData(f"w0 must lie within the bounds; w0[{j}] = {w[j]} does not")
+            which = f"[{j}] = {w[j]} does not"
+            raise InvalidData(Setting("w0"), " must lie within the bounds; ", Setting("w0"), which)
 
     def value(self, w: Array) -> float:
         """Inner's, inf outside the box."""
