@@ -173,4 +173,5 @@ class Tweedie(Conjugable):
             u = u + left / (1 + r * (1 + fall) / (1 + u))
             if not np.any(left > 8 * EPSILON * size):
                 break
-        return np.log1p(u) / np.where(up, self._b, -self._a)
+        t: Array = np.log1p(u) / np.where(up, self._b, -self._a)
+        return t
