@@ -215,7 +215,8 @@ class _Run:
                 f"the bounds contradict each other: cuts prove min J >= {self.lower_bound:.9g} "
                 f"for a convex loss, but J is {self.objective:.9g} at one point. So the loss is "
                 "not convex, or its slopes (an oracle's argmax) are no subgradients: check that "
-                "l(u) >= l(z) + slope(z) (u - z) for all scores u and z"
+                "l(u) >= l(z) + slope(z) (u - z) for all scores u and z, and "
+                "that the loss is nowhere negative if it says nonnegative = True"
             )
 
     def _end(self, step: Step) -> Status | None:

@@ -65,6 +65,13 @@ class Uphill(ScalarLoss):
         return y - z
 
 
+class Lowered(SoftAbsolute):
+    """SoftAbsolute less 5, which is negative in places, though it says that it is not."""
+
+    def value(self, z, y):
+        return super().value(z, y) - 5.0
+
+
 def wrong_problem(loss, regularizer="l2", intercept=False):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
@@ -104,6 +111,14 @@ def test_no_solver_claims_a_bound_above_the_objective(loss, regularizer, interce
 def test_a_loss_that_is_not_convex_ends_in_an_error(solver):
     with pytest.raises(InvalidCertificate, match=r"min J >= 0\.\d+ .* J is 0\.\d+ .*not convex"):
         fenchel.minimize(wrong_problem(Welsch()), solver)
+
+
+def test_a_loss_that_is_negative_against_its_word_ends_in_an_error():
+    problem = wrong_problem(Lowered())
+    assert "pegasos" in [solver.name for solver in able(problem)]
+    for solver in able(problem):
+        with pytest.raises(InvalidCertificate, match="nonnegative = True"):
+            fenchel.minimize(problem, solver, max_iterations=100)
 
 
 def test_the_contradiction_is_found_with_a_callback_that_stops_the_run():

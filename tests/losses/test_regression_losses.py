@@ -9,6 +9,7 @@ from sklearn import linear_model, metrics
 
 import fenchel
 from fenchel import losses
+from fenchel.losses.binding import bound
 
 
 def rows(n=200, d=3, seed=0):
@@ -98,27 +99,88 @@ def test_tweedie_goes_from_poisson_to_gamma():
         assert np.allclose(near.conjugate(alpha, y), limit.conjugate(alpha, y), atol=1e-5)
 
 
-@pytest.mark.parametrize("power", [1.0001, 1.05, 1.5, 1.8, 1.9999])
+NEAR_THE_ENDS = [1 + 1e-15, 1 + 1e-10, 1.000001, 1.01, 1.5, 1.99, 2 - 1e-10, 2 - 1e-15]
+FROM_THE_MINIMUM = [-100.0, -30.0, -1.0, -1e-3, -1e-7, 0.0, 1e-7, 1e-3, 1.0, 30.0, 100.0]
+
+
+@pytest.mark.parametrize("power", NEAR_THE_ENDS)
+def test_tweedie_is_exact_however_close_its_power_is_to_1_or_2(power):
+    """Beside 60 digits: no further off than scores and log y that are rounded explain."""
+    labels = [1e-300, 1e-12, 1e-3, 1.0, 1e3, 1e12]
+    y, t = (part.ravel() for part in np.meshgrid(labels, FROM_THE_MINIMUM))
+    loss, z = losses.Tweedie(power=power), np.log(y) + t
+    twin = [bound(loss, y[i : i + 1]).slopes(z[i : i + 1]) for i in range(len(y))]
+    ours = [loss.value(z, y), loss.slope(z, y)]
+    theirs = [np.array([value for value, _ in twin]), np.array([a[0] for _, a in twin])]
+    unit = Decimal(2) ** -52
+    with localcontext(prec=60):
+        a, b = Decimal(power) - 1, 2 - Decimal(power)
+        for values, slopes in (ours, theirs):
+            for value, slope, score, label in zip(values, slopes, z, y, strict=True):
+                at, log = Decimal(score), Decimal(label).ln()
+                down, up, level = (b * at).exp(), (log - a * at).exp(), (b * log).exp()
+                exact, curvature = (down - level) / b + (up - level) / a, b * down + a * up
+                blur = unit * (1 + abs(at) + abs(log))
+                room = 4 * unit * exact + 2 * blur * abs(down - up) + blur**2 * curvature
+                assert abs(Decimal(value) - exact) <= room
+                room = 4 * unit * abs(down - up) + 2 * blur * curvature
+                assert abs(Decimal(slope) - (down - up)) <= room
+
+
+def test_tweedie_of_a_label_0_is_an_exponential():
+    z = np.array([-2000.0, -1.0, 0.0, 1.0, 300.0])
+    for power in (1.000001, 1.5, 1.999999):
+        loss, y, rate = losses.Tweedie(power=power), np.zeros(5), np.exp((2 - power) * z)
+        assert np.array_equal(loss.value(z, y), rate / (2 - power))
+        assert np.allclose(loss.slope(z, y), rate, rtol=1e-15)
+
+
+def test_a_label_that_is_nearly_0_makes_no_finite_loss_infinite():
+    # exp(b t) is, at t = z - log y = 771, but y^b is small.
+    loss, z, y = losses.Tweedie(power=1.01), np.array([80.0]), np.array([1e-300])
+    value, slope = bound(loss, y).slopes(z)
+    assert value == pytest.approx(np.exp(0.99 * 80) / 0.99, rel=1e-13)
+    assert loss.value(z, y)[0] == pytest.approx(value, rel=1e-14)
+    assert slope[0] == pytest.approx(np.exp(0.99 * 80), rel=1e-13)
+
+
+@pytest.mark.parametrize("solver", ["auto", "bmrm", "sdca"])
+@pytest.mark.parametrize("power", [1 + 1e-10, 1.000001, 1.999999])
+def test_a_fit_with_a_power_near_1_or_2_is_verified(power, solver):
+    X, _, y = claims()
+    problem = fenchel.problem(
+        X, y + (power > 1.5), loss="tweedie", power=power, strength=0.01, intercept=True
+    )
+    result = fenchel.minimize(problem, solver, gap=1e-6)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-6
+
+
+@pytest.mark.parametrize(
+    "power", [1 + 1e-10, 1.000001, 1.0001, 1.05, 1.5, 1.8, 1.9999, 1.999999, 2 - 1e-10]
+)
 def test_the_conjugate_of_tweedie_is_never_too_small_and_hardly_too_large(power):
-    """Beside the supremum in 40 digits, over labels and dual variables of all sizes."""
+    """Beside the supremum in 60 digits, over labels and dual variables of all sizes."""
     rng = np.random.default_rng(0)
     y = 10.0 ** rng.uniform(-8, 8, size=20)
     alpha = rng.choice([-1.0, 1.0], size=20) * 10.0 ** rng.uniform(-8, 8, size=20)
     alpha[:5] = 0.0
-    bounds = losses.Tweedie(power=power).conjugate(alpha, y)
-    with localcontext(prec=40):
+    alpha[15:] = y[15:] * rng.uniform(-0.9, 0.9, size=5)
+    found = losses.Tweedie(power=power).conjugate(alpha, y)
+    with localcontext(prec=60):
         a, b = Decimal(power) - 1, 2 - Decimal(power)
-        for bound, label, slope in zip(bounds, map(Decimal, y), map(Decimal, alpha), strict=True):
-            level = label**b
+        for above, label, slope in zip(found, map(Decimal, y), map(Decimal, alpha), strict=True):
+            log, level = label.ln(), label**b
             reach = (1 + abs(slope) / level).ln()
-            low, high = label.ln() - reach / a, label.ln() + reach / b
-            for _ in range(110):  # bisection, as it cannot fail
-                z = (low + high) / 2
-                down, up = (b * z).exp(), label * (-a * z).exp()
-                low, high = (z, high) if down - up < slope else (low, z)
-            exact = slope * z - (down - level) / b - (up - level) / a
-            scale = abs(slope * z) + down / b + up / a + level / (a * b)
-            assert 0 <= Decimal(bound) - exact <= Decimal("1e-13") * scale
+            low, high = -reach / a, reach / b
+            for _ in range(130):  # bisection, as it cannot fail
+                t = (low + high) / 2
+                rise, fall = level * ((b * t).exp() - 1) / b, level * ((-a * t).exp() - 1) / a
+                low, high = (t, high) if b * rise - a * fall < slope else (low, t)
+            exact = slope * (log + t) - rise - fall
+            scale = abs(slope * log) + abs(slope * t) + abs(rise) + abs(fall)
+            digits = Decimal("1e-45") * level  # of this test
+            assert -digits <= Decimal(above) - exact <= Decimal("1e-13") * scale + digits
 
 
 @pytest.mark.parametrize(

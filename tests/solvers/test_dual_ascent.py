@@ -192,3 +192,19 @@ def test_losses_without_a_known_step_are_refused():
 def test_polish_must_grow(growth):
     with pytest.raises(fenchel.InvalidData, match="growth"):
         fenchel.solver("polish", growth=growth)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "epsilon_insensitive"])
+def test_polish_goes_on_where_the_intercept_alone_moves(loss):
+    """Labels of hundreds, far from their scores of 0: the Lagrangian is linear along a step."""
+    rng = np.random.default_rng(1)
+    X, eta = rng.normal(size=(60, 5)), 0.5 * rng.normal(size=5)
+    offset, weights = 1000 * rng.normal(size=60), rng.uniform(size=60)
+    weights[::4] = 0.0
+    y = X @ eta + rng.normal(size=60)
+    problem = fenchel.problem(
+        X, y, loss=loss, strength=0.05, intercept=True, sample_weight=weights, offset=offset
+    )
+    result = fenchel.minimize(problem, "polish", gap=1e-6)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-6

@@ -219,22 +219,20 @@ struct Gamma {
 
 struct Tweedie {
     double power;
-    /// exp((2-p) z), which pushes the score down, and y exp((1-p) z), which pushes it up.
-    struct Forces {
-        double down, up;
-    };
-    FENCHEL_INLINE Forces forces(double z, double y) const {
-        return {std::exp((2 - power) * z), y > 0 ? y * std::exp((1 - power) * z) : 0.0};
-    }
+    /// y^b ((exp(b t) - 1) / b + (exp(-a t) - 1) / a) for t = z - log y, a = p - 1 and b = 2 - p,
+    /// where nothing cancels but what an error of t would change as well, however small a or b.
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const Forces at = forces(z, y);
-        const double level = y > 0 ? std::pow(y, 2 - power) : 0.0;
-        const double value = (at.down - level) / (2 - power) + (at.up - level) / (power - 1);
-        return {std::max(0.0, value), at.down - at.up};
+        const double a = power - 1, b = 2 - power;
+        const double level = std::pow(y, b), t = z - std::log(y);  // 0 and inf where y = 0
+        // Of a large t nothing cancels, while exp(b t) may overflow where exp(b z) does not.
+        const double rise =
+            b * t <= 1 ? level * (std::expm1(b * t) / b) : (std::exp(b * z) - level) / b;
+        const double fall = level * (std::expm1(-a * t) / a);
+        return {std::max(0.0, rise + fall), b * rise - a * fall};
     }
     FENCHEL_INLINE double curvature(double z, double y) const {
-        const Forces at = forces(z, y);
-        return (2 - power) * at.down + (power - 1) * at.up;
+        const double a = power - 1, b = 2 - power;
+        return b * std::exp(b * z) + (y > 0 ? a * y * std::exp(-a * z) : 0.0);
     }
     /// Where t + kappa l'(t) = c. For y > 0 between c and the minimum at log y, and as the force
     /// that pushes back is at most |c - log y| / kappa + y^(2-p), within the logarithm of that. For

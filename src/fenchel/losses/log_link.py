@@ -11,6 +11,7 @@ from scipy.special import xlog1py, xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels
 from fenchel.losses.table import POWER
+from fenchel.tolerances import EPSILON
 
 
 class Poisson(Conjugable):
@@ -75,7 +76,12 @@ class Tweedie(Conjugable):
     l(z, y) = (exp(b z) - y^b) / b + (y exp(-a z) - y^b) / a,    a = p - 1, b = 2 - p,
 
     p the power of the mean to which the variance is proportional, 1 < p < 2: towards 1 the loss
-    becomes that of Poisson, towards 2 that of gamma distributions.
+    becomes that of Poisson, towards 2 that of gamma distributions. As a + b = 1, with t = z - log y
+
+    l(z, y) = rise + fall,    rise = y^b (exp(b t) - 1) / b,    fall = y^b (exp(-a t) - 1) / a,
+
+    and l'(z, y) = b rise - a fall, of opposite signs. By expm1 both are exact to a few units of
+    themselves, however small a or b; their sum loses no more than an error of t costs anyway.
     """
 
     labels = Labels.COUNT
@@ -86,21 +92,24 @@ class Tweedie(Conjugable):
         self.power = POWER.checked(power)
         self._a, self._b = self.power - 1.0, 2.0 - self.power  # without rounding
 
-    def _forces(self, z: Array, y: Array) -> tuple[Array, Array]:
-        """exp(b z) and y exp(-a z), whose difference is the slope."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.exp(self._b * z), np.where(y > 0, y * np.exp(-self._a * z), 0.0)
+    def _parts(self, z: Array, y: Array) -> tuple[Array, Array]:
+        """Rise and fall; exp(b z) / b and 0 where y = 0, of which the logarithm is -inf."""
+        a, b = self._a, self._b
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            level, t = y**b, z - np.log(y)
+            # Of a large t nothing cancels, while exp(b t) may overflow where exp(b z) does not.
+            near, far = level * (np.expm1(b * t) / b), (np.exp(b * z) - level) / b
+            return np.where(b * t <= 1, near, far), level * (np.expm1(-a * t) / a)
 
     def value(self, z: Array, y: Array) -> Array:
         """0 at z = log y; inf beyond the range of floating point."""
-        down, up = self._forces(z, y)
-        level = y**self._b
-        return np.maximum(0.0, (down - level) / self._b + (up - level) / self._a)
+        rise, fall = self._parts(z, y)
+        return np.maximum(0.0, rise + fall)
 
     def slope(self, z: Array, y: Array) -> Array:
         """exp(b z) - y exp(-a z)."""
-        down, up = self._forces(z, y)
-        return down - up
+        rise, fall = self._parts(z, y)
+        return self._b * rise - self._a * fall
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """All of R, but alpha >= 0 where y = 0."""
@@ -113,8 +122,10 @@ class Tweedie(Conjugable):
         exceeds g(z) by at most 1.4 s^2 / c, for the slope s of g and the curvature c of l there, if
         |s| <= c / 2. For as a, b < 1, the derivative of the curvature is no larger than itself, so
         that it is at least c exp(-|x|) at z + x; the best z is hence no further away than
-        -log(1 - |s| / c) <= 1.4 |s| / c, and g is concave. With what rounding may have taken from
-        g(z) added, the result is never too small, and what is proved by -l* holds.
+        -log(1 - |s| / c) <= 1.4 |s| / c, and g is concave. Elsewhere it is at most s^2 / (2 m), for
+        the least curvature m = y^b (a / b)^(b - a), which is that at z = log y + 2 log(a / b). With
+        what rounding may have taken from g(z) added, the result is never too small, and what is
+        proved by -l* holds.
         """
         positive = np.where(y > 0, y, 1.0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -124,35 +135,43 @@ class Tweedie(Conjugable):
         return self.within(alpha, y, inside)
 
     def _above(self, alpha: Array, y: Array) -> Array:
-        """The bound for y > 0; inf where Newton's method did not come close enough for one."""
-        a, b, eps = self._a, self._b, np.finfo(np.float64).eps
+        """The bound for y > 0; inf beyond the range of floating point.
+
+        g is taken at log y + t for the t that was found, so that t has no error.
+        """
+        a, b = self._a, self._b
         level, best = y**b, np.log(y)
-        z = best + self._tilt(alpha / level)
-        down, up = self._forces(z, y)
-        # An argument of exp that is rounded by eps/2 of itself shifts exp by that much in relation.
-        down_error, up_error = eps * (4 + b * np.abs(z)) * down, eps * (4 + a * np.abs(z)) * up
-        short = np.abs(alpha - (down - up)) + down_error + up_error
-        curvature = b * down + a * up
-        g = alpha * z - (down - level) / b - (up - level) / a
-        constant_error = eps * (4 + b * np.abs(best)) * level / (a * b)
-        room = down_error / b + up_error / a + constant_error + 2 * eps * np.abs(alpha * z)
-        bound: Array = g + 1.4 * short**2 / curvature + room
-        return np.where((short <= curvature / 2) & np.isfinite(bound), bound, np.inf)
+        t = self._tilt(alpha / level)
+        rise, fall = level * (np.expm1(b * t) / b), level * (np.expm1(-a * t) / a)
+        # Power, expm1 and log may each be off by 4 units. An argument x of expm1 that is rounded
+        # by half a unit of itself shifts it by no more than (1 + max(x, 0)) / 2 units.
+        rise_error = EPSILON * (10 + np.maximum(b * t, 0)) * np.abs(rise)
+        fall_error = EPSILON * (10 + np.maximum(-a * t, 0)) * np.abs(fall)
+        short = np.abs(alpha - (b * rise - a * fall)) + b * rise_error + a * fall_error
+        curvature = level * (b * np.exp(b * t) + a * np.exp(-a * t))
+        g = alpha * best + alpha * t - (rise + fall)
+        room = rise_error + fall_error + 8 * EPSILON * np.abs(alpha) * (np.abs(best) + np.abs(t))
+        least = level * (a / b) ** (b - a)
+        ahead = np.where(short <= curvature / 2, 1.4 * short**2 / curvature, short**2 / (2 * least))
+        bound: Array = g + ahead + room
+        return np.where(np.isfinite(bound), bound, np.inf)
 
     def _tilt(self, beta: Array) -> Array:
         """The t at which exp(b t) - exp(-a t) = beta, nearly.
 
-        Let beta >= 0 (else a and b change places, and t its sign). With u = exp(b t) it is the root
-        of u - u^-r - beta, r = a / b, which is concave and increasing. From u = max(1, beta), where
-        it is <= 0, Newton's steps go up to the root and never beyond.
+        Let beta >= 0 (else a and b change places, and t its sign). With u = exp(b t) - 1 it is the
+        root of u + 1 - (u + 1)^-r - beta, r = a / b, which is concave and increasing. From
+        u = max(0, beta - 1), where it is <= 0, Newton's steps go up to the root and never beyond.
+        Both parts of u + (1 - (u + 1)^-r) are >= 0, and hence found to a few units of beta.
         """
         up = beta >= 0
         size, r = np.abs(beta), np.where(up, self._a / self._b, self._b / self._a)
-        u = np.maximum(1.0, size)
+        u = np.maximum(0.0, size - 1)
         for _ in range(100):
-            power = u**-r
-            step = (size - (u - power)) / (1 + r * power / u)
-            u = u + step
-            if not np.any(step > 1e-15 * u):
+            fall = np.expm1(-r * np.log1p(u))
+            left = size - (u - fall)
+            u = u + left / (1 + r * (1 + fall) / (1 + u))
+            if not np.any(left > 8 * EPSILON * size):
                 break
-        return np.log(u) / np.where(up, self._b, -self._a)
+        t: Array = np.log1p(u) / np.where(up, self._b, -self._a)
+        return t

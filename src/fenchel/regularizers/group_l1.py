@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.regularizers.base import Array, Indices, Regularizer, checked_weights
-from fenchel.tolerances import GROUP_NORM
+from fenchel.tolerances import GROUP_NORM, INSIDE
 
 
 class GroupL1(Regularizer):
@@ -151,7 +151,7 @@ class GroupL1(Regularizer):
         outside = norms > (1 + GROUP_NORM) * self.penalties
         if not outside.any():
             return 1.0
-        return float(np.min(self.penalties[outside] / norms[outside])) * (1 - 1e-12)
+        return float(np.min(self.penalties[outside] / norms[outside])) * (1 - INSIDE)
 
     def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""

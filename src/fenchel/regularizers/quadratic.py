@@ -11,7 +11,7 @@ from scipy import sparse
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.piecewise import Slope
 from fenchel.regularizers.base import Array, Indices, Regularizer, Weighted, over, squared_slope
-from fenchel.tolerances import EPSILON
+from fenchel.tolerances import EPSILON, MATRIX
 
 
 class L2(Weighted):
@@ -163,7 +163,7 @@ def _checked_matrix(Q: npt.ArrayLike | sparse.sparray | None) -> Array:
         raise InvalidData(f"Q must be a square matrix; got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
         raise InvalidData("Q holds nan or inf")
-    if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=1e-12 * float(np.max(np.abs(matrix)))):
+    if not np.allclose(matrix, matrix.T, rtol=MATRIX, atol=MATRIX * float(np.max(np.abs(matrix)))):
         raise InvalidData("Q must be symmetric; (Q + Q.T) / 2 gives the same penalty and is")
     matrix = (matrix + matrix.T) / 2
     matrix.setflags(write=False)

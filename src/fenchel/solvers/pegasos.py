@@ -84,11 +84,15 @@ def _step(problem: Problem, w: Array, a: Array, t: int, radius: float) -> Array:
 
 
 def _radius(problem: Problem) -> float:
-    """A ball that holds the minimiser, where R >= 0: lambda m/2 ||w||^2 <= J(w) <= J(0) = R(0)."""
+    """A ball that holds the minimiser, where R >= 0: lambda m/2 ||w||^2 <= J(w) <= J(0) = R(0).
+
+    Its radius is 0 if R(0) < 0; the driver refutes the claim that R >= 0 if round-off does not
+    explain that.
+    """
     if not problem.risk.facts.nonnegative:
         return math.inf
     R = problem.risk.at(np.zeros(problem.risk.n_parameters)).value
-    return math.sqrt(2 * R / (problem.strength * problem.regularizer.strong_convexity))
+    return math.sqrt(2 * max(0.0, R) / (problem.strength * problem.regularizer.strong_convexity))
 
 
 def _state(w: Array, t: int, bound: GradientBound) -> State:

@@ -103,7 +103,8 @@ def _search(ray: AugmentedRay, slope: float, curvature: float) -> float:
         if abs(total) <= -_FLAT * start:
             return eta
         low, high = (eta, high) if total < 0 else (low, eta)
-        eta -= total / rise
+        # There is no step of Newton's where M is linear and the intercept alone moves (p = 0).
+        eta = eta - total / rise if rise > 0 else math.inf
         if not low < eta < high:
             eta = 0.5 * (low + high) if high < math.inf else 4 * low
     return low
