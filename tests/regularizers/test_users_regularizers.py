@@ -60,6 +60,12 @@ class WithProx(Plain):
         return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
 
 
+class Separable(WithProx):
+    """The same, said to be a sum over coordinates."""
+
+    separable = True
+
+
 class Bowl(Regularizer):
     """1/2 ||w||^2 without its conjugate."""
 
@@ -81,6 +87,7 @@ USERS = [user for user, _ in TWINS] + [
     WRITTEN["GroupElasticNet"](GROUPS),
     Plain(),
     WithProx(),
+    Boxed(Separable(), lower=0.0, upper=[1.0] * 3 + [np.inf] * 3),
     Bowl(),
 ]
 ABLE = {
@@ -89,6 +96,7 @@ ABLE = {
     "Tied": {"lbfgs", "bmrm-noqp", "sublbfgs", "subbfgs", "hybrid", "subgd", "gd"},
     "Plain": set(),
     "WithProx": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
+    "Boxed": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
     "Bowl": {"lbfgs", "sublbfgs", "subbfgs", "subgd", "gd"},
 }
 ABLE["GroupElasticNet"] |= ABLE["GroupLasso"]
@@ -188,6 +196,17 @@ def test_a_separable_regulariser_of_a_user_can_be_bounded():
         mine = fenchel.minimize(problem_of(loss, Boxed(Ridge(), lower=0.0)), solver, gap=1e-3)
         other = fenchel.minimize(problem_of(loss, L2(), lower=0.0), solver, gap=1e-3)
         assert mine.converged and mine.objective == pytest.approx(other.objective, rel=2e-3)
+
+
+def test_bounds_around_a_prox_keep_the_minimum_and_name_what_a_certificate_would_need():
+    for loss in LOSSES:
+        mine = fenchel.minimize(problem_of(loss, Separable(), lower=0.0), max_iterations=2000)
+        truth = fenchel.minimize(problem_of(loss, "l1", lower=0.0), gap=1e-5)
+        assert mine.objective == pytest.approx(truth.objective, rel=1e-3)
+        assert mine.lower_bound == 0.0 and not mine.converged
+        assert "nothing can be certified without Separable.conjugate_argmax" in mine.reason
+    with pytest.raises(fenchel.Incompatible, match=r"needs Separable.conjugate_argmax, which is"):
+        fenchel.minimize(problem_of(losses.Hinge(), Separable(), lower=0.0), "bmrm")
 
 
 def test_bounds_need_a_separable_regulariser():
