@@ -209,6 +209,33 @@ def test_bounds_around_a_prox_keep_the_minimum_and_name_what_a_certificate_would
         fenchel.minimize(problem_of(losses.Hinge(), Separable(), lower=0.0), "bmrm")
 
 
+def test_a_regulariser_of_fixed_slices_under_several_classes_is_told_what_w_is():
+    X, _ = data_for(losses.SquaredError(), n=30, d=D)
+    y = np.arange(30) % 3
+    with pytest.raises(fenchel.InvalidData) as raised:
+        fenchel.problem(X, y, loss="softmax", regularizer=WRITTEN["GroupLasso"](GROUPS))
+    told = str(raised.value)
+    assert "GroupLasso.subgradient gave an array of shape (6,) for a w of 18 numbers" in told
+    assert "w holds 3 numbers, one for each class or target, for each of 6 columns" in told
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "told"),
+    [
+        ("value", lambda self, w: w, r"Odd.value gave .*shape \(6,\).* must give one number"),
+        ("subgradient", lambda self, w: 1.0, r"Odd.subgradient gave an array of shape \(\)"),
+        ("subgradient", lambda self, w: w[:9] @ np.eye(9), r"Odd.subgradient raised ValueError"),
+        ("prox", lambda self, v, step: v[1:], r"Odd.prox gave an array of shape \(5,\)"),
+        ("start", lambda self, n: np.zeros(n + 1), r"Odd.start gave an array of shape \(7,\)"),
+    ],
+)
+@pytest.mark.parametrize("bounds", [{}, {"lower": 0.0}], ids=["", "bounds"])
+def test_what_does_not_fit_w_is_said_when_the_problem_is_posed(method, answer, told, bounds):
+    Odd = type("Odd", (Separable,), {method: answer})
+    with pytest.raises(fenchel.InvalidData, match=told):
+        problem_of(losses.Logistic(), Odd(), **bounds)
+
+
 def test_bounds_need_a_separable_regulariser():
     with pytest.raises(fenchel.Incompatible, match=r"separable regulariser.*GroupL1 is none"):
         problem_of(losses.Hinge(), GroupL1([0] * D), lower=0.0)
