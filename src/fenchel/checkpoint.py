@@ -23,6 +23,8 @@ from fenchel.errors import InvalidData, Phrase
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.digests import held
+from fenchel.settings import user_written
 from fenchel.solvers import Solver, State
 from fenchel.witness import Witness, packed, unpacked
 
@@ -177,13 +179,16 @@ def _fingerprint(problem: Problem) -> str:
         digest.update(f"{name} {np.shape(value)}".encode())
         try:
             digest.update(np.asarray(value, dtype=np.float64).tobytes())
-        except (TypeError, ValueError):  # a user's, of any type
+        except (TypeError, ValueError):  # names
             digest.update(repr(value).encode())
     return digest.hexdigest()
 
 
 def _settings(regularizer: Regularizer) -> Iterator[tuple[str, Any]]:
-    """The settings of a regulariser and of those within it."""
+    """The settings of a regulariser and of those within it; of a user's, all that it holds."""
+    if user_written(regularizer):
+        yield held(regularizer).hex(), None
+        return
     for name, value in regularizer.settings().items():
         if isinstance(value, Regularizer):
             yield f"{name} {type(value).__name__}", None

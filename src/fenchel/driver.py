@@ -18,9 +18,10 @@ from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, 
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem, Risk
-from fenchel.settings import positive, whole
+from fenchel.settings import positive, user_written, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
+from fenchel.verification import verify
 from fenchel.witness import Witness
 
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
@@ -74,7 +75,25 @@ def minimize(
     finally:
         if file is not None:
             _write(file)
-    return run.result(status, method.name, reason)
+    if not run.history:
+        raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
+    result = run.result(status, method.name, reason)
+    if user_written(method) and result.converged:
+        _prove(result, problem)
+    return result
+
+
+def _prove(result: Result, problem: Problem) -> None:
+    """Checks the evidence of a solver that is a user's: nobody else has."""
+    try:
+        if not isinstance(result.witness, Witness):
+            raise InvalidCertificate(f"its witness is {result.witness!r}, not a fenchel.Witness")
+        verify(result, problem)
+    except InvalidCertificate as error:
+        raise InvalidCertificate(
+            f"{result.solver} has not proved what its last Step claims: {error}; a Step's witness= "
+            "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
+        ) from error
 
 
 def _write(file: CheckpointFile) -> None:
@@ -134,7 +153,7 @@ class _Run:
         begun = bool(self.history)
         steps = method.iterate(self.problem, state["w"], state if begun else None)
         if begun:
-            next(steps)  # the point the state was taken at
+            next(steps, None)  # the point the state was taken at
         for step in steps:
             end = self.take(step)
             if step.state is not None and (end is not None or due(len(self.history))):

@@ -25,7 +25,8 @@ from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.regularizers import Boxed, Regularizer, take_options
-from fenchel.risks.base import Array, Problem
+from fenchel.regularizers.written import check_written
+from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.chains import chain_risk
 from fenchel.risks.existence import check_attainable, check_bounded, check_intercept
 from fenchel.risks.linear import LinearRisk
@@ -128,7 +129,7 @@ def _of_oracle(
     strength = checked_strength("strength", strength)
     risk = oracle_risk(oracle, given.X, given.y, engines.named(engine))
     penalty.free(risk.n_parameters)  # refuses weights of the wrong length
-    return Problem(risk, penalty, strength)
+    return _stated(risk, penalty, strength)
 
 
 def _of_rows(
@@ -183,11 +184,11 @@ def posed(
         starts = loss.sample(targets.y, s, groups).starts
         shards = cut(rows, targets.y, s, starts if loss.grouped else None)
         whole = MultivariateRisk(loss, engine.place(shards), starts=starts, intercept=intercept)
-        return Problem(whole, regularizer, strength)
+        return _stated(whole, regularizer, strength)
     if isinstance(loss, ChainLoss):
         chains = chain_risk(loss, rows, targets, s, groups, engine)
         pairs = chains.pairs  # of a feature and a label; transitions belong to no feature
-        return Problem(chains, regularizer.spread(pairs.feature, pairs.n_features), strength)
+        return _stated(chains, regularizer.spread(pairs.feature, pairs.n_features), strength)
     if groups is not None:
         raise Incompatible(
             f"{type(loss).__name__} has no groups: they belong to losses that rank the rows of "
@@ -197,16 +198,25 @@ def posed(
         check_bounded(loss, regularizer, strength)
         shards = cut(rows, loss.signs(targets.y), s)
         nu_risk = NuRisk(loss, engine.place(shards), intercept=intercept)
-        return Problem(nu_risk, regularizer, strength)
+        return _stated(nu_risk, regularizer, strength)
     shards = cut(rows, targets.y, s, offset=offset)
     if not isinstance(loss, VectorLoss):
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
-        return Problem(risk, regularizer, strength)
+        return _stated(risk, regularizer, strength)
     loss = loss.for_classes(targets.classes)
     if intercept:
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
     penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    each = f"{risk.n_outputs} numbers, one for each class or target, for each of {rows.n_columns} columns"
+    each += " and for the intercepts" if intercept else ""
+    layout = f"{each}, one column after the other: write `spread` where Omega is not of all alike"
+    return _stated(risk, penalty, strength, layout)
+
+
+def _stated(risk: Risk, penalty: Regularizer, strength: float, layout: str = "") -> Problem:
+    """The problem, once a regulariser of a user has shown that it knows a w of this length."""
+    check_written(penalty, risk.n_parameters, layout)
     return Problem(risk, penalty, strength)
 
 
@@ -223,7 +233,7 @@ def across(
             Setting("intercept", bool(intercept)),
         )
     penalty = for_outputs(regularizer, risk.shape[0], bool(intercept), 1)
-    return Problem(risk, penalty, strength)
+    return _stated(risk, penalty, strength)
 
 
 def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:

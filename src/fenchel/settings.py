@@ -27,6 +27,11 @@ class Configured:
         return f"{type(self).__name__}({settings})"
 
 
+def user_written(thing: object) -> bool:
+    """Whether its class is a user's: then the formulas are theirs, and so are the claims."""
+    return not type(thing).__module__.startswith("fenchel.")
+
+
 def instance(given: T, options: dict[str, Any]) -> T:
     """The instance itself, beside which no options make sense."""
     if options:

@@ -1,5 +1,6 @@
 """Runs that are interrupted and go on: the same steps to the last bit, from files that are safe."""
 
+import functools
 import math
 import os
 import pickle
@@ -19,7 +20,8 @@ from fenchel import losses
 from fenchel.checkpoint import Checkpoint, due
 from fenchel.engines import Threads
 from fenchel.errors import InvalidData
-from fenchel.regularizers import L2
+from fenchel.losses import ScalarLoss
+from fenchel.regularizers import L2, Regularizer
 from fenchel.result import Status
 from fenchel.solvers import SDCA
 
@@ -260,6 +262,82 @@ def test_weights_of_the_regularizer_are_part_of_the_problem(tmp_path):
     other = problem_for(losses.Hinge(), L2(weights=uneven.copy()), n=20, d=2000)
     with pytest.raises(InvalidData, match="another problem"):
         fenchel.minimize(other, "bmrm", checkpoint=tmp_path / "file")
+
+
+class Scaled(ScalarLoss):
+    """k/2 (z - y)^2, k being kept under a name of its own."""
+
+    nonnegative = differentiable = True
+
+    def __init__(self, k):
+        self._k = k
+
+    def value(self, z, y):
+        return self._k * (z - y) ** 2 / 2
+
+    def slope(self, z, y):
+        return self._k * (z - y)
+
+
+class Steep(Regularizer):
+    """k/2 ||w||^2, likewise; it remembers something, too."""
+
+    smooth = True
+
+    def __init__(self, k):
+        self._k = k
+
+    @functools.cached_property
+    def root(self):
+        return math.sqrt(self._k)
+
+    def value(self, w):
+        return float(w @ w) * self.root**2 / 2
+
+    def subgradient(self, w):
+        return self._k * w
+
+    def prox(self, v, step):
+        return v / (1 + step * self._k)
+
+
+def users_problems():
+    X, y = data_for(losses.SquaredError(), n=30)
+
+    def with_loss(k):
+        return fenchel.problem(X, y, loss=Scaled(k), strength=0.1)
+
+    def with_regularizer(k):
+        return fenchel.problem(X, y, loss="squared_error", regularizer=Steep(k), strength=0.1)
+
+    def with_bounds(k):
+        steep = Steep(k)
+        steep.separable = True
+        return fenchel.problem(X, y, loss="squared_error", regularizer=steep, upper=9.0)
+
+    return with_loss, with_regularizer, with_bounds
+
+
+@pytest.mark.parametrize("made", users_problems(), ids=lambda made: made.__name__)
+def test_what_a_users_loss_or_regulariser_holds_is_part_of_the_problem(made, tmp_path):
+    path = tmp_path / "file"
+    options = {"gap": TIGHT, "checkpoint": path}
+    one = made(5.0)
+    fenchel.minimize(one, max_iterations=9, **options)
+    with pytest.raises(InvalidData, match="another problem"):
+        fenchel.minimize(made(1.0), **options)
+    for same in (one, made(5.0)):  # whatever the first has remembered meanwhile
+        assert fenchel.minimize(same, max_iterations=12, **options).iterations >= 9
+
+
+@pytest.mark.parametrize("made", users_problems()[:2], ids=lambda made: made.__name__)
+def test_what_pickle_cannot_write_is_refused_before_work(made, tmp_path):
+    problem = made(2.0)
+    holder = problem.risk.loss if isinstance(problem.risk.loss, Scaled) else problem.regularizer
+    holder.weigh = lambda z: z
+    with pytest.raises(InvalidData, match=r"what (Scaled|Steep) holds .*pickle can write"):
+        fenchel.minimize(problem, checkpoint=tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_solver_is_refused(saved):

@@ -146,7 +146,9 @@ class Scripted(Solver):
 
 def test_a_contradiction_within_round_off_widens_the_gap_by_as_much():
     problem = problem_for(losses.Logistic())
-    result = fenchel.minimize(problem, Scripted([1e-10]), gap=1e-9)
+    run = _Run(problem, 1e-9, 10, math.inf, None, 50)
+    w = np.zeros(problem.risk.n_parameters)
+    result = run.result(run.through(Scripted([1e-10]), w, None), "scripted", "")
     assert result.converged
     assert result.gap == pytest.approx(1e-10, rel=1e-3)
     assert result.lower_bound < result.objective == math.log(2)
@@ -233,6 +235,65 @@ def test_a_bound_without_evidence_does_not_hide_one_with_it():
         result = fenchel.minimize(problem, Both())
     assert result.lower_bound == proved
     assert fenchel.verify(result, problem).lower_bound == pytest.approx(proved)
+
+
+class Forger(Boaster):
+    """Claims the same with evidence of something else."""
+
+    name = "forger"
+
+    def __init__(self, witness):
+        self.witness = witness
+
+    def iterate(self, problem, w, state=None):
+        for step in super().iterate(problem, w):
+            yield dataclasses.replace(
+                step, witness=lambda: self.witness, state=lambda: {"w": step.point.w}
+            )
+
+
+@pytest.mark.parametrize(
+    ("witness", "found"),
+    [
+        (fenchel.Witness(), r"the witness proves min J >= 0.0, but the result claims 0.69"),
+        (fenchel.Witness(alpha=np.full(60, 1e9)), r""),
+        (None, r"its witness is None, not a fenchel.Witness"),
+        ("trust me", r"its witness is 'trust me', not"),
+    ],
+    ids=["empty", "outside", "none", "words"],
+)
+@pytest.mark.parametrize("saved", [False, True], ids=["", "checkpoint"])
+def test_evidence_of_something_else_does_not_converge(witness, found, saved, tmp_path):
+    problem = problem_for(losses.Logistic())
+    file = tmp_path / "file" if saved and isinstance(witness, fenchel.Witness) else None
+    for _ in range(2):  # the second goes on from the first's file, where there is one
+        with pytest.raises(InvalidCertificate, match=f"forger has not proved .*{found}"):
+            fenchel.minimize(problem, Forger(witness), checkpoint=file)
+
+
+def test_a_bound_of_an_honest_solver_converges():
+    class Tangent(Boaster):
+        def iterate(self, problem, w, state=None):
+            best = problem.risk.at(fenchel.minimize(problem, gap=1e-6).w)
+            bound = problem.tangent_bound(best)
+            yield Step(best, problem.objective(best), bound, lambda: best.witness)
+
+    for loss in (losses.Logistic(), losses.SquaredError()):
+        assert fenchel.minimize(problem_for(loss), Tangent()).converged
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["", "checkpoint"])
+def test_a_solver_without_a_step_is_refused(saved, tmp_path):
+    class Idle(Boaster):
+        name = "idle"
+
+        def iterate(self, problem, w, state=None):
+            return iter(())
+
+    with pytest.raises(fenchel.Incompatible, match=r"idle took no step.* must yield"):
+        fenchel.minimize(
+            problem_for(losses.Logistic()), Idle(), checkpoint=tmp_path / "f" if saved else None
+        )
 
 
 def problems():

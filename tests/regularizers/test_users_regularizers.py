@@ -60,6 +60,12 @@ class WithProx(Plain):
         return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
 
 
+class Separable(WithProx):
+    """The same, said to be a sum over coordinates."""
+
+    separable = True
+
+
 class Bowl(Regularizer):
     """1/2 ||w||^2 without its conjugate."""
 
@@ -81,6 +87,7 @@ USERS = [user for user, _ in TWINS] + [
     WRITTEN["GroupElasticNet"](GROUPS),
     Plain(),
     WithProx(),
+    Boxed(Separable(), lower=0.0, upper=[1.0] * 3 + [np.inf] * 3),
     Bowl(),
 ]
 ABLE = {
@@ -89,6 +96,7 @@ ABLE = {
     "Tied": {"lbfgs", "bmrm-noqp", "sublbfgs", "subbfgs", "hybrid", "subgd", "gd"},
     "Plain": set(),
     "WithProx": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
+    "Boxed": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
     "Bowl": {"lbfgs", "sublbfgs", "subbfgs", "subgd", "gd"},
 }
 ABLE["GroupElasticNet"] |= ABLE["GroupLasso"]
@@ -188,6 +196,44 @@ def test_a_separable_regulariser_of_a_user_can_be_bounded():
         mine = fenchel.minimize(problem_of(loss, Boxed(Ridge(), lower=0.0)), solver, gap=1e-3)
         other = fenchel.minimize(problem_of(loss, L2(), lower=0.0), solver, gap=1e-3)
         assert mine.converged and mine.objective == pytest.approx(other.objective, rel=2e-3)
+
+
+def test_bounds_around_a_prox_keep_the_minimum_and_name_what_a_certificate_would_need():
+    for loss in LOSSES:
+        mine = fenchel.minimize(problem_of(loss, Separable(), lower=0.0), max_iterations=2000)
+        truth = fenchel.minimize(problem_of(loss, "l1", lower=0.0), gap=1e-5)
+        assert mine.objective == pytest.approx(truth.objective, rel=1e-3)
+        assert mine.lower_bound == 0.0 and not mine.converged
+        assert "nothing can be certified without Separable.conjugate_argmax" in mine.reason
+    with pytest.raises(fenchel.Incompatible, match=r"needs Separable.conjugate_argmax, which is"):
+        fenchel.minimize(problem_of(losses.Hinge(), Separable(), lower=0.0), "bmrm")
+
+
+def test_a_regulariser_of_fixed_slices_under_several_classes_is_told_what_w_is():
+    X, _ = data_for(losses.SquaredError(), n=30, d=D)
+    y = np.arange(30) % 3
+    with pytest.raises(fenchel.InvalidData) as raised:
+        fenchel.problem(X, y, loss="softmax", regularizer=WRITTEN["GroupLasso"](GROUPS))
+    told = str(raised.value)
+    assert "GroupLasso.subgradient gave an array of shape (6,) for a w of 18 numbers" in told
+    assert "w holds 3 numbers, one for each class or target, for each of 6 columns" in told
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "told"),
+    [
+        ("value", lambda self, w: w, r"Odd.value gave .*shape \(6,\).* must give one number"),
+        ("subgradient", lambda self, w: 1.0, r"Odd.subgradient gave an array of shape \(\)"),
+        ("subgradient", lambda self, w: w[:9] @ np.eye(9), r"Odd.subgradient raised ValueError"),
+        ("prox", lambda self, v, step: v[1:], r"Odd.prox gave an array of shape \(5,\)"),
+        ("start", lambda self, n: np.zeros(n + 1), r"Odd.start gave an array of shape \(7,\)"),
+    ],
+)
+@pytest.mark.parametrize("bounds", [{}, {"lower": 0.0}], ids=["", "bounds"])
+def test_what_does_not_fit_w_is_said_when_the_problem_is_posed(method, answer, told, bounds):
+    Odd = type("Odd", (Separable,), {method: answer})
+    with pytest.raises(fenchel.InvalidData, match=told):
+        problem_of(losses.Logistic(), Odd(), **bounds)
 
 
 def test_bounds_need_a_separable_regulariser():

@@ -70,8 +70,12 @@ def take_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]
 
 def lacking(regularizer: Regularizer, fact: str) -> str:
     """The words for a method or claim that a regulariser lacks, and for those that have it."""
-    name, plain = type(regularizer).__name__, getattr(Regularizer, fact)
+    plain, owner = getattr(Regularizer, fact), regularizer
     is_claim = isinstance(plain, bool)
+    made = getattr(Boxed, fact) is not plain  # by a box, of what its inner regulariser has
+    if made and isinstance(owner, Boxed) and not owner.inner.has(fact):
+        owner = owner.inner
+    name = type(owner).__name__
     able = [
         each
         for each, kind in REGULARIZERS.items()

@@ -132,6 +132,8 @@ class Boxed(Regularizer):
 
     def conjugate(self, u: Array) -> float:
         """<u, w> - Omega(w) at the argmax, and what round-off may have taken from it."""
+        if not self.has("conjugate"):
+            return super().conjugate(u)
         w = self._clipped(self.inner.extended_argmax(u))
         if not np.isfinite(w).all():
             return math.inf
@@ -151,6 +153,8 @@ class Boxed(Regularizer):
 
     def reach(self, u: Array, value: float) -> float:
         """Of the argmax; where that is not unique, what inner's value or the box allows."""
+        if not self.has("conjugate"):
+            return super().reach(u, value)
         furthest = np.maximum(np.abs(self.lower), np.abs(self.upper)) * np.ones(len(u))
         furthest[self.free(len(u))] = 0.0  # u is 0 there
         corner = self.inner.free(len(u))
@@ -166,6 +170,8 @@ class Boxed(Regularizer):
 
     def dual_scale(self, u: Array) -> float:
         """That of inner in the coordinates where no bound keeps the argmax finite."""
+        if not self.has("conjugate"):
+            return super().dual_scale(u)
         far = ~np.isfinite(self._clipped(self.inner.extended_argmax(u)))
         return self.inner.dual_scale(np.where(far, u, 0.0)) if far.any() else 1.0
 

@@ -21,6 +21,7 @@ from fenchel.losses.margin import Perceptron
 from fenchel.losses.nu import Group, NuLoss, tail
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
+from fenchel.risks.digests import held
 from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint, LinearRay
@@ -165,7 +166,8 @@ class NuRisk(LinearRisk):
     def fingerprint(self) -> bytes:
         """A digest of the loss, its groups and every shard."""
         settings = f"{self.nu_loss!r} {len(self.groups)}".encode()
-        return hashlib.blake2b(settings + super().fingerprint(), digest_size=16).digest()
+        whole = settings + held(self.nu_loss) + super().fingerprint()
+        return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def _tied(u: Array, t: Array | float) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,6 @@ import functools
 import hashlib
 import itertools
 import math
-import pickle
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.risks.base import Array
+from fenchel.risks.digests import pickled
 from fenchel.risks.structured import Evaluation, Rows, StructuredRisk
 from fenchel.settings import whole
 from fenchel.tolerances import USERS_SUMS
@@ -101,13 +101,7 @@ class OracleRisk(StructuredRisk):
         digest = hashlib.blake2b(repr(type(self.oracle)).encode(), digest_size=16)
         settings = self.oracle.n_parameters, vars(self.oracle)
         for part in (settings, *(shard.pairs for shard in self._examples)):
-            try:
-                digest.update(pickle.dumps(part))
-            except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise InvalidData(
-                    f"what {type(self.oracle).__name__} and its examples hold must be such that "
-                    f"pickle can write it, as a checkpoint knows them by that: {error}"
-                ) from error
+            digest.update(pickled(f"{type(self.oracle).__name__}, with its examples,", part))
         return digest.digest()
 
 

@@ -20,6 +20,7 @@ from fenchel.engines import Engine
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Facts
+from fenchel.settings import user_written
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class ShardedLoss:
             has_duals=loss.has_conjugate,
             keeps_scores=True,
             in_one_memory=engine.in_one_memory,
-            user_written=not type(loss).__module__.startswith("fenchel."),
+            user_written=user_written(loss),
         )
 
     @property

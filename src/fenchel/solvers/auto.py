@@ -16,7 +16,7 @@ from importlib import resources
 from typing import TypedDict
 
 from fenchel.errors import Incompatible
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L2, Boxed, ElasticNet
 from fenchel.risks.base import Problem
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
@@ -100,11 +100,14 @@ def unproved(problem: Problem) -> str:
     if problem.strength == 0:
         return "; at strength 0 nothing can be certified"
     regularizer = problem.regularizer
-    missing = "" if regularizer.has("conjugate_argmax") or regularizer.has("reach") else "reach"
-    if not regularizer.has("conjugate"):
-        missing = "conjugate"
-    name = f"{type(regularizer).__name__}.{missing}"
-    return f"; nothing can be certified without {name}" if missing else ""
+    if regularizer.has("conjugate"):
+        found = regularizer.has("conjugate_argmax") or regularizer.has("reach")
+        missing = "" if found else f"{type(regularizer).__name__}.reach"
+    elif isinstance(regularizer, Boxed):  # whose conjugate is made of that
+        missing = f"{type(regularizer.inner).__name__}.conjugate_argmax"
+    else:
+        missing = f"{type(regularizer).__name__}.conjugate"
+    return f"; nothing can be certified without {missing}" if missing else ""
 
 
 def kind_of(problem: Problem) -> str:

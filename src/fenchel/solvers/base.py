@@ -59,8 +59,9 @@ class Solver(Configured, ABC):
 
     `minimize` believes the objective of each step, and a lower bound that comes with its evidence:
     a step's `witness` makes what `fenchel.verify` can recompute the bound from. A bound without
-    one is left out of the certificate, with a warning, so that a run cannot converge by it; and a
-    bound above the objective ends in InvalidCertificate (docs/own-solver.md).
+    one is left out of the certificate, with a warning, so that a run cannot converge by it. A bound
+    above the objective ends in InvalidCertificate, and so does evidence of a user's solver that
+    does not prove it: `minimize` verifies that before such a run converges (docs/own-solver.md).
     """
 
     name: ClassVar[str]
