@@ -420,7 +420,7 @@ def test_classes_that_make_no_sense_are_refused():
     refused(COLOURS[:5], "X has 6 rows but y has 5")
     refused([1.0, 2.0, np.nan, 1.0, 2.0, 3.0], "y[2] = nan")
     refused([1, "a", None, 2, 3, 4], "cannot be compared")
-    refused(np.ones((6, 2)), "one dimension")
+    refused(np.ones((6, 2)), "one number or label for each row")
 
 
 def test_sets_that_make_no_sense_are_refused():
