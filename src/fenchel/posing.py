@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from fenchel.data.rows import DenseRows, SparseRows, WithOnes
 from fenchel.data.shards import cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
-from fenchel.errors import Incompatible, InvalidData, Setting
+from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.regularizers import Boxed, Regularizer, take_options
 from fenchel.regularizers.written import check_written
@@ -208,15 +209,30 @@ def posed(
         shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
     risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
     penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
-    each = f"{risk.n_outputs} numbers, one for each class or target, for each of {rows.n_columns} columns"
+    each = f"{risk.n_outputs} numbers, one for each class or target, "
+    each += f"for each of {rows.n_columns} columns"
     each += " and for the intercepts" if intercept else ""
     layout = f"{each}, one column after the other: write `spread` where Omega is not of all alike"
     return _stated(risk, penalty, strength, layout)
 
 
 def _stated(risk: Risk, penalty: Regularizer, strength: float, layout: str = "") -> Problem:
-    """The problem, once a regulariser of a user has shown that it knows a w of this length."""
+    """The problem, unless no solver could do anything with its regulariser."""
+    if strength == 0 and not penalty.finite:
+        raise Incompatible(
+            "bounds and other penalties that are inf somewhere need ",
+            Setting("strength"),
+            " > 0; a small one, such as 1e-8, hardly moves the minimum",
+        )
     check_written(penalty, risk.n_parameters, layout)
+    half_open = penalty.half_open(risk.n_parameters) if isinstance(penalty, Boxed) else None
+    if half_open is not None and len(half_open):
+        warnings.warn(
+            f"coefficient {half_open[0]} has a weight of 0 and one bound only, so that a gap can "
+            "hardly be certified: give it a weight > 0, both bounds or none",
+            FenchelWarning,
+            stacklevel=4,
+        )
     return Problem(risk, penalty, strength)
 
 

@@ -247,9 +247,7 @@ class Forger(Boaster):
 
     def iterate(self, problem, w, state=None):
         for step in super().iterate(problem, w):
-            yield dataclasses.replace(
-                step, witness=lambda: self.witness, state=lambda: {"w": step.point.w}
-            )
+            yield dataclasses.replace(step, witness=lambda: self.witness, state=lambda: {"w": w})
 
 
 @pytest.mark.parametrize(

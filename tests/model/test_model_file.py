@@ -356,6 +356,17 @@ def test_parameters_that_a_file_cannot_hold_are_refused(changes, words, models, 
     assert not path.exists()
 
 
+def test_a_boxed_penalty_is_refused_with_the_settings_that_a_file_keeps(path):
+    boxed = regularizers.Boxed(regularizers.L1(), 0.0, None)
+    y = 1.0 + np.arange(len(X)) % 3
+    model = fenchel.GammaRegressor(penalty=boxed, tol=1e-2).fit(X, y)
+    with pytest.raises(fenchel.InvalidData, match=r"penalty=L1\(\) with the settings lower="):
+        fenchel.save(model, path)
+    same = fenchel.GammaRegressor(penalty=regularizers.L1(), lower=0.0, tol=1e-2).fit(X, y)
+    fenchel.save(same, path)
+    assert np.array_equal(fenchel.load(path).coef_, model.coef_)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -1,5 +1,7 @@
 """Group lasso, bounds and quadratic forms: how they are posed and refused, and others' results."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +81,7 @@ def test_groups_are_named_by_the_columns_of_a_table():
         ([[0, 1], [2]], None, "lists of other things"),
         (GROUPS, [1.0], "2 groups of columns but 1 group_weights"),
         (GROUPS, [1.0, -1.0], "group_weights must be finite and >= 0"),
+        (GROUPS, [1.0, 0.0], r"group_weights must be > 0; group_weights\[1\] is 0.0"),
         ([0, 0, 1], None, "3 numbers but X has 4 columns"),
     ],
 )
@@ -245,3 +248,20 @@ def test_a_witness_outside_the_domain_of_the_conjugate_proves_nothing():
     forged = Boxed(L2(), lower=-0.01, upper=0.01)
     with pytest.raises(fenchel.InvalidCertificate):
         fenchel.verify(result, problem_for(losses.SquaredError(), forged))
+
+
+@pytest.mark.parametrize("inner", [L2, L1])
+def test_an_unpenalised_coefficient_with_one_bound_is_warned_of_and_with_two_certified(inner):
+    penalty = inner(weights=[1.0, 0.0, 1.0, 1.0])
+    with pytest.warns(fenchel.FenchelWarning, match="coefficient 1 has a weight of 0 and one"):
+        problem_for(losses.SquaredError(), Boxed(penalty, lower=-9.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for lower, upper in ((-9.0, 9.0), ([0, -np.inf, 0, 0], None)):
+            problem = problem_for(losses.SquaredError(), Boxed(penalty, lower, upper))
+            assert fenchel.minimize(problem).converged
+
+
+def test_bounds_need_a_strength():
+    with pytest.raises(fenchel.Incompatible, match=r"bounds .* need strength > 0"):
+        problem_for(losses.SquaredError(), Boxed(L2(), lower=0.0), strength=0.0)

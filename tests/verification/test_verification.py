@@ -252,3 +252,16 @@ def test_an_oracle_is_asked_by_verification_itself(monkeypatch):
     certificate = dataclasses.replace(result.certificate, lower_bound=result.objective)
     with pytest.raises(InvalidCertificate, match="proves"):
         fenchel.verify(dataclasses.replace(result, certificate=certificate), problem)
+
+
+def test_of_a_run_without_a_finite_objective_there_is_nothing_to_verify():
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(problem, gap=1e-3)
+    ended = dataclasses.replace(
+        result,
+        status=fenchel.Status.NONFINITE,
+        certificate=fenchel.Certificate(0.0, np.inf),
+    )
+    for each in (ended, dataclasses.replace(ended, witness=None)):
+        with pytest.raises(InvalidCertificate, match="nothing to verify: the run ended NONFINITE"):
+            fenchel.verify(each, problem)

@@ -22,7 +22,7 @@ from fenchel.errors import FenchelError, InvalidData
 from fenchel.losses import LOSSES, Loss, Taxonomy
 from fenchel.losses.taxonomy import taxonomy_of
 from fenchel.model import own
-from fenchel.regularizers import REGULARIZERS, Regularizer
+from fenchel.regularizers import REGULARIZERS, Boxed, Regularizer
 from fenchel.settings import construct, real
 from fenchel.solvers import SOLVERS, Solver
 
@@ -141,6 +141,11 @@ def _stored_instance(
         raise InvalidData(
             f"cannot save a model whose solver is {value!r}: the file names only the library's "
             "own. Call set_params(solver='auto') first"
+        )
+    if isinstance(value, Boxed):
+        raise InvalidData(
+            f"cannot save a model whose penalty is a Boxed: give the estimator penalty="
+            f"{value.inner!r} with the settings lower= and upper=, which the file keeps"
         )
     name, given = own.checked_name(kind, value), own.settings_of(kind, value)
     return Own(kind, name, _stored_settings(kind, given, arrays))  # type: ignore[arg-type]  # the others

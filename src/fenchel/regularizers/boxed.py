@@ -85,6 +85,16 @@ class Boxed(Regularizer):
         bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
         return free[~np.broadcast_to(bounded, n_parameters)[free]]
 
+    def half_open(self, n_parameters: int) -> Indices:
+        """The unpenalised coordinates with one bound only.
+
+        Omega* is finite on one side of u_j = 0 there, and where that bound does not hold at the
+        minimum no dual point but u_j = 0 exactly proves anything.
+        """
+        one = np.isfinite(self.lower) != np.isfinite(self.upper)
+        free = self.inner.free(n_parameters)
+        return np.asarray(free[np.broadcast_to(one, n_parameters)[free]])
+
     def resolved(self, names: Sequence[str] | None) -> Regularizer:
         return self._around(self.inner.resolved(names), self.lower, self.upper)
 

@@ -19,8 +19,7 @@ class GroupL1(Regularizer):
 
     `feature_groups` is the number of each column's group, 0, 1, 2 ..., or a list of groups, each a
     list of column names of a table; columns that are in none are groups of their own.
-    `group_weights` are the c_g, by default the roots of the groups' sizes; c_g = 0 leaves a group
-    unpenalised.
+    `group_weights` are the c_g > 0, by default the roots of the groups' sizes.
     """
 
     def __init__(
@@ -36,6 +35,11 @@ class GroupL1(Regularizer):
         self.group_weights: Array | None = None
         if group_weights is not None:
             self.group_weights = checked_weights("group_weights", group_weights, "group")
+            if not np.all(self.group_weights):
+                raise InvalidData(
+                    f"group_weights must be > 0; group_weights[{int(np.argmin(self.group_weights))}"
+                    "] is 0.0, and no solver takes a group lasso with unpenalised columns"
+                )
         names = _names(feature_groups)
         self.feature_groups: tuple[tuple[str, ...], ...] | Indices
         self.feature_groups = _numbers(feature_groups) if names is None else names

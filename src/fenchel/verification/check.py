@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Result
+from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.tolerances import AGREEMENT, SCORES
 from fenchel.verification import penalties
@@ -44,6 +44,10 @@ class Evidence(ABC):
 
 def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
     """The certificate recomputed; InvalidCertificate if it proves less than the result claims."""
+    if result.status is Status.NONFINITE:
+        raise InvalidCertificate(
+            "there is nothing to verify: the run ended NONFINITE, without a w at which J is finite"
+        )
     w, b = evidence.parameters(result)
     upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
     if result.witness is None:
