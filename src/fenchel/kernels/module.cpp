@@ -220,6 +220,8 @@ void bind_dense(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_kernels, m) {
+    // Shards keep the loss that they are bound to, and a server keeps its shards to the very end.
+    nb::set_leak_warnings(false);
     nb::class_<Loss>(m, "Loss").def(nb::init<const std::string&, double>(), "name"_a,
                                     "parameter"_a);
     bind_csr<double, std::int32_t>(m);
