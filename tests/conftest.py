@@ -75,6 +75,14 @@ def no_cluster_stays() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.fixture
+def own_module() -> Iterator[None]:
+    """For tests that write a module `my_losses`: it is forgotten before and after them."""
+    sys.modules.pop("my_losses", None)
+    yield
+    sys.modules.pop("my_losses", None)
+
+
 Data = tuple[sparse.csr_matrix, np.ndarray]
 
 # The training part of a set, under one of the names that the folder's README uses.

@@ -1,12 +1,10 @@
 """Models with a loss or a penalty of the user's own class: saved by its name, loaded if allowed."""
 
 import copy
-import doctest
 import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,7 +130,9 @@ def test_a_class_inside_a_class_has_a_name_too(path):
     assert type(fenchel.load(path, allow=[f"{__name__}:Outer.Inner"]).loss) is Outer.Inner
 
 
-def test_a_file_is_loaded_by_a_process_that_has_to_import_the_class(tmp_path, monkeypatch):
+def test_a_file_is_loaded_by_a_process_that_has_to_import_the_class(
+    tmp_path, monkeypatch, own_module
+):
     module = tmp_path / "my_losses.py"
     module.write_text(
         textwrap.dedent(
@@ -167,7 +167,6 @@ def test_a_file_is_loaded_by_a_process_that_has_to_import_the_class(tmp_path, mo
         print("my_losses" in sys.modules)
     """
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_losses", raising=False)
     from my_losses import Half
 
     fenchel.save(fitted(Half(2.0)), tmp_path / "model")
@@ -188,15 +187,6 @@ def test_a_file_is_loaded_by_a_process_that_has_to_import_the_class(tmp_path, mo
 
 def test_the_header_tells_the_name_of_the_class(saved):
     assert header(saved).parameters["loss"].name == LOSS
-
-
-def test_the_page_about_model_files_is_true(tmp_path, monkeypatch):
-    page = Path(__file__).parent.parent.parent / "docs" / "model-files.md"
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "my_losses", raising=False)
-    failed, tried = doctest.testfile(str(page), module_relative=False)
-    assert (failed, tried) == (0, 15)
 
 
 # What is not allowed, or is no loss, is refused.

@@ -6,6 +6,7 @@ seconds, or data that not everyone has.
 
 import doctest
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ def test_the_pages_are_found():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_examples_of_a_page_are_true(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some write files
+def test_the_examples_of_a_page_are_true(page, tmp_path, monkeypatch, own_module):
+    monkeypatch.chdir(tmp_path)  # some write files, and modules
+    monkeypatch.setattr(sys, "path", [*sys.path])
     failed, tried = doctest.testfile(
         str(page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8"
     )

@@ -157,7 +157,7 @@ MESSAGES = {
         "it needs --strength > 0; solvers that can",
     ),
     "auto": (
-        lambda: fenchel.minimize(posed(strength=0, regularizer="entropy")),
+        lambda: fenchel.minimize(posed(strength=0, regularizer="l1")),
         "for bmrm, it needs strength > 0",
         "for bmrm, it needs alpha > 0",
         "for bmrm, it needs --strength > 0",
