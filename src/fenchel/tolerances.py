@@ -87,6 +87,11 @@ OUTSIDE_RANGE = 1e-10
 # numbers one after another.
 USERS_SUMS = 1e-9
 
+# Of R(w), below which the round-off of scores in a tangent's constant is left as it is, charged to
+# the bound: a thousandth of the least gap that is asked for in earnest, 1e-6. Above it the constant
+# is computed from the conjugate, which needs no scores and costs a sum over the rows.
+COARSE = 1e-9
+
 # Of J, by how much two computations of one bound may differ, the solver's and the verification's.
 AGREEMENT = 1e-9
 

@@ -26,6 +26,14 @@ class Choices(Protocol):
     def towards(self, q: Array) -> Array:
         """For each row the slope a with the largest <a, q>."""
 
+    @property
+    def shortfalls(self) -> Array:
+        """How far, at most, the line of any of these slopes lies below the loss at z.
+
+        A row is on a kink up to a tolerance only. A slope of the kink's other side belongs to a
+        line that supports the loss at the kink, not at z, where it is a little lower.
+        """
+
 
 class RowLoss(ABC):
     """A loss with the labels y and the weights s of some rows (None: all 1).
@@ -100,10 +108,15 @@ class RowLoss(ABC):
         each = np.divide(1.0, self.s, out=np.zeros_like(self.s), where=self.s > 0)
         return (a.T * each).T
 
-    def conjugates(self, a: Array) -> float:
-        """sum_i s_i l*(a_i, y_i), for slopes without their weights; inf outside the domain."""
+    def conjugates(self, a: Array) -> tuple[float, float]:
+        """(sum_i s_i l*(a_i, y_i), that of the terms' magnitudes), for slopes without weights.
+
+        The sum is inf where a slope is outside the conjugate's domain.
+        """
         each = self._conjugate(a)
-        return float(np.sum(each if self.s is None else self.s * np.where(self.s > 0, each, 0.0)))
+        if self.s is not None:
+            each = self.s * np.where(self.s > 0, each, 0.0)
+        return float(np.sum(each)), float(np.sum(np.abs(each)))
 
     def _conjugate(self, a: Array) -> Array:
         assert isinstance(self.loss, Conjugable | ConjugableVector)

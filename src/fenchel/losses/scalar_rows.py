@@ -45,10 +45,21 @@ class SlopeRange(NamedTuple):
 
     lowest: Array
     highest: Array
+    blur: Array  # how far from z the kink is at most
 
     def towards(self, q: Array) -> Array:
         """For each row the slope a with the largest a q."""
         return np.where(q > 0, self.highest, self.lowest)
+
+    @property
+    def shortfalls(self) -> Array:
+        """(highest - lowest) blur.
+
+        Let the kink be at u, a a slope there and g one at z. By convexity l(u) >= l(z) + g (u - z),
+        so that the line of slope a through l(u) is at z at least l(z) - (g - a) (z - u); and both
+        slopes are between the lowest and the highest.
+        """
+        return (self.highest - self.lowest) * self.blur
 
 
 class ScalarRows(RowLoss):
@@ -141,7 +152,7 @@ class ScalarRows(RowLoss):
         """Between the slopes on the two sides, which are met a little further off than a tie."""
         nearby = 2 * tolerance * (1 + np.abs(self._at(z)))
         each = self.unweighted()
-        return SlopeRange(each.slopes(z - nearby)[1], each.slopes(z + nearby)[1])
+        return SlopeRange(each.slopes(z - nearby)[1], each.slopes(z + nearby)[1], nearby)
 
     def nearest_kinks(self, b: float) -> Array:
         """How far the score b of each row is from the nearest kink of its loss."""

@@ -34,6 +34,11 @@ class PieceChoices(NamedTuple):
         """For each row the slopes a with the largest <a, q> ([Yu10] sections 6.2 and 6.4)."""
         return self.rows.steepest(self.z, q, self.tolerance)
 
+    @property
+    def shortfalls(self) -> Array:
+        """How far the lowest of these pieces is below the highest."""
+        return self.rows.shortfalls(self.z, self.tolerance)
+
 
 class VectorRows(RowLoss):
     """A loss of K scores a row, by its Python formula."""
@@ -71,6 +76,13 @@ class VectorRows(RowLoss):
         pieces, rise = self._pieces(z), self._rise(q)
         best = np.argmax(np.where(_highest(pieces, z, tolerance), rise, -np.inf), axis=1)
         return self._gradient(best, z.shape)
+
+    def shortfalls(self, z: Array, tolerance: float) -> Array:
+        """How far the lowest of the pieces that count as the highest is below the highest."""
+        pieces = self._pieces(z)
+        top = np.max(pieces, axis=1)
+        lowest = np.min(np.where(_highest(pieces, z, tolerance), pieces, np.inf), axis=1)
+        return np.asarray(top - lowest)
 
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i) just right of eta; and its own, 0."""
@@ -255,6 +267,11 @@ class LeafRows(RowLoss):
         tree, leaves = self._leaves(z)
         a = leaves.steepest(tree.leaf_scores(z), tree.leaf_scores(q), tolerance)
         return tree.node_slopes(a, self.y)
+
+    def shortfalls(self, z: Array, tolerance: float) -> Array:
+        """How far the lowest of the leaves that count as the highest is below the highest."""
+        tree, leaves = self._leaves(z)
+        return leaves.shortfalls(tree.leaf_scores(z), tolerance)
 
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i) just right of eta; and its own, 0."""

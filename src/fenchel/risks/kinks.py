@@ -92,6 +92,11 @@ def kinked_rows(shard: Shard, kinked: Kinked) -> Indices:
     return kinked.rows
 
 
+def shortfall(shard: Shard, kinked: Kinked) -> float:
+    """How far below the loss at their scores all chosen lines together lie, at most."""
+    return float(np.sum(weighted(kinked.s, kinked.choices.shortfalls)))
+
+
 def steepest(shard: Shard, kinked: Kinked, q: Array) -> Array:
     """Argmax of sum_i s_i <a_i, q_i> over slopes a."""
     return kinked.choices.towards(q)
@@ -115,4 +120,4 @@ def _ranges(shard: Shard, kinked: Kinked, q: Array) -> tuple[Array, Array, Array
     """Weights of the rows on a kink, their slopes' ends, what they contribute, and q itself."""
     assert isinstance(kinked.choices, SlopeRange)
     s = np.ones(len(kinked.rows)) if kinked.s is None else kinked.s
-    return s, *kinked.choices, kinked.now, q
+    return s, kinked.choices.lowest, kinked.choices.highest, kinked.now, q

@@ -32,11 +32,12 @@ from fenchel.risks.kinks import (
     kinked_scores,
     n_kinked,
     rechosen,
+    shortfall,
     steepest,
     ties,
 )
 from fenchel.risks.sharded_loss import ShardedLoss
-from fenchel.tolerances import EPSILON, OFFSET_BLUR, ROUND_OFF, SCORES
+from fenchel.tolerances import COARSE, EPSILON, OFFSET_BLUR, ROUND_OFF, SCORES
 from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -105,7 +106,31 @@ class LinearPoint:
     @functools.cached_property
     def constant(self) -> float:
         """b with R(v) >= <a, v> + b for all v."""
+        if self._by_conjugate:
+            return -self._conjugates[0]
         return self.floor - float(self.subgradient @ self.w)
+
+    @functools.cached_property
+    def _by_conjugate(self) -> bool:
+        """Whether the cut's constant is taken from the conjugate, -sum_i s_i/S l*(a_i).
+
+        The tangent's, R(w) - <a, w>, is the same number where a_i is a slope of the loss at the
+        score z_i, and it is at hand. But it is wrong where slopes of rows near a kink were chosen
+        anew: such a slope belongs to the kink, not to z_i. And it rests on scores, which round-off
+        has moved; where R(w) is small beside them, as on separable data, that is too much. The
+        conjugate needs no scores: any slopes in its domain make a cut.
+        """
+        if not self.risk.facts.has_duals:
+            return False
+        return self._chosen is not None or self._blur > COARSE * abs(self.value)
+
+    @functools.cached_property
+    def _conjugates(self) -> tuple[float, float]:
+        """(sum_i s_i/S l*(a_i), that of the terms' magnitudes)."""
+        engine, loss = self.risk.engine, self.risk.loss
+        terms = engine.map(shardwork.weighted_conjugates, loss, self.slopes, 1.0).split(2)
+        total, size = (float(each) / self.risk.weight for each in engine.totals(*terms))
+        return total, size
 
     @property
     def floor(self) -> float:
@@ -125,15 +150,26 @@ class LinearPoint:
             conjugates = risk.engine.map(
                 shardwork.weighted_conjugates, risk.loss, self.slopes, scale
             )
-            return -float(risk.engine.total(conjugates)) / risk.weight
+            return -float(risk.engine.total(conjugates.split(2)[0])) / risk.weight
         return scale * self.constant if risk.facts.nonnegative else -np.inf
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """Rows times slopes; and R with the product it is reduced by, and the scores' drift."""
-        product = float(np.linalg.norm(self.subgradient) * np.linalg.norm(self.w))
+        """Rows times slopes; and R with the product it is reduced by, and the scores' round-off."""
         slopes = self.risk.length * self._slope
-        return slopes, abs(self.value) + product + slopes * self.drift / ROUND_OFF
+        if self._by_conjugate:
+            return slopes, self._conjugates[1]
+        product = float(np.linalg.norm(self.subgradient) * np.linalg.norm(self.w))
+        return slopes, abs(self.value) + product + self._blur / ROUND_OFF
+
+    @functools.cached_property
+    def _blur(self) -> float:
+        """What the scores' round-off may add to the tangent's constant.
+
+        That is sum_i s_i/S |a_i| times the error of z_i, which goes with the lengths of x_i and w.
+        """
+        fresh = ROUND_OFF * float(np.linalg.norm(self.w))
+        return self.risk.length * self._slope * (fresh + self.drift)
 
     @property
     def _slope(self) -> float:
@@ -182,6 +218,8 @@ class LinearPoint:
         """The point with the slopes of the rows on a kink chosen anew; itself where there are none.
 
         With an intercept the slopes must still add up to what they do, so that b stays the best.
+        The cut is then lower at w than R(w), as a tie is one up to a tolerance only: by what the
+        conjugate says (`constant`), or by no more than the chosen rows' shortfalls.
         """
         engine, n = self.risk.engine, sum(self.risk.engine.map(n_kinked, self._kinked))
         if n == 0:
@@ -196,12 +234,19 @@ class LinearPoint:
         change: Array = engine.total(engine.map(kinked_adjoint, self._kinked, chosen))
         # What the new point would compute on first use is known: it is set in place of that.
         point = type(self)(self.risk, self.w, self.z, self.near, self.drift)
-        best, value = self.offset.best, self.offset.value
-        point.offset = Offset(Bracket(best, best), best, value, value)
+        best = self.offset.best
+        floor = self.floor - (0.0 if self.risk.facts.has_duals else self._shortfall)
+        point.offset = Offset(Bracket(best, best), best, self.offset.value, floor)
         point.subgradient = self.subgradient + change.ravel() / self.risk.weight
         point.slopes = engine.map(rechosen, self.slopes, self._kinked, chosen)
         point._kinked, point._chosen = self._kinked, chosen
         return point
+
+    @property
+    def _shortfall(self) -> float:
+        """How much lower than R(w) a cut with other slopes for the rows on a kink is at w."""
+        engine = self.risk.engine
+        return float(engine.total(engine.map(shortfall, self._kinked))) / self.risk.weight
 
     def towards(self, p: Array) -> LinearRay[Self]:
         """The ray w + eta p: one pass, X p; one more where the scores have drifted from X w."""

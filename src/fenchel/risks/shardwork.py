@@ -129,17 +129,21 @@ def kinks_along(shard: Shard, loss: Loss, z: Array, q: Array, low: float, high: 
     return shard.bound(loss).kinks_along(z, q, low, high)
 
 
-def conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
-    """sum_i s_i l*(scale a_i, y_i), for slopes without their weights."""
+def conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> tuple[float, float]:
+    """(sum_i s_i l*(scale a_i, y_i), that of the terms' magnitudes), for slopes without weights."""
     return shard.bound(loss).conjugates(scale * a)
 
 
-def weighted_conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
-    """The same for slopes that come with their weights, a_i = s_i l'_i."""
-    if shard.s is None:
-        return conjugates(shard, loss, a, scale)
-    each = np.divide(scale, shard.s, out=np.zeros_like(shard.s), where=shard.s > 0)
-    return conjugates(shard, loss, kinks.weighted(each, a), 1.0)
+def unweighted(shard: Shard, alpha: Array, total: float, loss: Loss) -> Array:
+    """The slopes a_i of the rows, moved into their domain, from s_i/total a_i."""
+    s = weights(shard) if alpha.ndim == 1 else weights(shard)[:, np.newaxis]
+    a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
+    return feasible(shard, loss, a)
+
+
+def weighted_conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> tuple[float, float]:
+    """The same as `conjugates` for slopes that come with their weights, a_i = s_i l'_i."""
+    return conjugates(shard, loss, unweighted(shard, a, 1.0, loss), scale)
 
 
 def feasible(shard: Shard, loss: Loss, a: Array) -> Array:

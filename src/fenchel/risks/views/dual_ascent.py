@@ -141,7 +141,9 @@ class DualAscent:
 
     def _assign_weighted(self, alpha: Array, total: float, b: float) -> None:
         """Takes over alpha_i = s_i/total a_i."""
-        slopes = self.engine.map(unweighted, self.engine.scatter(alpha), total, self.risk.loss)
+        slopes = self.engine.map(
+            shardwork.unweighted, self.engine.scatter(alpha), total, self.risk.loss
+        )
         self.assign(self.engine.gather(slopes), b)
 
     def start(self, alpha: Array, b: float) -> None:
@@ -211,9 +213,9 @@ class DualAscent:
         a = self.engine.map(shardwork.feasible, risk.loss, self.engine.map(_slopes, self.rows))
 
         def D(t: float) -> float:
-            total = self.engine.total(self.engine.map(shardwork.conjugates, risk.loss, a, t))
+            terms = self.engine.map(shardwork.conjugates, risk.loss, a, t).split(2)[0]
             conjugate = self.regularizer.conjugate(t * self.v)
-            return -float(total) / risk.weight - self.strength * conjugate
+            return -float(self.engine.total(terms)) / risk.weight - self.strength * conjugate
 
         whole = D(1.0)
         if D(_LESS) <= whole:  # D is concave: no t below does better
@@ -253,10 +255,10 @@ def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
         a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
     alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
-    constant = -float(engine.total(engine.map(shardwork.conjugates, loss, a, 1.0))) / risk.weight
+    total, size = engine.totals(*engine.map(shardwork.conjugates, loss, a, 1.0).split(2))
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
-    sizes = risk.length * slopes, abs(constant)
-    return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
+    sizes = risk.length * slopes, float(size) / risk.weight
+    return Cut(adjoint, -float(total) / risk.weight, sizes, lambda: Witness(alpha=alpha))
 
 
 def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
@@ -346,13 +348,6 @@ def _slopes(shard: Shard, rows: RowDuals) -> Array:
 @mutates
 def _assign(shard: Shard, rows: RowDuals, a: Array) -> None:
     rows.a[:] = a
-
-
-def unweighted(shard: Shard, alpha: Array, total: float, loss: Loss) -> Array:
-    """The slopes a_i of the rows, moved into their domain, from s_i/total a_i."""
-    s = shardwork.weights(shard)
-    a = np.divide(total * alpha, s, out=np.zeros_like(alpha), where=s > 0)
-    return shard.bound(loss).feasible(a)
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

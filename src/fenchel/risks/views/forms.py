@@ -155,7 +155,8 @@ class LinearForm(Form[X, Y]):
     def constant(self, t: float, u: RowVector) -> float:
         """-R*(t u): how high the cut with the slopes t u lies at w = 0."""
         engine = self.risk.engine
-        total = engine.total(engine.map(shardwork.conjugates, self.risk.loss, u.parts, t))
+        terms = engine.map(shardwork.conjugates, self.risk.loss, u.parts, t).split(2)[0]
+        total = engine.total(terms)
         return -float(total) / self.risk.weight
 
     def feasible(self, u: RowVector) -> RowVector:

@@ -31,7 +31,7 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Risk, State
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps, unweighted
+from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
 from fenchel.risks.views.newton import NewtonSystem
 
 
@@ -70,7 +70,9 @@ class AugmentedLagrangian:
     def start(self, alpha: Array, kappa: float) -> None:
         """Takes over multipliers alpha_i = s_i/S a_i."""
         slopes = self.risk.engine.scatter(alpha)
-        self.a = self.risk.engine.map(unweighted, slopes, self.risk.weight, self.risk.loss)
+        self.a = self.risk.engine.map(
+            shardwork.unweighted, slopes, self.risk.weight, self.risk.loss
+        )
         self.kappa = kappa
 
     def state(self) -> State:

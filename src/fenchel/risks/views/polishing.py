@@ -32,7 +32,6 @@ from fenchel.risks.views.dual_ascent import (
     row_duals,
     row_squares,
     sweep,
-    unweighted,
 )
 
 Indices = npt.NDArray[np.intp]
@@ -50,7 +49,7 @@ def polished(problem: Problem, point: Point) -> Cut | None:
     risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
     assert isinstance(risk, LinearRisk) and isinstance(point, LinearPoint)
     engine = risk.engine
-    slopes = engine.map(unweighted, point.slopes, 1.0, risk.loss)
+    slopes = engine.map(shardwork.unweighted, point.slopes, 1.0, risk.loss)
     rows = _near(risk, point, slopes)
     if rows is None:
         return None
