@@ -8,6 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,12 +17,12 @@ import numpy.typing as npt
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
+from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem, Risk
-from fenchel.settings import positive, user_written, whole
+from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
-from fenchel.verification import verify
 from fenchel.witness import Witness
 
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
@@ -39,6 +40,7 @@ def minimize(
     w0: npt.ArrayLike | Result | None = None,
     callback: Callable[[Record], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    verify: bool = True,
 ) -> Result:
     """Minimises the problem until (objective - lower_bound) / |objective| <= gap.
 
@@ -51,6 +53,10 @@ def minimize(
     `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
     end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
     would have taken without the interruption.
+
+    With `verify` the lower bound is the one that `fenchel.verify` proves, from the data and the
+    evidence alone, for a few passes more (`Result.proof_passes`); a run whose bound is not proved
+    goes on. Without it the solver's word is taken, less what round-off may have added.
     """
     if not isinstance(problem, Problem):
         raise Incompatible(
@@ -63,6 +69,7 @@ def minimize(
     method, reason = chosen(solver, problem)
     method = method.aiming(gap)
     run = _Run(problem, gap, max_iterations, seconds, callback, method.patience)
+    run.prover = Prover(problem, method, bool(verify))
     start = _duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
     try:
@@ -77,23 +84,7 @@ def minimize(
             _write(file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
-    result = run.result(status, method.name, reason)
-    if user_written(method) and result.converged:
-        _prove(result, problem)
-    return result
-
-
-def _prove(result: Result, problem: Problem) -> None:
-    """Checks the evidence of a solver that is a user's: nobody else has."""
-    try:
-        if not isinstance(result.witness, Witness):
-            raise InvalidCertificate(f"its witness is {result.witness!r}, not a fenchel.Witness")
-        verify(result, problem)
-    except InvalidCertificate as error:
-        raise InvalidCertificate(
-            f"{result.solver} has not proved what its last Step claims: {error}; a Step's witness= "
-            "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
-        ) from error
+    return run.result(status, method.name, reason)
 
 
 def _write(file: CheckpointFile) -> None:
@@ -122,15 +113,19 @@ class _Run:
         self.seconds_before = 0.0  # of a run that this one goes on from
         self.best: Best | None = None
         self.objective = math.inf
-        self.lower_bound, self.evidence = -math.inf, None
+        self.claim, self.lower_bound, self.evidence = -math.inf, -math.inf, None
         self.doubted = False  # a bound came without evidence
+        self.proved = False  # the bounds are those that the evidence proves
         if problem.risk.facts.nonnegative:
-            self.lower_bound, self.evidence = 0.0, Witness
+            self.claim, self.lower_bound, self.evidence = 0.0, 0.0, Witness
         self.history: list[Record] = []
         n_free = len(problem.regularizer.free(problem.risk.n_parameters))
         self.patience = patience + _PATIENCE_PER_FREE * n_free
 
+    claim: float  # of the solver, for its evidence
+    lower_bound: float  # the claim, less by what an earlier one exceeded its proof; or the proof
     evidence: Callable[[], Witness] | None
+    prover: Prover | None = None
 
     def through(self, method: Solver, w: Array, start: State | None) -> Status:
         """Takes the solver's steps until one of them ends the run."""
@@ -172,7 +167,7 @@ class _Run:
         if snapshot is None:
             return None
         self.best, self.objective = snapshot.best, snapshot.objective
-        self.lower_bound = snapshot.lower_bound
+        self.claim = self.lower_bound = snapshot.lower_bound
         witness = snapshot.witness
         self.evidence = None if witness is None else lambda: witness
         self.history = list(snapshot.history)
@@ -184,6 +179,7 @@ class _Run:
         """Records a step; says whether and why the run ends."""
         if step.objective < self.objective:
             self.best, self.objective = Best.of(step.point), float(step.objective)
+            self.proved = False
         if step.lower_bound > self.lower_bound:
             self._believe(step)
         self.history.append(
@@ -202,7 +198,10 @@ class _Run:
     def _believe(self, step: Step) -> None:
         """Takes over a bound with its evidence; one without any proves nothing."""
         if step.witness is not None:
-            self.lower_bound, self.evidence = float(step.lower_bound), step.witness
+            shortfall = 0.0 if self.prover is None else self.prover.shortfall
+            if step.lower_bound - shortfall > self.lower_bound:
+                self.claim, self.evidence = float(step.lower_bound), step.witness
+                self.lower_bound, self.proved = self.claim - shortfall, False
         elif not self.doubted:
             self.doubted = True
             warnings.warn(
@@ -221,22 +220,25 @@ class _Run:
         return min(self.lower_bound, 2 * self.objective - self.lower_bound)
 
     def _refute(self) -> None:
-        """Raises InvalidCertificate where the bounds contradict each other beyond round-off."""
+        """Looks into bounds that contradict each other; InvalidCertificate beyond round-off."""
         excess = self.lower_bound - self.objective
-        if not excess > CONTRADICTION * abs(self.objective) or self.best is None:
+        if not excess > 0 or self.best is None:
+            return
+        if self.prover is not None and self.prover.able:
+            try:
+                self._prove(self.prover)
+            except InvalidCertificate as error:
+                why = contradiction(self.lower_bound, self.objective)
+                raise InvalidCertificate(why) from error
+            return
+        if not excess > CONTRADICTION * abs(self.objective):
             return
         # J may be small as a difference of large terms, whose round-off it has; looking costs
         # two passes, which only a run that is about to fail makes.
         point = self.problem.risk.at(self.best.w)
         penalty = self.problem.strength * self.problem.regularizer.value(point.w)
         if excess > CONTRADICTION * (abs(penalty) + point.sizes[1]):
-            raise InvalidCertificate(
-                f"the bounds contradict each other: cuts prove min J >= {self.lower_bound:.9g} "
-                f"for a convex loss, but J is {self.objective:.9g} at one point. So the loss is "
-                "not convex, or its slopes (an oracle's argmax) are no subgradients: check that "
-                "l(u) >= l(z) + slope(z) (u - z) for all scores u and z, and "
-                "that the loss is nowhere negative if it says nonnegative = True"
-            )
+            raise InvalidCertificate(contradiction(self.lower_bound, self.objective))
 
     def _end(self, step: Step) -> Status | None:
         last = self.history[-1]
@@ -254,13 +256,29 @@ class _Run:
 
     def _limit(self, late: bool = False) -> Status | None:
         last = self.history[-1]
-        if last.gap <= self.gap:
+        if last.gap <= self.gap and self._is_proved():
             return Status.CONVERGED
         if last.iteration >= self.max_iterations:
             return Status.MAX_ITERATIONS
         if late:
             return Status.TIME_LIMIT
         return Status.STALLED if self._stalled() else None
+
+    def _is_proved(self) -> bool:
+        """Whether the gap is still small enough once its bounds were proved, if that is asked."""
+        if self.prover is None or not self.prover.asked or self.proved:
+            return True
+        self._prove(self.prover)
+        return self.history[-1].gap <= self.gap
+
+    def _prove(self, prover: Prover) -> None:
+        """Replaces what is claimed, in the last record too, by what is proved of it."""
+        certificate = prover.proved(self._claimed())
+        self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
+        self.proved, known = True, self.known_bound
+        self.history[-1] = self.history[-1]._replace(
+            objective=self.objective, lower_bound=known, gap=relative_gap(self.objective, known)
+        )
 
     def _stalled(self) -> bool:
         if len(self.history) <= self.patience:
@@ -273,20 +291,39 @@ class _Run:
 
     def result(self, status: Status, solver: str, reason: str) -> Result:
         """The best iterate with what was proved of it."""
+        found = status not in (Status.NONFINITE, Status.UNBOUNDED) and self.evidence is not None
+        if found and self.prover is not None and self.prover.asked and not self.proved:
+            self._prove(self.prover)
+        passes = 0 if self.prover is None else self.prover.passes
+        certificate = Certificate(
+            self.known_bound, self.objective, "witness" if self.proved else "solver"
+        )
+        return replace(
+            self._claimed(),
+            certificate=certificate,
+            status=status,
+            solver=solver,
+            reason=reason,
+            seconds=self.seconds_before + time.perf_counter() - self.started,
+            proof_passes=passes,
+        )
+
+    def _claimed(self) -> Result:
+        """The best iterate with what the solver claims of it."""
         risk, last = self.problem.risk, self.history[-1]
         best = Best(np.zeros(risk.n_parameters), 0.0) if self.best is None else self.best
         w, intercept = risk.presented(*best)
         return Result(
             w=w,
             intercept=intercept,
-            certificate=Certificate(self.known_bound, self.objective),
-            status=status,
+            certificate=Certificate(self.claim, self.objective),
+            status=Status.CONVERGED,
             iterations=last.iteration,
             passes=last.passes,
             seconds=last.seconds,
             history=self.history,
-            solver=solver,
-            reason=reason,
+            solver="",
+            reason="",
             witness=None if self.evidence is None else self.evidence(),
         )
 

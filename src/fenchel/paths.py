@@ -35,6 +35,7 @@ def path(
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     callback: Callable[[Record], Any] | None = None,
+    verify: bool = True,
 ) -> Path:
     """Minimises the problem at each strength, from the largest down, each from the last results.
 
@@ -42,7 +43,7 @@ def path(
     for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
     if that is known, as under L1 and the elastic net, else from 1e-1 to 1e-6.
 
-    `gap` and the limits hold for each strength. One that falls short of its gap says so in its
+    `gap`, the limits and `verify` (see `minimize`) hold for each strength. One that falls short of its gap says so in its
     status, and the path goes on. A callback that returns true, or Ctrl-C, ends the path: it then
     holds the strengths so far.
     """
@@ -62,6 +63,7 @@ def path(
                 max_seconds=max_seconds,
                 w0=_ahead(problem, results, grid),
                 callback=callback,
+                verify=verify,
             )
         except KeyboardInterrupt:  # before the first iteration at this strength
             if not results:

@@ -89,6 +89,7 @@ class Result:
     solver: str
     reason: str  # why this solver
     witness: Witness | None
+    proof_passes: int = 0  # the same to prove the bounds from the witness, by other code
 
     @property
     def objective(self) -> float:
@@ -130,7 +131,9 @@ class Result:
         return (
             f"Result({self.status.name.lower()} by {self.solver}: "
             f"{self.lower_bound:.8g} <= min J <= {self.objective:.8g}, gap {self.gap:.1e}, "
-            f"{self.iterations} iterations, {self.passes} passes, {self.seconds:.2f} s)"
+            f"{self.iterations} iterations, {self.passes} passes"
+            f"{f' + {self.proof_passes} to prove it' * bool(self.proof_passes)}, "
+            f"{self.seconds:.2f} s)"
         )
 
 

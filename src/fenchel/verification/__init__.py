@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from fenchel.errors import InvalidData
 from fenchel.result import Certificate, Result
-from fenchel.risks.base import Problem
-from fenchel.verification.check import judged
+from fenchel.risks.base import Problem, Risk
+from fenchel.risks.chains import ChainRisk
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.oracle import OracleRisk
+from fenchel.verification.check import Evidence, Proof, judged, recomputed
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.rows import rows_of
 
-__all__ = ["verify"]
+__all__ = ["Proof", "can_recompute", "recompute", "verify"]
 
 
 def verify(result: Result, problem: Problem) -> Certificate:
@@ -23,7 +26,21 @@ def verify(result: Result, problem: Problem) -> Certificate:
     Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
     result claims. A result without a witness gets the tangent bound at its w, and says so.
     """
-    evidence = rows_of(problem.risk) or cuts_of(problem.risk)
+    return judged(result, problem, _evidence(problem.risk))
+
+
+def recompute(result: Result, problem: Problem) -> Proof:
+    """The same without a judgement: both bounds, as the driver takes them over."""
+    return recomputed(result, problem, _evidence(problem.risk))
+
+
+def can_recompute(risk: Risk) -> bool:
+    """Whether bounds can be had without asking others, who count what they are asked."""
+    return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
+
+
+def _evidence(risk: Risk) -> Evidence:
+    evidence = rows_of(risk) or cuts_of(risk)
     if evidence is None:
-        raise InvalidData(f"verify does not know risks of type {type(problem.risk).__name__}")
-    return judged(result, problem, evidence)
+        raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
+    return evidence

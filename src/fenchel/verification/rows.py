@@ -90,6 +90,7 @@ class _Data(Evidence):
 
     def scores(self, w: Array) -> Array:
         """X w, from the blocks of X as they were given."""
+        self.passes += 1
         W, n = self.columns(w), self.n_columns
         offset = W[n] if self.has_offsets else 0.0
         return np.concatenate(
@@ -103,6 +104,7 @@ class _Data(Evidence):
 
     def adjoint(self, a: Array) -> Array:
         """X' a, as one vector."""
+        self.passes += 1
         total = np.zeros((self.n_columns, *a.shape[1:]))
         for block, part in self.parts(a):
             total += block.T @ part

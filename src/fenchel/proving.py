@@ -1,0 +1,87 @@
+"""What is proved of a run: its bounds, recomputed from the data and the evidence alone.
+
+A solver claims a lower bound and hands over its evidence. What a `Result` says is not the claim but
+what `fenchel.verify` makes of that evidence, by code that shares nothing with the solver. A claim
+may exceed its proof by round-off, or by a fault; by how much it did the last time is taken off the
+claims that follow, so that a proof is only tried when it may succeed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from fenchel.errors import InvalidCertificate
+from fenchel.result import Certificate, Result
+from fenchel.risks.base import Problem
+from fenchel.settings import user_written
+from fenchel.solvers import Solver
+from fenchel.verification import Proof, can_recompute, recompute
+from fenchel.witness import Witness
+
+
+class Prover:
+    """Recomputes the bounds of one run.
+
+    A solver that a user wrote has its claims checked in any case, and is told where they fail;
+    others only if it is asked for, or if their claims contradict each other.
+    """
+
+    def __init__(self, problem: Problem, method: Solver, asked: bool):
+        self.problem, self.solver = problem, method.name
+        self.strict = user_written(method)
+        self.able = can_recompute(problem.risk)
+        self.asked = self.able and (asked or self.strict)
+        self.shortfall = 0.0  # by how much the last claim that was tried exceeded its proof
+        self.passes = 0
+
+    def proved(self, claim: Result) -> Certificate:
+        """The bounds that a result's evidence proves, which are no better than those it claims.
+
+        Raises InvalidCertificate where they contradict each other, or a user's solver its claim.
+        """
+        proof = self._recomputed(claim)
+        self.passes += proof.passes
+        if proof.lower_bound > proof.objective + proof.doubt:
+            raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
+        excess = claim.lower_bound - proof.lower_bound
+        if self.strict and excess > proof.doubt:
+            raise self._unproved(
+                f"the witness proves min J >= {proof.lower_bound!r}, but the result claims "
+                f"{claim.lower_bound!r}"
+            )
+        self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
+        agrees = abs(proof.objective - claim.objective) <= proof.doubt
+        objective = claim.objective if agrees else proof.objective
+        lower_bound = min(claim.lower_bound, proof.lower_bound, objective)
+        return Certificate(lower_bound, objective, "witness")
+
+    def _recomputed(self, claim: Result) -> Proof:
+        if self.strict and not isinstance(claim.witness, Witness):
+            raise self._unproved(f"its witness is {claim.witness!r}, not a fenchel.Witness")
+        try:
+            return recompute(claim, self.problem)
+        except InvalidCertificate as error:
+            if self.strict:
+                raise self._unproved(str(error)) from error
+            if self.problem.risk.facts.user_written:
+                raise  # the loss is not what its user says
+            # A fault of ours: what is left is what needs no evidence.
+            return recompute(dataclasses.replace(claim, witness=Witness()), self.problem)
+
+    def _unproved(self, why: str) -> InvalidCertificate:
+        return InvalidCertificate(
+            f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
+            "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
+        )
+
+
+def contradiction(lower_bound: float, objective: float) -> str:
+    """What it means that a lower bound is above the objective."""
+    return (
+        f"the bounds contradict each other: cuts prove min J >= {lower_bound:.9g} for a convex "
+        f"loss, but J is {objective:.9g} at one point. So the loss is not convex, or its slopes "
+        "(an oracle's argmax) are no subgradients: check that l(u) >= l(z) + slope(z) (u - z) for "
+        "all scores u and z, and that the loss is nowhere negative if it says nonnegative = True. "
+        "If the loss is one of fenchel's own, this is a fault of ours: please report it"
+    )
