@@ -177,6 +177,8 @@ class _Run:
 
     def take(self, step: Step) -> Status | None:
         """Records a step; says whether and why the run ends."""
+        if not np.isfinite(step.point.w).all():
+            step = replace(step, objective=math.nan)  # whatever the loss makes of such scores
         if step.objective < self.objective:
             self.best, self.objective = Best.of(step.point), float(step.objective)
             self.proved = False

@@ -21,6 +21,7 @@ import fenchel
 from fenchel import FenchelWarning, InvalidCertificate, Status, losses
 from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
+from fenchel.risks.base import Problem
 from fenchel.solvers import Needs, Solver, Step
 
 
@@ -325,3 +326,67 @@ def test_bmrm_without_qp_proves_its_bounds_without_a_conjugate():
     forged = dataclasses.replace(result, witness=fenchel.Witness())
     with pytest.raises(InvalidCertificate):
         fenchel.verify(forged, problem)
+
+
+# What is claimed is what is proved.
+
+
+class Boastful(Problem):
+    """A problem whose bounds are a tenth too high."""
+
+    def bound(self, a, b, sizes):
+        return 1.1 * super().bound(a, b, sizes)
+
+
+def boastful(problem):
+    return Boastful(problem.risk, problem.regularizer, problem.strength)
+
+
+@pytest.mark.parametrize("solver", ["bmrm", "lbfgs", "sdca", "agm-inf", "newton"])
+def test_a_claim_beyond_its_proof_is_not_believed(solver):
+    problem = problem_for(losses.SquaredHinge(), intercept=True)
+    asked = fenchel.minimize(boastful(problem), solver, gap=1e-3, max_iterations=300)
+    proved = fenchel.verify(asked, problem).lower_bound
+    assert asked.lower_bound <= proved <= asked.objective
+    assert asked.converged == (asked.gap <= 1e-3)
+    assert asked.certificate.source == "witness" and asked.proof_passes > 0
+    believed = fenchel.minimize(boastful(problem), solver, gap=1e-3, verify=False)
+    assert believed.certificate.source == "solver" or believed.lower_bound <= proved
+    assert believed.proof_passes == 0 or believed.lower_bound <= believed.objective
+
+
+def test_a_run_whose_claim_is_not_proved_goes_on_until_one_is():
+    """Claims that are a tenth too high are taken for what the last proof left of them."""
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(boastful(problem), "bmrm", gap=0.02)
+    shortest = fenchel.minimize(problem, "bmrm", gap=0.02)
+    assert result.converged and result.iterations >= shortest.iterations
+    assert fenchel.verify(result, problem).gap <= 0.02
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=ids)
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Logistic(), losses.Huber()], ids=ids)
+def test_no_result_claims_more_than_is_verified(loss, solver):
+    problem = problem_for(loss, intercept=True)
+    if solver.obstacle(problem) is not None:
+        pytest.skip(solver.obstacle(problem))
+    result = fenchel.minimize(problem, solver, gap=1e-2, max_iterations=60)
+    certificate = fenchel.verify(result, problem)
+    assert result.lower_bound <= certificate.lower_bound
+
+
+def test_a_w_that_is_not_finite_is_no_best_iterate():
+    class Lost(Solver):
+        name = "lost"
+        needs = Needs()
+
+        def iterate(self, problem, w, state=None):
+            yield Step(problem.risk.at(w), problem.objective(problem.risk.at(w)))
+            point = problem.risk.at(w)
+            point.w = np.full_like(w, math.nan)
+            yield Step(point, 0.0)
+
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(problem, Lost())
+    assert result.status is Status.NONFINITE
+    assert np.isfinite(result.w).all() and result.objective > 0
