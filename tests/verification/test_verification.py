@@ -214,7 +214,7 @@ def test_a_false_claim_of_a_loss_that_did_not_contradict_itself_is_found_out(
     assert result.converged
     with pytest.raises(InvalidCertificate, match="above the loss"):
         fenchel.verify(result, problem)
-    with pytest.raises(InvalidCertificate, match="above the loss|not convex"):
+    with pytest.raises(InvalidCertificate, match=r"above the loss|not convex"):
         fenchel.minimize(problem, solver, gap=1e-2)
 
 
