@@ -3,8 +3,8 @@ away.
 
 First table: CPU seconds of fits with `verify=False` and with `verify=True`, medians of five in
 turns, the passes of either, and by how much the solver's claim exceeded its proof. Second table:
-`fenchel.verify` and `fenchel.verify(rigorous=True)` on one fit each: seconds, and how much lower the
-rigorous bound is, relative to the objective. One thread.
+`fenchel.verify` and `fenchel.verify(rigorous=True)` on one fit each: seconds, and how much lower
+the rigorous bound is, relative to the objective. One thread.
 """
 
 from __future__ import annotations
