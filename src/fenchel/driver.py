@@ -8,6 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,10 @@ from fenchel.witness import Witness
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
+
+
+class _TimeIsUp(BaseException):
+    """Ends a run between two steps; like KeyboardInterrupt, no concern of any code on its way."""
 
 
 def minimize(
@@ -72,7 +77,10 @@ def minimize(
         if run.best is None:
             raise
         status = Status.INTERRUPTED
+    except _TimeIsUp:
+        status = Status.TIME_LIMIT
     finally:
+        run.under_way = False
         if file is not None:
             _write(file)
     if not run.history:
@@ -116,7 +124,8 @@ class _Run:
         callback: Callable[[Record], Any] | None,
         patience: int,
     ):
-        self.problem, self.callback = problem, callback
+        self.problem, self.callback = replace(problem, pulse=self._pulse), callback
+        self.under_way = False  # a step has been taken, and the run has not ended
         self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
         self.started, self.passes_before = time.perf_counter(), problem.risk.passes
         self.seconds_before = 0.0  # of a run that this one goes on from
@@ -136,6 +145,16 @@ class _Run:
         """Takes the solver's steps until one of them ends the run."""
         steps = method.iterate(self.problem, w, start)
         return next((end for end in map(self.take, steps) if end is not None), Status.STALLED)
+
+    def _pulse(self) -> None:
+        """Ends the run between two steps if its time is up, once it has taken one."""
+        if self.max_seconds == math.inf or not self.under_way:
+            return
+        if self.problem.risk.agreed(self._is_late):
+            raise _TimeIsUp
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() - self.started >= self.max_seconds
 
     def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
         """The same, the solver starting anew from its own state whenever that is kept."""
@@ -182,6 +201,7 @@ class _Run:
 
     def take(self, step: Step) -> Status | None:
         """Records a step; says whether and why the run ends."""
+        self.under_way = True
         if step.objective < self.objective:
             self.best, self.objective = Best.of(step.point), float(step.objective)
         if step.lower_bound > self.lower_bound:

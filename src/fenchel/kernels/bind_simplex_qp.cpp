@@ -57,8 +57,11 @@ void bind_simplex_qp(nb::module_& m) {
             nb::arg("Q"), nb::arg("b"), nb::arg("alpha") = nb::none(),
             "Replace the problem; start at alpha, or at the best vertex.")
         .def("solve", &SimplexQp::solve, nb::arg("tolerance") = 1e-12,
-             nb::arg("max_steps") = 100000, nb::call_guard<nb::gil_scoped_release>(),
-             "Minimise; return the absolute Frank-Wolfe gap, computed anew.")
+             nb::arg("max_steps") = 100000, nb::arg("noise") = 0.0,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Minimise; return the absolute Frank-Wolfe gap, computed anew. No gap below the noise "
+             "of Q's and b's entries is looked for.")
+        .def_prop_ro("finished", &SimplexQp::finished)
         .def_prop_ro(
             "weights",
             [](const SimplexQp& self) {

@@ -102,9 +102,13 @@ class SimplexQp {
     }
 
     // Minimises until the Frank-Wolfe gap g'α − min g is at most tolerance·|f|, or what rounding in
-    // g hides. Returns the gap, from a gradient computed anew at the α returned; f does not rise.
-    double solve(double tolerance, std::size_t max_steps) {
+    // g hides, or the noise that is in Q and b themselves: with that, Q may be indefinite, and
+    // there is no least f to be found below it. Returns the gap, from a gradient computed anew at
+    // the α returned; f does not rise by more than the noise. `finished` says whether the steps
+    // were enough: they bound the time of a call, and another call goes on from α.
+    double solve(double tolerance, std::size_t max_steps, double noise) {
         if (n_ == 0) return 0.0;
+        noise_ = noise;
         const double ratio = sigma_ / level();
         bool anew = !factored_ || updates_ > refactor_after || !(ratio < 1e3 && ratio > 1e-3);
         Price now = price(), best = now;
@@ -137,9 +141,12 @@ class SimplexQp {
         }
         // The active set stalls only where rounding rules; far above that, plain descent goes on.
         if (stalled >= patience && best.gap > std::max(best.goal(tolerance), 1e3 * best.floor))
-            descend(tolerance, max_steps - std::min(steps, max_steps));
+            steps += descend(tolerance, max_steps - std::min(steps, max_steps));
+        finished_ = steps < max_steps;
         return price().gap;
     }
+
+    bool finished() const { return finished_; }
 
   private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -218,7 +225,7 @@ class SimplexQp {
         }
         const double noise = epsilon * (rho * rho + beta);
         const double floor = noise + epsilon * (rho * radius_[j] + std::abs(b_[j]));
-        return {f, gap, floor, 8.0 * noise, rho, j};
+        return {f, gap, std::max(floor, noise_), std::max(8.0 * noise, noise_), rho, j};
     }
 
     // The size of Q's entries; a mean of roots, so that a few huge cuts do not drown the others.
@@ -370,8 +377,10 @@ class SimplexQp {
     }
 
     // Monotone pairwise descent: weight moves from the worst variable in use to the best of all.
-    void descend(double tolerance, std::size_t max_steps) {
-        for (std::size_t step = 0; step < max_steps; ++step) {
+    // Returns the number of steps.
+    std::size_t descend(double tolerance, std::size_t max_steps) {
+        std::size_t step = 0;
+        for (; step < max_steps; ++step) {
             const bool drifted = step % 64 == 0;
             adopt();
             fresh_ = !drifted;
@@ -390,10 +399,12 @@ class SimplexQp {
         }
         normalise();
         adopt();
+        return step;
     }
 
     std::size_t n_ = 0, ld_ = 0, updates_ = 0;
-    double sigma_ = 1.0;
+    double sigma_ = 1.0, noise_ = 0.0;
+    bool finished_ = true;
     bool fresh_ = false, factored_ = false;  // is g the gradient at α? is U the factor of S?
     bool descended_ = false;
     std::size_t raised_ = none;  // the variable whose pivot was raised

@@ -85,6 +85,7 @@ class SubgradientMethod(Solver):
         """Algorithm 2; the subgradients it meets are cuts as good as any."""
 
         def support(p: Array) -> Array:
+            problem.pulse()
             steepest = point.steepest(p)
             if steepest is not point:
                 bound.meet(steepest)
