@@ -256,19 +256,17 @@ class SimplexQP:
     def assign(self, Q: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """Replace the problem; start at alpha, or at the best vertex."""
 
-    def solve(self, tolerance: float = 1e-12, max_steps: int = 100000, noise: float = 0.0) -> float:
-        """
-        Minimise; return the absolute Frank-Wolfe gap, computed anew. No gap below the noise of Q's and b's entries is looked for.
-        """
-
-    @property
-    def finished(self) -> bool: ...
+    def solve(self, tolerance: float = 1e-12, max_steps: int = 100000) -> float:
+        """Minimise; return the absolute Frank-Wolfe gap, computed anew."""
 
     @property
     def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     @property
     def gram(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def finished(self) -> bool: ...
 
     @property
     def size(self) -> int: ...

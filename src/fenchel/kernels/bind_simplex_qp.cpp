@@ -57,11 +57,8 @@ void bind_simplex_qp(nb::module_& m) {
             nb::arg("Q"), nb::arg("b"), nb::arg("alpha") = nb::none(),
             "Replace the problem; start at alpha, or at the best vertex.")
         .def("solve", &SimplexQp::solve, nb::arg("tolerance") = 1e-12,
-             nb::arg("max_steps") = 100000, nb::arg("noise") = 0.0,
-             nb::call_guard<nb::gil_scoped_release>(),
-             "Minimise; return the absolute Frank-Wolfe gap, computed anew. No gap below the noise "
-             "of Q's and b's entries is looked for.")
-        .def_prop_ro("finished", &SimplexQp::finished)
+             nb::arg("max_steps") = 100000, nb::call_guard<nb::gil_scoped_release>(),
+             "Minimise; return the absolute Frank-Wolfe gap, computed anew.")
         .def_prop_ro(
             "weights",
             [](const SimplexQp& self) {
@@ -84,6 +81,7 @@ void bind_simplex_qp(nb::module_& m) {
                 return nb::ndarray<nb::numpy, double, nb::ndim<2>>(copy, {n, n}, owner);
             },
             nb::rv_policy::automatic)
+        .def_prop_ro("finished", &SimplexQp::finished)
         .def_prop_ro("size", &SimplexQp::size)
         .def_prop_ro("objective", &SimplexQp::objective);
 }

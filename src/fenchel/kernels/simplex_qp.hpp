@@ -102,13 +102,11 @@ class SimplexQp {
     }
 
     // Minimises until the Frank-Wolfe gap g'α − min g is at most tolerance·|f|, or what rounding in
-    // g hides, or the noise that is in Q and b themselves: with that, Q may be indefinite, and
-    // there is no least f to be found below it. Returns the gap, from a gradient computed anew at
-    // the α returned; f does not rise by more than the noise. `finished` says whether the steps
-    // were enough: they bound the time of a call, and another call goes on from α.
-    double solve(double tolerance, std::size_t max_steps, double noise) {
+    // g hides. Returns the gap, from a gradient computed anew at the α returned; f does not rise.
+    // `finished` says whether the steps were enough. They bound the time of a call, which no
+    // tolerance does where rounding has made Q indefinite; another call goes on from α.
+    double solve(double tolerance, std::size_t max_steps) {
         if (n_ == 0) return 0.0;
-        noise_ = noise;
         const double ratio = sigma_ / level();
         bool anew = !factored_ || updates_ > refactor_after || !(ratio < 1e3 && ratio > 1e-3);
         Price now = price(), best = now;
@@ -225,7 +223,7 @@ class SimplexQp {
         }
         const double noise = epsilon * (rho * rho + beta);
         const double floor = noise + epsilon * (rho * radius_[j] + std::abs(b_[j]));
-        return {f, gap, std::max(floor, noise_), std::max(8.0 * noise, noise_), rho, j};
+        return {f, gap, floor, 8.0 * noise, rho, j};
     }
 
     // The size of Q's entries; a mean of roots, so that a few huge cuts do not drown the others.
@@ -403,10 +401,9 @@ class SimplexQp {
     }
 
     std::size_t n_ = 0, ld_ = 0, updates_ = 0;
-    double sigma_ = 1.0, noise_ = 0.0;
-    bool finished_ = true;
+    double sigma_ = 1.0;
     bool fresh_ = false, factored_ = false;  // is g the gradient at α? is U the factor of S?
-    bool descended_ = false;
+    bool descended_ = false, finished_ = true;
     std::size_t raised_ = none;  // the variable whose pivot was raised
     std::vector<double> Q_, b_, alpha_, g_, radius_;
     TriangularFactor U_;
