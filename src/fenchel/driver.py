@@ -18,7 +18,8 @@ from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
-from fenchel.risks.base import Array, Problem, Risk
+from fenchel.risks.base import Array, Point, Problem, Risk
+from fenchel.risks.existence import vanishing
 from fenchel.settings import positive, user_written, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
@@ -28,6 +29,9 @@ from fenchel.witness import Witness
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
+
+# The first iteration after which to look whether J vanishes far out; then twice as many, and so on.
+_FIRST_LOOK = 8
 
 
 class _TimeIsUp(BaseException):
@@ -73,6 +77,8 @@ def minimize(
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
+            if status is Status.STALLED and run.best is not None:
+                status = run.beyond(problem.risk.at(run.best.w)) or status
     except KeyboardInterrupt:
         if run.best is None:
             raise
@@ -217,7 +223,18 @@ class _Run:
                 phase=step.phase,
             )
         )
-        return self._end(step)
+        end, n = self._end(step), len(self.history)
+        if end is None and n >= _FIRST_LOOK and n & (n - 1) == 0:
+            return self.beyond(step.point)
+        return end
+
+    def beyond(self, point: Point) -> Status | None:
+        """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
+        far = vanishing(self.problem, point)
+        if far is None:
+            return None
+        J = self.problem.objective(far)
+        return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
 
     def _believe(self, step: Step) -> None:
         """Takes over a bound with its evidence; one without any proves nothing."""
