@@ -79,12 +79,10 @@ def minimize(
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
             if status is Status.STALLED and run.best is not None:
                 status = run.beyond(problem.risk.at(run.best.w)) or status
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _TimeIsUp) as cause:
         if run.best is None:
             raise
-        status = Status.INTERRUPTED
-    except _TimeIsUp:
-        status = Status.TIME_LIMIT
+        status = run.cut_short(cause)
     finally:
         run.under_way = False
         if file is not None:
@@ -160,7 +158,18 @@ class _Run:
             raise _TimeIsUp
 
     def _is_late(self) -> bool:
-        return time.perf_counter() - self.started >= self.max_seconds
+        return self._seconds() - self.seconds_before >= self.max_seconds
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self.started
+
+    def _passes(self) -> int:
+        return self.problem.risk.passes - self.passes_before
+
+    def cut_short(self, cause: BaseException) -> Status:
+        """Ends the run between two steps: what the unfinished one cost goes to the last."""
+        self.history[-1] = self.history[-1]._replace(passes=self._passes(), seconds=self._seconds())
+        return Status.TIME_LIMIT if isinstance(cause, _TimeIsUp) else Status.INTERRUPTED
 
     def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
         """The same, the solver starting anew from its own state whenever that is kept."""
@@ -218,8 +227,8 @@ class _Run:
                 objective=self.objective,
                 lower_bound=self.known_bound,
                 gap=relative_gap(self.objective, self.known_bound),
-                passes=self.problem.risk.passes - self.passes_before,
-                seconds=self.seconds_before + time.perf_counter() - self.started,
+                passes=self._passes(),
+                seconds=self._seconds(),
                 phase=step.phase,
             )
         )
