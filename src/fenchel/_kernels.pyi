@@ -266,6 +266,9 @@ class SimplexQP:
     def gram(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
     @property
+    def finished(self) -> bool: ...
+
+    @property
     def size(self) -> int: ...
 
     @property

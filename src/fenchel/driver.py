@@ -19,7 +19,8 @@ from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, 
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
 from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
-from fenchel.risks.base import Array, Problem, Risk
+from fenchel.risks.base import Array, Point, Problem, Risk
+from fenchel.risks.existence import vanishing
 from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
@@ -28,6 +29,13 @@ from fenchel.witness import Witness
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
+
+# The first iteration after which to look whether J vanishes far out; then twice as many, and so on.
+_FIRST_LOOK = 8
+
+
+class _TimeIsUp(BaseException):
+    """Ends a run between two steps; like KeyboardInterrupt, no concern of any code on its way."""
 
 
 def minimize(
@@ -75,11 +83,14 @@ def minimize(
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
-    except KeyboardInterrupt:
+            if status is Status.STALLED and run.best is not None:
+                status = run.beyond(problem.risk.at(run.best.w)) or status
+    except (KeyboardInterrupt, _TimeIsUp) as cause:
         if run.best is None:
             raise
-        status = Status.INTERRUPTED
+        status = run.cut_short(cause)
     finally:
+        run.under_way = False
         if file is not None:
             _write(file)
     if not run.history:
@@ -107,7 +118,8 @@ class _Run:
         callback: Callable[[Record], Any] | None,
         patience: int,
     ):
-        self.problem, self.callback = problem, callback
+        self.problem, self.callback = replace(problem, pulse=self._pulse), callback
+        self.under_way = False  # a step has been taken, and the run has not ended
         self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
         self.started, self.passes_before = time.perf_counter(), problem.risk.passes
         self.seconds_before = 0.0  # of a run that this one goes on from
@@ -131,6 +143,27 @@ class _Run:
         """Takes the solver's steps until one of them ends the run."""
         steps = method.iterate(self.problem, w, start)
         return next((end for end in map(self.take, steps) if end is not None), Status.STALLED)
+
+    def _pulse(self) -> None:
+        """Ends the run between two steps if its time is up, once it has taken one."""
+        if self.max_seconds == math.inf or not self.under_way:
+            return
+        if self.problem.risk.agreed(self._is_late):
+            raise _TimeIsUp
+
+    def _is_late(self) -> bool:
+        return self._seconds() - self.seconds_before >= self.max_seconds
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self.started
+
+    def _passes(self) -> int:
+        return self.problem.risk.passes - self.passes_before
+
+    def cut_short(self, cause: BaseException) -> Status:
+        """Ends the run between two steps: what the unfinished one cost goes to the last."""
+        self.history[-1] = self.history[-1]._replace(passes=self._passes(), seconds=self._seconds())
+        return Status.TIME_LIMIT if isinstance(cause, _TimeIsUp) else Status.INTERRUPTED
 
     def saving(self, method: Solver, w: Array, file: CheckpointFile) -> Status:
         """The same, the solver starting anew from its own state whenever that is kept."""
@@ -177,6 +210,7 @@ class _Run:
 
     def take(self, step: Step) -> Status | None:
         """Records a step; says whether and why the run ends."""
+        self.under_way = True
         if not np.isfinite(step.point.w).all():
             step = replace(step, objective=math.nan)  # whatever the loss makes of such scores
         if step.objective < self.objective:
@@ -190,12 +224,23 @@ class _Run:
                 objective=self.objective,
                 lower_bound=self.known_bound,
                 gap=relative_gap(self.objective, self.known_bound),
-                passes=self.problem.risk.passes - self.passes_before,
-                seconds=self.seconds_before + time.perf_counter() - self.started,
+                passes=self._passes(),
+                seconds=self._seconds(),
                 phase=step.phase,
             )
         )
-        return self._end(step)
+        end, n = self._end(step), len(self.history)
+        if end is None and n >= _FIRST_LOOK and n & (n - 1) == 0:
+            return self.beyond(step.point)
+        return end
+
+    def beyond(self, point: Point) -> Status | None:
+        """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
+        far = vanishing(self.problem, point)
+        if far is None:
+            return None
+        J = self.problem.objective(far)
+        return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
 
     def _believe(self, step: Step) -> None:
         """Takes over a bound with its evidence; one without any proves nothing."""
@@ -275,7 +320,8 @@ class _Run:
 
     def _prove(self, prover: Prover) -> None:
         """Replaces what is claimed, in the last record too, by what is proved of it."""
-        certificate = prover.proved(self._claimed())
+        with np.errstate(all="ignore"):  # overflow ends in a bound that is not finite
+            certificate = prover.proved(self._claimed())
         self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
         self.proved, known = True, self.known_bound
         self.history[-1] = self.history[-1]._replace(
@@ -306,7 +352,7 @@ class _Run:
             status=status,
             solver=solver,
             reason=reason,
-            seconds=self.seconds_before + time.perf_counter() - self.started,
+            seconds=self._seconds(),
             proof_passes=passes,
         )
 

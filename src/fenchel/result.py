@@ -39,7 +39,10 @@ class Status(enum.Enum):
         "neither bound moves any more: `{gap}` is below what round-off or this solver can reach"
     )
     NONFINITE = "the objective is nan or inf; rescale X or y, or raise `{strength}`"
-    UNBOUNDED = "the objective falls without end, so there is no minimiser; raise `{strength}`"
+    UNBOUNDED = (
+        "the objective falls without end, so there is no minimiser, as where a w separates the "
+        "classes and nothing is penalised; raise `{strength}`"
+    )
 
 
 @dataclass(frozen=True)

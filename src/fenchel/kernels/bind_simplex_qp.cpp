@@ -81,6 +81,7 @@ void bind_simplex_qp(nb::module_& m) {
                 return nb::ndarray<nb::numpy, double, nb::ndim<2>>(copy, {n, n}, owner);
             },
             nb::rv_policy::automatic)
+        .def_prop_ro("finished", &SimplexQp::finished)
         .def_prop_ro("size", &SimplexQp::size)
         .def_prop_ro("objective", &SimplexQp::objective);
 }

@@ -103,6 +103,8 @@ class SimplexQp {
 
     // Minimises until the Frank-Wolfe gap g'α − min g is at most tolerance·|f|, or what rounding in
     // g hides. Returns the gap, from a gradient computed anew at the α returned; f does not rise.
+    // `finished` says whether the steps were enough. They bound the time of a call, which no
+    // tolerance does where rounding has made Q indefinite; another call goes on from α.
     double solve(double tolerance, std::size_t max_steps) {
         if (n_ == 0) return 0.0;
         const double ratio = sigma_ / level();
@@ -137,9 +139,12 @@ class SimplexQp {
         }
         // The active set stalls only where rounding rules; far above that, plain descent goes on.
         if (stalled >= patience && best.gap > std::max(best.goal(tolerance), 1e3 * best.floor))
-            descend(tolerance, max_steps - std::min(steps, max_steps));
+            steps += descend(tolerance, max_steps - std::min(steps, max_steps));
+        finished_ = steps < max_steps;
         return price().gap;
     }
+
+    bool finished() const { return finished_; }
 
   private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -370,8 +375,10 @@ class SimplexQp {
     }
 
     // Monotone pairwise descent: weight moves from the worst variable in use to the best of all.
-    void descend(double tolerance, std::size_t max_steps) {
-        for (std::size_t step = 0; step < max_steps; ++step) {
+    // Returns the number of steps.
+    std::size_t descend(double tolerance, std::size_t max_steps) {
+        std::size_t step = 0;
+        for (; step < max_steps; ++step) {
             const bool drifted = step % 64 == 0;
             adopt();
             fresh_ = !drifted;
@@ -390,12 +397,13 @@ class SimplexQp {
         }
         normalise();
         adopt();
+        return step;
     }
 
     std::size_t n_ = 0, ld_ = 0, updates_ = 0;
     double sigma_ = 1.0;
     bool fresh_ = false, factored_ = false;  // is g the gradient at α? is U the factor of S?
-    bool descended_ = false;
+    bool descended_ = false, finished_ = true;
     std::size_t raised_ = none;  // the variable whose pivot was raised
     std::vector<double> Q_, b_, alpha_, g_, radius_;
     TriangularFactor U_;

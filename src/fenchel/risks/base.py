@@ -9,7 +9,7 @@ a smooth part) are *views* of a risk, each in a file of risks/views, beside its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -171,13 +171,23 @@ class View(Protocol):
         """Why the risk cannot be seen this way, as the end of "it cannot ...: ", or None."""
 
 
+def _no_limit() -> None:
+    """Nobody waits."""
+
+
 @dataclass(frozen=True)
 class Problem:
-    """Minimise J(w) = strength * Omega(w) + R(w)."""
+    """Minimise J(w) = strength * Omega(w) + R(w).
+
+    `pulse` is called inside every loop that may run long between two steps of a solver, once for
+    each evaluation or inner programme: a place where a run may end. The driver puts its look at
+    the clock there; a solver calls it and knows of no time.
+    """
 
     risk: Risk
     regularizer: Regularizer
     strength: float
+    pulse: Callable[[], None] = field(default=_no_limit, repr=False, compare=False)
 
     def objective(self, point: Point) -> float:
         """J at a point whose risk is known: no pass."""

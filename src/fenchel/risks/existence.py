@@ -1,4 +1,10 @@
-"""Objectives without a minimum, refused before a solver goes after what is not there."""
+"""Objectives without a minimum: most are refused before a solver goes after what is not there.
+
+Of one kind the data alone tell. Without a penalty, and with a loss >= 0 that goes to 0 as a row's
+score goes the right way, a w that has all rows on their right sides shows that inf J = 0: longer
+and longer, it leaves nothing of the loss. A hinge is then 0 at some length, which is a minimiser;
+the logistic loss never is, and has none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,36 @@ from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.regularizers import Regularizer
-from fenchel.risks.base import Array
+from fenchel.risks.base import Array, Point, Problem
+
+
+_DOUBLINGS = 40  # of w: scores of 1e-9 are then 1000
+_NOTHING = 1e-30  # of J: what is left of it where the loss of each row vanishes
+
+
+def vanishing(problem: Problem, point: Point) -> Point | None:
+    """A multiple of w at which J is gone, but for `_NOTHING` of it; None if there is none.
+
+    A row on its wrong side keeps at least the loss that it has at score 0, whatever the multiple;
+    so every row of more weight than `_NOTHING` is on its right side. As w is doubled, what is left
+    of an exponential tail is squared: J is 0 at the multiple that is found only if it is 0 at all.
+    A piecewise quadratic J, which is 0 further out, is never said to be next to nothing.
+    """
+    facts, w, J = problem.risk.facts, point.w, problem.objective(point)
+    if problem.strength > 0 or not facts.nonnegative or not w.any():
+        return None
+    most = 0.0 if facts.piecewise else _NOTHING * J
+    ray, last = point.towards(w), J
+    for k in range(1, _DOUBLINGS):
+        problem.pulse()
+        eta = 2.0**k - 1
+        value = problem.strength * problem.regularizer.value(w + eta * w) + ray.along(eta)[0]
+        if value <= most:
+            return ray.at(eta)
+        if not value <= last:  # J is convex: it will not fall again
+            break
+        last = value
+    return None
 
 
 def check_intercept(loss: Loss, intercept: object) -> None:

@@ -65,6 +65,7 @@ class BallPlanes(QuadraticPlanes):
         """Encloses the multiplier for which w(kappa) lies on the sphere."""
         low, high = 0.0, np.inf
         for _ in range(_TRIES):
+            self.problem.pulse()
             super().maximize()
             size = self.ball.net.value(self.minimizer(self.combined()))
             kappa, excess = self.strength, size - self.ball.radius

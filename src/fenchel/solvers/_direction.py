@@ -8,6 +8,13 @@ Its dual, max over g_bar in dJ(w) of -1/2 g_bar'B g_bar, is solved over the subg
 far; p = -B g_bar. The paper takes one exact step from g_bar towards the newest of them (lines 7 to
 9); we solve the small quadratic programme itself, which appendix A says goes further, and which
 ends after finitely many steps because dJ(w) is a polyhedron. Line numbers are algorithm 2's.
+
+Two things end it in floating point, where at a minimiser the programme's value is 0 and its digits
+are round-off. A steepest subgradient that was seen before leaves the programme as it is, and its
+solution with it: the gap that is left is round-off, however large it seems beside D. And one
+programme may take `_STEPS` steps, as round-off can make its matrix indefinite and its steps endless.
+An absolute floor for the gap, the round-off in <g, B g>, would do the same but give away digits: at
+strengths of 1e-9 J itself is of that size.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from fenchel.risks.base import Array
 from fenchel.tolerances import ZERO_SUM
 
 _INNER_GAP = 1e-14
+_STEPS = 1000  # of a programme that has one subgradient more than the last, and is warm
 
 Oracle = Callable[[Array], Array]
 
@@ -48,12 +56,14 @@ def descent_direction(
         gap = best_M - D  # lines 5 and 11
         if not (gap > 0 and (best_slope >= 0 or gap > enough)):  # line 6
             break
+        if any(np.array_equal(g, h) for h in G):
+            break
         Bg = B(g)
         qp.append(np.array([float(g @ Bh) for Bh in BG]), float(g @ Bg), 0.0)
         largest = max(largest, 0.5 * float(g @ Bg))
         G.append(g)
         BG.append(Bg)
-        qp.solve(_INNER_GAP)
+        qp.solve(_INNER_GAP, _STEPS)
         p = -(qp.weights @ np.array(BG))  # line 9
         D = 0.5 * float(p @ (qp.weights @ np.array(G)))
         if -D <= ZERO_SUM**2 * largest:  # 0 is in dJ(w), up to round-off

@@ -23,6 +23,8 @@ from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, InnerFailure
 from fenchel.solvers.base import State
 
 _BATCH = 64  # columns that come in at once, at the least
+_PIVOTS = 10_000  # of the simplex method in one call: a second or so of work
+_CALLS = 100
 _PRICE = 1 + 1e-9  # a dual constraint violated by less is within the LP solver's tolerance
 
 
@@ -105,10 +107,10 @@ class LinearPlanes(CuttingPlanes):
         return w
 
     def _run(self) -> None:
-        self.lp.run()
+        self._pivot()
         if not self._optimal():
             self.lp.clearSolver()  # the last basis may have been the trouble
-            self.lp.run()
+            self._pivot()
         solution = self.lp.getSolution()
         row_dual = np.asarray(solution.row_dual)
         size = len(row_dual) + 1, len(solution.col_value) - 1
@@ -118,9 +120,20 @@ class LinearPlanes(CuttingPlanes):
         alpha /= max(1.0, np.sum(alpha))
         self.alpha = np.concatenate([[max(0.0, 1.0 - np.sum(alpha))], alpha])
 
+    def _pivot(self) -> None:
+        """Simplex steps to the end, from the basis that the last call left."""
+        for _ in range(_CALLS):
+            self.problem.pulse()
+            self.lp.run()
+            if self._status() != "Iteration limit reached":
+                return
+
     def _optimal(self) -> bool:
+        return self._status() == "Optimal"
+
+    def _status(self) -> str:
         status: str = self.lp.modelStatusToString(self.lp.getModelStatus())
-        return status == "Optimal"
+        return status
 
     def _enter(self, columns: Indices) -> None:
         """Adds u_j and v_j for these columns; without penalty u_j alone, v_j being fixed at 0."""
@@ -155,6 +168,7 @@ def _empty_programme() -> Any:
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("presolve", "off")
     lp.setOptionValue("threads", 1)
+    lp.setOptionValue("simplex_iteration_limit", _PIVOTS)
     lp.setOptionValue("primal_feasibility_tolerance", 1e-9)
     lp.setOptionValue("dual_feasibility_tolerance", 1e-9)
     lp.addCol(1.0, 0.0, np.inf, 0, np.empty(0, dtype=np.int32), np.empty(0))  # xi

@@ -31,6 +31,8 @@ _NEWTON_STEPS = 100
 _NEWTON_GAP = 1e-4  # of the dual, relative to what the newest cut opened: the outer gap's size
 _DIFFERENCE = 1e-7  # of u, for the derivative of w along a cut
 _INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
+_STEPS = 100_000  # of a programme; warm as it is, most take a few
+_AT_ONCE, _AT_ONCE_PER_CUT = 2000, 10  # of them in one call: a second or so of work at most
 
 
 class QuadraticPlanes(CuttingPlanes):
@@ -67,6 +69,15 @@ class QuadraticPlanes(CuttingPlanes):
                 break
             self.v[self.free] -= self._rho * slope
             maximize()
+
+    def _solve(self) -> None:
+        """The programme, from where its weights are."""
+        at_once = _AT_ONCE + _AT_ONCE_PER_CUT * len(self.b)
+        for _ in range(0, _STEPS, at_once):
+            self.problem.pulse()
+            self.qp.solve(_INNER_GAP, at_once)
+            if self.qp.finished:
+                return
 
     def _polish(self) -> bool:
         """Solves the conditions of optimality on the support, where A_F'alpha = 0 holds exactly.
@@ -134,7 +145,7 @@ class QuadraticPlanes(CuttingPlanes):
     def _maximize_exactly(self) -> None:
         if len(self.free):
             self.qp.set_linear(self.b + self.A @ self.v)
-        self.qp.solve(_INNER_GAP)
+        self._solve()
         self.alpha = self.qp.weights
 
     # Any other Omega*: damped Newton.
@@ -156,7 +167,7 @@ class QuadraticPlanes(CuttingPlanes):
                 break
             Q = self._hessian(a)
             self.qp.assign(Q, g + Q @ alpha, alpha)
-            self.qp.solve(_INNER_GAP)
+            self._solve()
             towards = self.qp.weights - alpha
             step = self._exact_step(a, towards @ A, float(towards @ self.b))
             # Where lambda is tiny, w gains more than shows in the dual: while the gap falls, go on.

@@ -69,6 +69,7 @@ class BMRM(Solver):
             step = min(2 * step, self.step)
             point = problem.risk.at(best.w + step * (w - best.w), near=best)
             while not point.value < _FAR * (1 + abs(J)) and step > 0:  # too far to learn from
+                problem.pulse()
                 step /= 4
                 point = problem.risk.at(best.w + step * (w - best.w), near=best)
             objective = problem.objective(point)

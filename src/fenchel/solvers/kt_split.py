@@ -51,6 +51,7 @@ class KTSplit(Solver):
         linear = problem.strength * problem.regularizer.support(np.zeros(d), np.ones(d))
 
         def objective(x: Array) -> tuple[float, Array]:
+            problem.pulse()
             w = x[:d] - x[d:]
             point = problem.risk.at(w)
             g = point.subgradient + quadratic * w

@@ -52,7 +52,7 @@ class NewtonCG(Solver):
             if size == 0:
                 return
             rough = min(_ROUGH, np.sqrt(size / first))
-            along = Along(problem, point, _solved(C, HessianProducts(point), -g, rough))
+            along = Along(problem, point, _solved(problem, C, HessianProducts(point), -g, rough))
             eta = search(along, J)
             if eta == 0:
                 return
@@ -63,7 +63,7 @@ def _state(w: Array, first: float) -> State:
     return {"w": w, "first": np.array(first)}
 
 
-def _solved(C: Array, H: HessianProducts, b: Array, rough: float) -> Array:
+def _solved(problem: Problem, C: Array, H: HessianProducts, b: Array, rough: float) -> Array:
     """p with |(C + H) p - b| <= rough |b|, by conjugate gradients scaled by the diagonal.
 
     Started from p = 0, every iterate has <b, p> > 0: the step descends however early it ends.
@@ -74,6 +74,7 @@ def _solved(C: Array, H: HessianProducts, b: Array, rough: float) -> Array:
     rz = float(r @ z)
     enough = rough * float(np.linalg.norm(b))
     for _ in range(_MOST):
+        problem.pulse()
         Ad = C * d + H @ d
         eta = rz / float(d @ Ad)
         if not np.isfinite(eta):  # curvatures beyond the range of numbers, as far out as exp is

@@ -109,6 +109,7 @@ class OWLQNStar(OWLQN):
         """descentDirection(-v), without what does not descend where w = 0."""
 
         def support(p: Array) -> Array:
+            problem.pulse()
             return _steepest(problem, point, p)
 
         found = descent_direction(-v, H.times, support, k_max=_K_MAX)
@@ -144,6 +145,7 @@ def _search(problem: Problem, point: Point, J: float, p: Array) -> Point | None:
     w, alpha = point.w, 1.0
     xi = np.where(w != 0, np.sign(w), np.sign(p))
     for _ in range(_TRIALS):
+        problem.pulse()
         x = w + alpha * p
         s = np.where(np.sign(x) == xi, x, 0.0) - w  # pi(x; xi) - w, so that w + s is exact at 0
         slope = float(_steepest(problem, point, s) @ s)  # J'(w; s)

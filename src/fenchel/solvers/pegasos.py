@@ -69,6 +69,7 @@ class Pegasos(Solver):
         batches = np.array_split(order, math.ceil(n / (self.batch or n)))
         w, mean = point.w, np.zeros_like(point.w)
         for rows in batches:
+            problem.pulse()
             t += 1
             a = sampling.subgradient(w, point.intercept, np.sort(rows))
             w = _step(problem, w, a, t, radius)

@@ -77,7 +77,7 @@ class Polish(Solver):
                 g = diagonal * at.w + at.gradient
             p, rate = at.newton(diagonal, g)
             ray = at.towards(p, rate)
-            eta = _search(ray, float(diagonal * at.w @ p), float(diagonal * p @ p))
+            eta = _search(problem, ray, float(diagonal * at.w @ p), float(diagonal * p @ p))
             if eta > 0:
                 ray.move(eta)
             else:  # already at the minimum of M
@@ -88,7 +88,7 @@ def _state(at: AugmentedLagrangian, best: float) -> State:
     return {**at.state(), "best": np.array(best)}
 
 
-def _search(ray: AugmentedRay, slope: float, curvature: float) -> float:
+def _search(problem: Problem, ray: AugmentedRay, slope: float, curvature: float) -> float:
     """A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
 
     `slope` and `curvature` are those of lambda Omega.
@@ -98,6 +98,7 @@ def _search(ray: AugmentedRay, slope: float, curvature: float) -> float:
         return 0.0
     low, high, eta = 0.0, math.inf, 1.0
     for _ in range(_TRIALS):
+        problem.pulse()
         at = ray.slope(eta)
         total, rise = slope + eta * curvature + at.slope, curvature + at.curvature
         if abs(total) <= -_FLAT * start:

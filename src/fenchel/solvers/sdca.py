@@ -65,7 +65,7 @@ class SDCA(Solver):
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Rounds of sweeps, and a look at the gap where it may have fallen far enough."""
         dual = DualAscent(problem, self.at_once)
-        ascent = _Ascent(dual, self.seed, problem.risk.facts.piecewise)
+        ascent = _Ascent(problem, dual, self.seed)
         if state is not None and "alpha" in state:
             dual.start(state["alpha"], float(state["b"]))
         elif state is not None and "a" in state:
@@ -91,9 +91,9 @@ class SDCA(Solver):
 class _Ascent:
     """Rounds of sweeps: when they end, and which rows they leave out."""
 
-    def __init__(self, dual: DualAscent, seed: int, rests: bool):
-        """`rests` says that rows may come to rest, as smooth losses without pieces let none."""
-        self.dual, self.seed = dual, seed
+    def __init__(self, problem: Problem, dual: DualAscent, seed: int):
+        self.problem, self.dual, self.seed = problem, dual, seed
+        rests = problem.risk.facts.piecewise  # smooth losses without pieces let no row rest
         self.revisits, self.fallen = (_REVISITS, _FALLEN) if rests else (0, 0.0)
         self.n_rounds = 0
         self.mean = dual.w  # of late w
@@ -104,6 +104,7 @@ class _Ascent:
         """Rounds until the gap may have fallen as far as is wanted, or a look lets rows rest."""
         before, fallen = self.rise, max(self.fallen, _SAFE * wanted)
         for n in itertools.count(1):
+            self.problem.pulse()
             self._ascend_once()
             if math.isinf(before) and _SAFE * wanted < _FIRST:
                 before = self.rise

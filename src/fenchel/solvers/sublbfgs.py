@@ -75,7 +75,8 @@ class SubgradientMethod(Solver):
             new = along.at(eta)  # line 11
             s, g_new = new.w - point.w, problem.subgradient(new)  # lines 10 and 12
             y = g_new - g  # line 13
-            lack = _H - float(s @ y) / float(y @ y) if y.any() else 0.0
+            yy = float(y @ y)
+            lack = _H - float(s @ y) / yy if yy > 0 else 0.0
             B.add(s + max(0.0, lack) * y, y)  # lines 14 and 15
             point, g = new, g_new
 
@@ -85,6 +86,7 @@ class SubgradientMethod(Solver):
         """Algorithm 2; the subgradients it meets are cuts as good as any."""
 
         def support(p: Array) -> Array:
+            problem.pulse()
             steepest = point.steepest(p)
             if steepest is not point:
                 bound.meet(steepest)

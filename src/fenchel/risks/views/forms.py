@@ -99,11 +99,13 @@ class LinearForm(Form[X, Y]):
 
     def scores(self, w: Array) -> RowVector:
         """X w: a pass."""
+        self.problem.pulse()
         self.risk.passes += 1
         return RowVector(self.risk, self.risk.engine.map(shardwork.scores, self.risk.outputs(w)))
 
     def adjoint(self, u: RowVector) -> Array:
         """X'(s u) / S: a pass."""
+        self.problem.pulse()
         self.risk.passes += 1
         engine = self.risk.engine
         total = engine.total(engine.map(shardwork.adjoint, engine.map(shardwork.weighted, u.parts)))
@@ -251,6 +253,7 @@ class WholeForm(PrimalForm):
 
     def adjoint(self, u: RowVector) -> Array:
         """X'u: weights and the division by S are in these slopes already. A pass."""
+        self.problem.pulse()
         self.risk.passes += 1
         image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
         return image
@@ -293,6 +296,7 @@ class BlackBoxForm(_OverParameters[Array]):
     def _at(self, w: Array) -> Point:
         """Two passes, unless it was the last."""
         if self._last is None or not np.array_equal(self._last.w, w):
+            self.problem.pulse()
             self._last = self.problem.risk.at(w)
         return self._last
 
