@@ -193,19 +193,24 @@ struct Huber {
     }
 };
 
+/// exp(z) - y z + (y log y - y), which with t = z - log y is y (exp(t) - 1 - t): so nothing cancels
+/// but what an error of t would change as well, however large y.
 struct Poisson {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double rate = std::exp(z);
-        const double entropy = y > 0 ? y * std::log(y) - y : 0.0;
-        return {std::max(0.0, rate - y * z + entropy), rate - y};
+        if (!(y > 0)) return {std::exp(z), std::exp(z)};
+        const double t = z - std::log(y);
+        // Of a large t nothing cancels, while exp(t) may overflow where exp(z) does not.
+        if (t > 1) return {std::exp(z) - y * (1 + t), std::exp(z) - y};
+        return {y * exp_beyond_tangent(t), y * std::expm1(t)};
     }
     FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
 };
 
+/// y exp(-z) + z - (1 + log y), which with t = log y - z is exp(t) - 1 - t.
 struct Gamma {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double ratio = y * std::exp(-z);
-        return {std::max(0.0, ratio + z - (1 + std::log(y))), 1 - ratio};
+        const double t = std::log(y) - z;
+        return {exp_beyond_tangent(t), -std::expm1(t)};
     }
     FENCHEL_INLINE double curvature(double z, double y) const { return y * std::exp(-z); }
     /// Where t + kappa l'(t) = c: between c and the minimum at log y, and no further from c than
