@@ -36,9 +36,7 @@ def unchanged(path: str, seen: FileIdentity, part: str) -> Iterator[BufferedRead
 
 def _require_same(file: BinaryIO, path: str, seen: FileIdentity, part: str) -> None:
     if identity(file) != seen:
-        raise InvalidData(
-            f"{path} changed while it was in use, when {part} was read; start afresh"
-        )
+        raise InvalidData(f"{path} changed while it was in use, when {part} was read; start afresh")
 
 
 def prefetch(file: BinaryIO, first: int, last: int) -> None:

@@ -78,7 +78,8 @@ class Entropy(Regularizer):
             self.check(w)
         except InvalidData:
             return math.inf
-        return max(0.0, float(np.sum(xlogy(w, len(w) * np.maximum(w, 0.0)))))
+        entropy = float(np.sum(xlogy(w, len(w) * np.maximum(w, 0.0))))
+        return max(entropy, 0.0)  # in this order nan stays nan
 
     def subgradient(self, w: Array) -> Array:
         """1 + log(d w); where w = 0, as for the least number above it."""
