@@ -196,7 +196,7 @@ def test_a_store_that_is_cut_short_while_it_is_read_is_refused_by_the_chunk(tmp_
 
     monkeypatch.setattr(store, "prefetch", shortening)
     first.after = first.chunk
-    with pytest.raises(fenchel.InvalidData, match="cut short while it was in use.* chunk 0"):
+    with pytest.raises(fenchel.InvalidData, match=r"cut short while it was in use.* chunk 0"):
         first.scores(np.zeros(first.n_columns))
 
 

@@ -101,7 +101,7 @@ def _norm(w: Array, p: float) -> float:
     top = float(np.max(a, initial=0.0))
     if top == 0 or not math.isfinite(top):
         return top
-    return top * float(np.sum((a / top) ** p)) ** (1 / p)
+    return top * float(np.sum((a / top) ** p) ** (1 / p))
 
 
 def _relative(w: Array, p: float) -> Array:

@@ -10,13 +10,14 @@ goes with that, not with its value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from typing import Generic
 
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
-class Minimum(NamedTuple, Generic[X]):
+@dataclass(frozen=True)
+class Minimum(Generic[X]):
     """The minimiser of an estimate and its value, with the size of the terms of that."""
 
     x: X
@@ -44,7 +45,8 @@ class Estimate(Generic[X, Y]):
         cls, J: Composite[X, Y], weight: float, x: X, low: Minimum[X] | None = None
     ) -> Estimate[X, Y]:
         """Weight * Delta(., x), plus a minimum."""
-        gradient, (constant, size) = J.d_gradient(x), (0.0, 0.0) if low is None else low[1:]
+        gradient = J.d_gradient(x)
+        constant, size = (0.0, 0.0) if low is None else (low.value, low.size)
         product, d = float(gradient @ x), J.d(x)
         constant, size = constant + weight * (product - d), size + weight * (abs(product) + abs(d))
         return cls(J, 0.0, weight, -weight * gradient, constant, size)

@@ -4,8 +4,8 @@ Letters are [Zhang11]'s: psi_k estimates J by all tangents of f so far, z_k mini
 the mean of the z with weights a_i, and u_k, between x and z, is where the next tangent is taken. L,
 the curvature of f, is tried out, and may fall as well as rise. Two passes for each L tried.
 
-All weights (a, A, and the 1 before Delta(., x_0) in psi_0) may be multiplied by one number; we start
-with L for that 1, so that they are of the size of 1 whatever that of the data. The paper's t1, t2
+All weights (a, A, and the 1 before Delta(., x_0) in psi_0) may be multiplied by one number; we take
+L for that 1, so that they are of the size of 1 whatever that of the data. The paper's t1, t2
 and t3 have a common factor in the weights of u, which we leave out with lambda = lambda_1 +
 lambda_2: it is 0 to round-off where Psi is curved far more than f.
 """
