@@ -16,6 +16,7 @@ from scipy import sparse
 
 import fenchel
 from fenchel import losses
+from fenchel.data import store
 from fenchel.data.dataset import Dataset
 from fenchel.data.store import read_store, write_store
 from fenchel.data.store_stream import svmlight_to_store
@@ -153,6 +154,50 @@ def test_a_store_that_changes_under_a_run_is_refused(tmp_path):
 
     with pytest.raises(fenchel.InvalidData, match="changed while it was in use"):
         fenchel.minimize(problem, "bmrm", gap=1e-9, callback=touch)
+
+
+def test_a_store_that_is_cut_short_in_use_is_refused_by_the_chunk(tmp_path):
+    """Between two passes, and in the middle of one: never by a signal that ends the process."""
+    path = tmp_path / "d.store"
+    for when in ("between passes", "while a chunk is in use"):
+        write_store(dataset(), path)
+        done = in_child(
+            f"""
+            import os
+            import fenchel
+            from fenchel.data.store import read_store
+            stored = read_store({str(path)!r})
+            problem = fenchel.problem(stored.X, stored.y, strength=1e-3)
+            first = stored.X.parts[0]
+            def shorten(record=None):
+                os.truncate({str(path)!r}, first.chunk[0].offset + 16)
+            try:
+                if {when == "between passes"}:
+                    fenchel.minimize(problem, "bmrm", gap=1e-9, callback=shorten)
+                with first.opened() as rows:
+                    shorten()
+                    print("sum", float(abs(rows.matrix()).sum()))
+                first.squares(None)
+            except fenchel.InvalidData as error:
+                print("refused:", error)
+            """
+        )
+        assert "refused:" in done and "chunk 0" in done
+        assert ("sum" in done) == (when != "between passes")
+
+
+def test_a_store_that_is_cut_short_while_it_is_read_is_refused_by_the_chunk(tmp_path, monkeypatch):
+    path = tmp_path / "d.store"
+    write_store(dataset(), path)
+    first = read_store(path).X.parts[0]
+
+    def shortening(file, *span):
+        os.truncate(path, first.chunk[-1].offset)
+
+    monkeypatch.setattr(store, "prefetch", shortening)
+    first.after = first.chunk
+    with pytest.raises(fenchel.InvalidData, match=r"cut short while it was in use.* chunk 0"):
+        first.scores(np.zeros(first.n_columns))
 
 
 def test_a_full_disk_under_the_store_leaves_nothing_half(tmp_path):

@@ -83,10 +83,14 @@ class KeptRows(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All rows of X, in blocks; each becomes a shard."""
+    """All rows of X, in blocks; each that is not empty becomes a shard."""
 
     parts: Sequence[KeptRows]
     n_columns: int
+
+    def __post_init__(self) -> None:
+        if not self.n_rows:
+            raise InvalidData("X has no rows: all its blocks are empty; at least 1 row is needed")
 
     @property
     def n_rows(self) -> int:

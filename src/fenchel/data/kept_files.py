@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 from fenchel.errors import InvalidData
@@ -25,12 +26,17 @@ def identity(file: BinaryIO) -> FileIdentity:
 
 
 @contextmanager
-def unchanged(path: str, seen: FileIdentity) -> Iterator[BinaryIO]:
-    """The file, open, if it is still the one that was seen."""
+def unchanged(path: str, seen: FileIdentity, part: str) -> Iterator[BufferedReader]:
+    """The file, open, if it is still the one that was seen, also after `part` has been read."""
     with open(path, "rb") as file:
-        if identity(file) != seen:
-            raise InvalidData(f"{path} changed while it was in use; start afresh")
+        _require_same(file, path, seen, part)
         yield file
+        _require_same(file, path, seen, part)
+
+
+def _require_same(file: BinaryIO, path: str, seen: FileIdentity, part: str) -> None:
+    if identity(file) != seen:
+        raise InvalidData(f"{path} changed while it was in use, when {part} was read; start afresh")
 
 
 def prefetch(file: BinaryIO, first: int, last: int) -> None:

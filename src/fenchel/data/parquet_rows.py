@@ -54,7 +54,8 @@ class ParquetRows(KeptRows):
     @contextmanager
     def opened(self) -> Iterator[DenseRows]:
         """The rows, decoded; meanwhile the system reads the next."""
-        with unchanged(self.path, self.seen) as file, tables.naming(self.path):
+        part = f"row group {self.groups.numbers[0]}"
+        with unchanged(self.path, self.seen, part) as file, tables.naming(self.path):
             prefetch(file, self.after.first, self.after.last)
             source = tables.arrow("parquet").ParquetFile(file)
             content = source.read_row_groups(

@@ -130,6 +130,7 @@ def _blockwise(
     return tuple(
         Shard(part, y[i:j], _part(s, i, j), offset=_part(offset, i, j))
         for part, (i, j) in zip(blocks.parts, itertools.pairwise(edges), strict=True)
+        if j > i  # a shard has a row at least, so that its largest number is one
     )
 
 

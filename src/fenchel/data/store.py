@@ -6,9 +6,11 @@
     length and digest of the footer             8 + 16 bytes
     "FENCHEL" and the number of the format      8 bytes
 
-Chunks are mapped into memory for each thing that is done with them and let go of again; while one
-is worked on, the system reads the next. A chunk's digests are checked when a process first maps it,
-and a file that changes while it is in use is an error.
+Chunks are read into memory for each thing that is done with them and let go of again; while one
+is worked on, the system reads the next. A chunk's digests are checked when a process first reads
+it, and a file that changes while it is in use is an error. Chunks are not mapped: a file that is
+cut short under a mapping ends the process by a signal, and a copy out of the system's cache into
+memory that was just let go of takes no longer than the faults of a mapping.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import mmap
 import os
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
@@ -188,16 +191,35 @@ class StoredRows(KeptRows):
 
     @contextmanager
     def opened(self) -> Iterator[SparseRows | DenseRows]:
-        """The chunk, mapped; the next one is read meanwhile."""
-        with unchanged(self.path, self.seen) as file:
+        """The chunk; the system reads the next one meanwhile."""
+        with unchanged(self.path, self.seen, f"chunk {self.number}") as file:
             if self.after:
                 prefetch(file, *_span(self.after))
-            arrays = _mapped(file, self.chunk)
+            arrays = self._read(file)
         self._check(arrays)
         if len(arrays) == 3:
             yield SparseRows(arrays[0], arrays[1], arrays[2], self.n_columns)
         else:
             yield DenseRows(arrays[0])
+
+    def _read(self, file: BufferedReader) -> list[npt.NDArray[Any]]:
+        """The arrays of the chunk."""
+        first, last = _span(self.chunk)
+        memory = _memory(last - first)
+        file.seek(first)
+        found = file.readinto(memory.data)
+        if found != last - first:
+            raise InvalidData(
+                f"{self.path} was cut short while it was in use: of the {last - first} bytes of "
+                f"chunk {self.number} there are {found}; start afresh"
+            )
+        memory.setflags(write=False)
+        return [
+            np.frombuffer(memory, each.dtype, math.prod(each.shape), each.offset - first).reshape(
+                each.shape
+            )
+            for each in self.chunk
+        ]
 
     def _check(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """The digests, and that indices stay within the matrix: kernels rely on it."""
@@ -219,16 +241,25 @@ class StoredRows(KeptRows):
         _checked.add(key)
 
 
-def _mapped(file: BinaryIO, chunk: Sequence[_Array]) -> list[npt.NDArray[Any]]:
-    first, last = _span(chunk)
-    page = first - first % mmap.ALLOCATIONGRANULARITY
-    memory = mmap.mmap(file.fileno(), last - page, access=mmap.ACCESS_READ, offset=page)
-    return [
-        np.frombuffer(memory, each.dtype, math.prod(each.shape), each.offset - page).reshape(
-            each.shape
-        )
-        for each in chunk
-    ]
+_spare: list[bytearray] = []  # as many as chunks were ever read at one time
+
+
+def _memory(n_bytes: int) -> npt.NDArray[np.uint8]:
+    """Memory for a chunk. When the last array in it is gone, it is for the next one.
+
+    New memory for each would cost the faults that a mapping costs, or be broken up by what else is
+    asked for, so that there would be more than a chunk for each thread.
+    """
+    try:
+        memory = _spare.pop()
+    except IndexError:
+        memory = bytearray()
+    if len(memory) < n_bytes:
+        memory = bytearray(n_bytes)
+    # What every array made of it has as its base: NumPy looks for one that is a view of no other.
+    used = np.frombuffer(memory, np.uint8, n_bytes)
+    weakref.finalize(used, _spare.append, memory).atexit = False
+    return used
 
 
 def _span(chunk: Sequence[_Array]) -> tuple[int, int]:

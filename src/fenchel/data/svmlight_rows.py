@@ -65,7 +65,8 @@ class SvmlightRows(KeptRows):
     @contextmanager
     def opened(self) -> Iterator[SparseRows]:
         """The rows, parsed; meanwhile the system reads the next."""
-        with unchanged(self.path, self.seen) as file:
+        part = f"its bytes from {self.first} to {self.last}"
+        with unchanged(self.path, self.seen, part) as file:
             prefetch(file, self.last, self.after)
             found = parse_lines(self.path, file, self.first, self.last, self.base)
         yield sparse_rows(found, self.n_columns)

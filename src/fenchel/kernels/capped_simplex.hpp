@@ -3,8 +3,9 @@
 //     argmin over x of  <g, x> + weight sum_i x_i log(x_i / x0_i)  =  min(cap, exp(e_i + shift)),
 //     e_i = log x0_i - g_i / weight,
 //
-// with the shift for which the sum is 1. All sums are of exponentials scaled by their largest, so
-// that scores of any size are safe.
+// with the shift for which the sum is 1. All sums are of exponentials scaled by their largest, and
+// the shift is kept as a difference of two numbers, one of which is among the e_i, so that scores
+// of any size are safe: beyond 1e16 their sum with a single number would tell nothing.
 #pragma once
 
 #include <algorithm>
@@ -28,18 +29,24 @@ struct LogSum {
         top = highest;
         for (; first != last; ++first) scaled += std::exp(*first - top);
     }
-    double log() const { return top + std::log(scaled); }
+    /// The logarithm less `from`.
+    double log_from(double from) const { return (top - from) + std::log(scaled); }
+};
+
+/// rest - base, where base is one of the e_i.
+struct Shift {
+    double base, rest;
+    double at(double e) const { return (e - base) + rest; }
 };
 
 /// The shift, where n cap >= 1 even without the rows with e = -inf. A median e decides: with the
 /// shift at which e just reaches the cap, either the mass is more than 1, and rows up to e stay
 /// below the cap, or it is not, and rows from e upwards are at the cap. Half of the rows in doubt
 /// are settled either way: linear time on average.
-inline double capped_simplex_shift(std::vector<double>& e, double cap) {
+inline Shift capped_simplex_shift(std::vector<double>& e, double cap) {
     LogSum below;  // rows below the cap
     below.add(e.begin(), e.end());
-    const double free_shift = -below.log();
-    if (below.top + free_shift <= std::log(cap)) return free_shift;
+    if (-std::log(below.scaled) <= std::log(cap)) return {below.top, -std::log(below.scaled)};
     below = {};
     double mass = 1.0, lowest = std::numeric_limits<double>::infinity();  // of the rows at the cap
     for (auto first = e.begin(), last = e.end(); first != last;) {
@@ -50,7 +57,7 @@ inline double capped_simplex_shift(std::vector<double>& e, double cap) {
         const auto begin = std::partition(first, middle, [pivot](double x) { return x < pivot; });
         LogSum under = below;
         under.add(first, begin);
-        const double rest = under.scaled > 0 ? std::exp(under.log() - pivot) : 0.0;
+        const double rest = under.scaled > 0 ? std::exp(under.log_from(pivot)) : 0.0;
         const double capped = cap * static_cast<double>(last - begin);
         if (capped + cap * rest > mass) {
             under.add(begin, end);
@@ -62,9 +69,10 @@ inline double capped_simplex_shift(std::vector<double>& e, double cap) {
             last = begin;
         }
     }
-    const double at_cap = std::log(cap) - lowest;  // no less, or the lowest would not be there
+    const Shift at_cap{lowest, std::log(cap)};  // no less, or the lowest would not be there
     if (below.scaled == 0) return at_cap;
-    return std::max(std::log(std::max(mass, 0.0)) - below.log(), at_cap);
+    const Shift shift{below.top, std::log(std::max(mass, 0.0)) - std::log(below.scaled)};
+    return shift.at(lowest) < at_cap.rest ? at_cap : shift;
 }
 
 /// Writes the minimiser and gives the shift; x0 = nullptr stands for equal x0_i = 1.
@@ -73,9 +81,9 @@ inline double entropy_prox(const double* g, std::size_t n, double weight, const 
     std::vector<double> e(n);
     for (std::size_t i = 0; i < n; ++i) e[i] = (x0 ? std::log(x0[i]) : 0.0) - g[i] / weight;
     std::vector<double> permuted = e;
-    const double shift = capped_simplex_shift(permuted, cap);
-    for (std::size_t i = 0; i < n; ++i) x[i] = std::min(cap, std::exp(e[i] + shift));
-    return shift;
+    const Shift shift = capped_simplex_shift(permuted, cap);
+    for (std::size_t i = 0; i < n; ++i) x[i] = std::min(cap, std::exp(shift.at(e[i])));
+    return shift.rest - shift.base;
 }
 
 }  // namespace fenchel

@@ -196,7 +196,21 @@ inline double log_sum(const double* x, const double* y, std::size_t stride, std:
     return most + std::log(sum);
 }
 
+/// exp(x(i) + y(i stride)) over their sum.
+inline void shares(const double* x, const double* y, std::size_t stride, std::size_t n,
+                   double* share) {
+    double most = kMinusInf, sum = 0;
+    for (std::size_t i = 0; i < n; ++i) most = std::max(most, x[i] + y[i * stride]);
+    for (std::size_t i = 0; i < n; ++i) sum += share[i] = std::exp(x[i] + y[i * stride] - most);
+    for (std::size_t i = 0; i < n; ++i) share[i] /= sum;
+}
+
 /// The same from logarithms, for scores of any size; S gets the marginals of pairs themselves.
+///
+/// Each token's marginal is that of the next one, parted by the probabilities of the labels before
+/// it. So the marginals are those of one distribution over labellings to a few units of themselves,
+/// whatever the scores' round-off, and the cut that they make is one: as exp(alpha + beta - log Z)
+/// they would be off by the round-off of log Z, which a large w multiplies.
 inline double sum_logarithms(Transitions& by, std::size_t n, double weight, double* Z,
                              double* alpha, double* marginal) {
     const std::size_t L = by.n_labels, width = by.width;
@@ -206,24 +220,22 @@ inline double sum_logarithms(Transitions& by, std::size_t n, double weight, doub
         for (std::size_t j = 0; j < L; ++j)
             alpha[t * width + j] =
                 Z[t * width + j] + log_sum(alpha + (t - 1) * width, T + j, width, L);
-    const double none = 0, total = log_sum(alpha + (n - 1) * width, &none, 0, L);
-    std::vector<double> beta(L), v(L);
-    for (std::size_t t = n; t-- > 0;) {
-        const double* a = alpha + t * width;
-        if (t + 1 < n) {
+    const double none = 0, *last = alpha + (n - 1) * width;
+    shares(last, &none, 0, L, marginal + (n - 1) * width);
+    std::vector<double> before(L);
+    for (std::size_t t = n - 1; t-- > 0;) {
+        double* here = marginal + t * width;
+        std::fill(here, here + L, 0.0);
+        for (std::size_t j = 0; j < L; ++j) {
+            shares(alpha + t * width, T + j, width, L, before.data());
             for (std::size_t i = 0; i < L; ++i) {
-                for (std::size_t j = 0; j < L; ++j)
-                    by.S[i * width + j] +=
-                        weight * std::exp(a[i] + T[i * width + j] + v[j] - total);
-                beta[i] = log_sum(v.data(), T + i * width, 1, L);
+                const double pair = before[i] * here[width + j];
+                here[i] += pair;
+                by.S[i * width + j] += weight * pair;
             }
         }
-        for (std::size_t k = 0; k < L; ++k) {
-            marginal[t * width + k] = std::exp(a[k] + beta[k] - total);
-            v[k] = Z[t * width + k] + beta[k];
-        }
     }
-    return total;
+    return log_sum(last, &none, 0, L);
 }
 
 template <int Lanes>
@@ -257,7 +269,8 @@ FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gol
         if (temperature != 1)
             for (std::size_t k = 0; k < n * width; ++k) Z[k] /= temperature;
         const double right = score_of(Z, by.T.data(), width, y, n);
-        total += weight * (sum_sequence<Lanes>(by, n, weight, Z, alpha, marginal) - right);
+        const double all = sum_sequence<Lanes>(by, n, weight, Z, alpha, marginal);
+        total += weight * std::max(all - right, 0.0);  // the right labels are among all
         for (std::size_t t = 0; t < n; ++t)
             marginal[t * width + static_cast<std::size_t>(y[t])] -= 1;
         if (weight != 1)

@@ -30,6 +30,8 @@ inline void elastic_net_prox(const double* v, std::size_t n, double l1, double l
 /// so t = 2 q / (1 + sqrt(1 + 2 l2 q)) with q = E / B; l2 = 0 is the L1 ball. ([Zhang11] prints its
 /// dual with r gamma where r is meant, and so does its h.) E - B (t + l2/2 t^2) falls in t, and a
 /// row with a = t l1 adds nothing to it; so a median of the rows still in doubt halves them.
+///
+/// Squares of rows beyond `large` would overflow: a and t are kept over a unit, E over its square.
 class ElasticNetBall {
   public:
     ElasticNetBall(double l1, double l2, double radius) : l1_(l1), l2_(l2), radius_(radius) {}
@@ -37,17 +39,30 @@ class ElasticNetBall {
     double multiplier(const double* v, std::size_t n) const {
         std::vector<double> doubtful(n);
         for (std::size_t i = 0; i < n; ++i) doubtful[i] = std::abs(v[i]);
+        const double top = n > 0 ? *std::max_element(doubtful.begin(), doubtful.end()) : 0.0;
+        return ElasticNetBall(l1_, l2_, radius_, top > large ? top : 1.0).scaled(doubtful);
+    }
+
+  private:
+    static constexpr double large = 1e100;
+
+    ElasticNetBall(double l1, double l2, double radius, double unit)
+        : l1_(l1), l2_(l2), radius_(radius), unit_(unit) {}
+
+    /// The multiplier for these a, which lose their order.
+    double scaled(std::vector<double>& doubtful) const {
+        for (double& a : doubtful) a /= unit_;
         const Sums all = add({}, doubtful.begin(), doubtful.end());
         if (!(excess(all) > 0)) return 0.0;
         if (l1_ == 0) return root(all);
-        const double most = *std::max_element(doubtful.begin(), doubtful.end()) / l1_;
+        const double most = unit_ * (*std::max_element(doubtful.begin(), doubtful.end()) / l1_);
         Sums sure;  // over rows that are surely in A
         for (auto first = doubtful.begin(), last = doubtful.end(); first != last;) {
             const auto middle = first + (last - first) / 2;
             std::nth_element(first, middle, last);
             const double pivot = *middle, t = pivot / l1_;
             const Sums above = add(sure, middle, last);
-            if (excess(above) > factor(above) * (t + 0.5 * l2_ * t * t)) {
+            if (excess(above) > factor(above) * (t / unit_ + 0.5 * l2_ * t * t)) {
                 first = std::partition(middle, last, [pivot](double a) { return a <= pivot; });
             } else {
                 sure = above;
@@ -58,7 +73,6 @@ class ElasticNetBall {
         return sure.count == 0 ? most : std::min(root(sure), most);  // a radius below round-off
     }
 
-  private:
     struct Sums {
         double value = 0.0;  // of l1 a + l2/2 a^2
         double count = 0.0;
@@ -67,18 +81,18 @@ class ElasticNetBall {
     template <class Iterator>
     Sums add(Sums sums, Iterator first, Iterator last) const {
         sums.count += static_cast<double>(last - first);
-        for (; first != last; ++first) sums.value += *first * (l1_ + 0.5 * l2_ * *first);
+        for (; first != last; ++first) sums.value += *first * (l1_ / unit_ + 0.5 * l2_ * *first);
         return sums;
     }
 
-    double excess(const Sums& A) const { return A.value - radius_; }
+    double excess(const Sums& A) const { return A.value - radius_ / unit_ / unit_; }
     double factor(const Sums& A) const { return 2 * l2_ * radius_ + A.count * l1_ * l1_; }
     double root(const Sums& A) const {
-        const double q = excess(A) / factor(A);
-        return 2 * q / (1 + std::sqrt(1 + 2 * l2_ * q));
+        const double q = excess(A) / factor(A), one = 1 / unit_;
+        return unit_ * (2 * q / (one + std::sqrt(one * one + 2 * l2_ * q)));
     }
 
-    double l1_, l2_, radius_;
+    double l1_, l2_, radius_, unit_ = 1.0;
 };
 
 /// Writes the projection and gives its multiplier.

@@ -1,8 +1,10 @@
 // exp and log1p without branches, so that loops over rows become vector code. Both are good to two
-// units in the last place on the ranges named; the library's own take 20 ns a row, these 3.
+// units in the last place on the ranges named; the library's own take 20 ns a row, these 3. And by
+// how much exp exceeds its tangent, where the library's own would cancel.
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "simd.hpp"
@@ -58,6 +60,14 @@ FENCHEL_INLINE double log1p_of_fraction(double e) {
     p = p * t + 1.0 / 5;
     p = p * t + 1.0 / 3;
     return 2 * s + 2 * s * (t * p);
+}
+
+/// exp(t) - 1 - t to a few units of itself: Taylor's terms where that would cancel.
+FENCHEL_INLINE double exp_beyond_tangent(double t) {
+    if (!(std::abs(t) < 0.5)) return std::expm1(t) - t;
+    double p = 1.0;  // 1 + t/3 (1 + t/4 (1 + ...)); the first term left out is below 1e-18
+    for (int k = 15; k >= 3; --k) p = 1.0 + p * t / k;
+    return 0.5 * t * t * p;
 }
 
 }  // namespace fenchel

@@ -1,5 +1,6 @@
 // The scalar losses of losses/margin.py, residual.py and log_link.py, one struct each, and the
-// loops over rows, written once.
+// loops over rows, written once. Comparisons are such that a score that is nan has the value nan: a
+// w whose scores overflowed must not look like one without a loss.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,7 @@ struct Pieces {
 struct Perceptron {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double u = y * z;
-        return {u < 0 ? -u : 0.0, u < 0 ? -y : 0.0};
+        return {u >= 0 ? 0.0 : -u, u < 0 ? -y : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double) const { return z; }
     FENCHEL_INLINE Pieces<1> pieces(double y) const {
@@ -47,7 +48,7 @@ struct Perceptron {
 
 struct SquaredPerceptron {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double r = y * z < 0 ? z : 0.0;
+        const double r = y * z >= 0 ? 0.0 : z;
         return {0.5 * r * r, r};
     }
     FENCHEL_INLINE Pieces<1> pieces(double y) const {
@@ -58,7 +59,7 @@ struct SquaredPerceptron {
 struct Hinge {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double gap = 1 - y * z;
-        return {gap > 0 ? gap : 0.0, gap > 0 ? -y : 0.0};
+        return {gap <= 0 ? 0.0 : gap, gap > 0 ? -y : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return z - y; }
     FENCHEL_INLINE Pieces<1> pieces(double y) const {
@@ -68,7 +69,7 @@ struct Hinge {
 
 struct SquaredHinge {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double gap = 1 - y * z, inside = gap > 0 ? gap : 0.0;
+        const double gap = 1 - y * z, inside = gap <= 0 ? 0.0 : gap;
         return {0.5 * inside * inside, -y * inside};
     }
     FENCHEL_INLINE Pieces<1> pieces(double y) const {
@@ -79,7 +80,7 @@ struct SquaredHinge {
 struct SmoothedHinge {
     double mu;
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double gap = 1 - y * z, inside = gap > 0 ? gap : 0.0;
+        const double gap = 1 - y * z, inside = gap <= 0 ? 0.0 : gap;
         const bool curved = inside < mu;
         return {curved ? inside * inside / (2 * mu) : inside - mu / 2,
                 -y * (curved ? inside / mu : 1.0)};
@@ -114,7 +115,7 @@ struct Novelty {
     double rho;
     FENCHEL_INLINE Bend operator()(double z, double) const {
         const double gap = rho - z;
-        return {gap > 0 ? gap : 0.0, gap > 0 ? -1.0 : 0.0};
+        return {gap <= 0 ? 0.0 : gap, gap > 0 ? -1.0 : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double) const { return z - rho; }
     FENCHEL_INLINE Pieces<1> pieces(double) const { return {-1.0, 0.0, {{{rho, 1.0, 0.0}}}}; }
@@ -161,7 +162,7 @@ struct EpsilonInsensitive {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double r = z - y, excess = (r > 0 ? r : -r) - epsilon;
         const double sign = r > 0 ? 1.0 : -1.0;
-        return {excess > 0 ? excess : 0.0, excess > 0 ? sign : 0.0};
+        return {excess <= 0 ? 0.0 : excess, excess > 0 ? sign : 0.0};
     }
     FENCHEL_INLINE double to_kink(double z, double y) const { return std::abs(z - y) - epsilon; }
     FENCHEL_INLINE Pieces<2> pieces(double y) const {
@@ -173,7 +174,7 @@ struct SquaredEpsilonInsensitive {
     double epsilon;
     FENCHEL_INLINE Bend operator()(double z, double y) const {
         const double r = z - y, excess = (r > 0 ? r : -r) - epsilon;
-        const double inside = excess > 0 ? excess : 0.0;
+        const double inside = excess <= 0 ? 0.0 : excess;
         return {0.5 * inside * inside, r > 0 ? inside : -inside};
     }
     FENCHEL_INLINE Pieces<2> pieces(double y) const {
@@ -193,19 +194,24 @@ struct Huber {
     }
 };
 
+/// exp(z) - y z + (y log y - y), which with t = z - log y is y (exp(t) - 1 - t): so nothing cancels
+/// but what an error of t would change as well, however large y.
 struct Poisson {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double rate = std::exp(z);
-        const double entropy = y > 0 ? y * std::log(y) - y : 0.0;
-        return {std::max(0.0, rate - y * z + entropy), rate - y};
+        if (!(y > 0)) return {std::exp(z), std::exp(z)};
+        const double t = z - std::log(y);
+        // Of a large t nothing cancels, while exp(t) may overflow where exp(z) does not.
+        if (t > 1) return {std::exp(z) - y * (1 + t), std::exp(z) - y};
+        return {y * exp_beyond_tangent(t), y * std::expm1(t)};
     }
     FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
 };
 
+/// y exp(-z) + z - (1 + log y), which with t = log y - z is exp(t) - 1 - t.
 struct Gamma {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double ratio = y * std::exp(-z);
-        return {std::max(0.0, ratio + z - (1 + std::log(y))), 1 - ratio};
+        const double t = std::log(y) - z;
+        return {exp_beyond_tangent(t), -std::expm1(t)};
     }
     FENCHEL_INLINE double curvature(double z, double y) const { return y * std::exp(-z); }
     /// Where t + kappa l'(t) = c: between c and the minimum at log y, and no further from c than
@@ -228,7 +234,7 @@ struct Tweedie {
         const double rise =
             b * t <= 1 ? level * (std::expm1(b * t) / b) : (std::exp(b * z) - level) / b;
         const double fall = level * (std::expm1(-a * t) / a);
-        return {std::max(0.0, rise + fall), b * rise - a * fall};
+        return {std::max(rise + fall, 0.0), b * rise - a * fall};
     }
     FENCHEL_INLINE double curvature(double z, double y) const {
         const double a = power - 1, b = 2 - power;

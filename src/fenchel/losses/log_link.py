@@ -14,6 +14,30 @@ from fenchel.losses.table import POWER
 from fenchel.tolerances import EPSILON
 
 
+def exp_beyond_tangent(t: Array) -> Array:
+    """exp(t) - 1 - t to a few units of itself: Taylor's terms where that would cancel."""
+    series = np.ones_like(t)
+    for k in range(15, 2, -1):
+        series = 1.0 + series * t / k
+    return np.where(np.abs(t) < 0.5, 0.5 * t * t * series, np.expm1(t) - t)
+
+
+def relative_entropy(beta: Array) -> Array:
+    """(1 + beta) log(1 + beta) - beta on beta >= -1, to a few units of itself.
+
+    It is the conjugate of the function above. Where it would cancel, with s = beta / (2 + beta),
+    log(1 + beta) = 2 (s + s^3/3 + s^5/5 ...) and beta = 2 s / (1 - s), so that it is
+    2 / (1 - s) times  s^2 + (1 + s) (s^3/3 + s^5/5 ...).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = beta / (2.0 + beta)
+        square, series = s * s, np.zeros_like(s)
+        for k in range(25, 1, -2):
+            series = (series + 1.0 / k) * square
+        near = 2.0 / (1.0 - s) * (square + (1.0 + s) * s * series)
+        return np.where(np.abs(beta) < 0.25, near, xlog1py(1.0 + beta, beta) - beta)
+
+
 class Poisson(Conjugable):
     """l(z, y) = exp(z) - y z + (y log y - y): half the Poisson deviance, for counts and rates."""
 
@@ -22,22 +46,37 @@ class Poisson(Conjugable):
     differentiable = True
 
     def value(self, z: Array, y: Array) -> Array:
-        """exp(z) - y z + (y log y - y); inf beyond the range of floating point."""
-        with np.errstate(over="ignore"):
-            deviance: Array = np.exp(z) - y * z + (xlogy(y, y) - y)
-        return np.maximum(0.0, deviance)
+        """y (exp(t) - 1 - t) with t = z - log y; inf beyond the range of floating point.
+
+        So nothing cancels but what an error of t would change as well. Of a large t nothing does
+        anyway, while exp(t) may overflow where exp(z) does not; t is inf where y = 0.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            t = z - np.log(y)
+            far = np.exp(z) - np.where(y > 0, y * (1.0 + t), 0.0)
+            return np.where(t <= 1, y * exp_beyond_tangent(t), far)
 
     def slope(self, z: Array, y: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.exp(z) - y
+        """exp(z) - y, which is y (exp(t) - 1)."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            t = z - np.log(y)
+            return np.where(t <= 1, y * np.expm1(t), np.exp(z) - y)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return -y, np.full(len(y), np.inf)
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
-        """(alpha + y) log(alpha + y) - (alpha + y) - (y log y - y) on alpha >= -y."""
-        rate = np.maximum(alpha + y, 0.0)
-        return self.within(alpha, y, xlogy(rate, rate) - rate - (xlogy(y, y) - y))
+        """(alpha + y) log(alpha + y) - (alpha + y) - (y log y - y) on alpha >= -y.
+
+        With beta = alpha / y that is alpha log y + y ((1 + beta) log(1 + beta) - beta).
+        """
+        rate = np.maximum(alpha, 0.0)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            inside = alpha * np.log(y) + y * relative_entropy(np.maximum(alpha / y, -1.0))
+        # Nothing cancels where alpha / y is too large for a number.
+        sound = np.isfinite(inside) & (y > 0)
+        other = xlogy(alpha + y, rate + y) - alpha - xlogy(y, y)
+        return self.within(alpha, y, np.where(sound, inside, other))
 
 
 class Gamma(Conjugable):
@@ -48,14 +87,14 @@ class Gamma(Conjugable):
     differentiable = True
 
     def value(self, z: Array, y: Array) -> Array:
-        """y exp(-z) + z - (1 + log y); inf beyond the range of floating point."""
+        """exp(t) - 1 - t with t = log y - z; inf beyond the range of floating point."""
         with np.errstate(over="ignore"):
-            deviance: Array = y * np.exp(-z) + z - (1.0 + np.log(y))
-        return np.maximum(0.0, deviance)
+            return exp_beyond_tangent(np.log(y) - z)
 
     def slope(self, z: Array, y: Array) -> Array:
+        """1 - y exp(-z)."""
         with np.errstate(over="ignore"):
-            return 1.0 - y * np.exp(-z)
+            return -np.expm1(np.log(y) - z)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(len(y), -np.inf), np.ones(len(y))
@@ -66,8 +105,7 @@ class Gamma(Conjugable):
         The slope is alpha at z = log y - log(1 - alpha), where y exp(-z) = 1 - alpha.
         """
         below = np.minimum(alpha, 1.0)
-        inside: Array = xlog1py(1.0 - below, -below) + below * (1.0 + np.log(y))
-        return self.within(alpha, y, inside)
+        return self.within(alpha, y, relative_entropy(-below) + below * np.log(y))
 
 
 class Tweedie(Conjugable):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -149,7 +150,7 @@ class Regularizer(ABC):
 
     def ground(self, s: Array, c: float, weight: float) -> Array:
         """Argmin over x of weight Omega(x) + c d(x) + <s, x>."""
-        return self.prox(s / -c, weight / c)
+        return self.prox(s / -c, min(weight / c, sys.float_info.max))
 
     def stretch(self, squares: Array) -> float:
         """What mean <x_i, v>^2 is at most for |v| = 1, given the columns' mean squares."""

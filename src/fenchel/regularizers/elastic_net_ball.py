@@ -43,10 +43,20 @@ class ElasticNetBall(Regularizer):
         return np.zeros_like(w)
 
     def prox(self, v: Array, step: float) -> Array:
-        """The projection onto the ball, whatever the step."""
+        """The projection onto the ball, whatever the step; nan where v is not finite."""
+        if not np.isfinite(v).all():
+            return np.full_like(v, np.nan)
         x, rho = np.empty_like(v), self.net.l1_ratio
         _kernels.project_elastic_net_ball(v, rho, 1 - rho, self.radius, x)
-        return x
+        return self._inside(x)
+
+    def _inside(self, x: Array) -> Array:
+        """x, shortened where round-off led it out of the ball: net(t x) <= t net(x) for t <= 1.
+
+        Of a small ball and a large v, what is left of v was subtracted from numbers of its size.
+        """
+        size = self.net.value(x)
+        return x if size <= self.radius else x * (self.radius / size)
 
     def conjugate(self, u: Array) -> float:
         """kappa radius + kappa net*(u / kappa): by duality no less than Omega*, for any kappa."""
@@ -56,7 +66,7 @@ class ElasticNetBall(Regularizer):
     def conjugate_argmax(self, u: Array) -> Array:
         """The gradient of net* at u / kappa, on the sphere; 0 at u = 0."""
         kappa = self._multiplier(u)
-        return self.net.conjugate_argmax(u / kappa) if kappa > 0 else np.zeros_like(u)
+        return self._inside(self.net.conjugate_argmax(u / kappa)) if kappa > 0 else np.zeros_like(u)
 
     def dual_scale(self, u: Array) -> float:
         """1: Omega* is finite."""

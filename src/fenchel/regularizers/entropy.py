@@ -16,6 +16,7 @@ from fenchel.settings import positive
 from fenchel.tolerances import DOMAIN_EDGE, EPSILON
 
 _TINY = np.finfo(float).tiny
+_LOWEST = -800.0  # of which the exponential is 0
 
 
 class Entropy(Regularizer):
@@ -77,7 +78,8 @@ class Entropy(Regularizer):
             self.check(w)
         except InvalidData:
             return math.inf
-        return max(0.0, float(np.sum(xlogy(w, len(w) * np.maximum(w, 0.0)))))
+        entropy = float(np.sum(xlogy(w, len(w) * np.maximum(w, 0.0))))
+        return max(entropy, 0.0)  # in this order nan stays nan
 
     def subgradient(self, w: Array) -> Array:
         """1 + log(d w); where w = 0, as for the least number above it."""
@@ -97,7 +99,8 @@ class Entropy(Regularizer):
         low, high = float(np.min(even)), float(np.max(even))
         if x(low).sum() >= 1 or x(high).sum() <= 1:  # all are equal, to round-off
             return self.start(len(v))
-        return x(brentq(lambda mu: x(mu).sum() - 1.0, low, high, xtol=1e-300, rtol=1e-15))
+        # An error of mu is one of x relative to it, however small mu is itself.
+        return x(brentq(lambda mu: x(mu).sum() - 1.0, low, high, xtol=1e-15, rtol=1e-15))
 
     @property
     def relative_convexity(self) -> float:
@@ -112,30 +115,47 @@ class Entropy(Regularizer):
 
     def ground(self, s: Array, c: float, weight: float) -> Array:
         """In closed form, but for the cap."""
-        u = s / -(weight + c)
-        if not np.isfinite(u).all():  # a gradient that overflowed tells no direction
-            return self.start(len(s))
-        return self.conjugate_argmax(u)
+        return self.conjugate_argmax(s / -(weight + c))
 
     def stretch(self, squares: Array) -> float:
         """The largest: <x_i, v>^2 <= sum_j |v_j| x_ij^2."""
         return float(np.max(squares))
 
     def conjugate(self, u: Array) -> float:
-        """log of the mean of exp(u_j), without a cap.
+        """log of the mean of exp(u_j), without a cap; inf where u overflowed.
 
-        The Lagrangian's value at the multiplier that `shift` stands for: an upper bound of Omega*
-        whatever round-off did to the shift, with that of the terms themselves added.
+        That is the least over the multiplier t of  sum_j phi(u_j + t) - 1 - t - log d,  where phi
+        is exp up to log(cap) and goes on straight from there. At any t it is an upper bound, so
+        that the t at hand will do, with the round-off of its own terms added: phi's slope times
+        that of u_j + t. t is the logarithm of one of the weights w_k less u_k: a single number
+        would be too coarse where u is large.
         """
-        w, shift = self._shifted(u)
-        capped = u + shift > math.log(self._cap)
-        at_cap = self._cap * float(np.sum(u[capped] + shift + 1.0 - math.log(self._cap)))
-        terms = float(np.sum(w[~capped])), at_cap, -1.0, -shift, -math.log(len(u))
-        return math.fsum(terms) + 4 * EPSILON * math.fsum(map(abs, terms))
+        if not np.isfinite(u).all():
+            return math.inf
+        w, level = self.conjugate_argmax(u), math.log(self._cap)
+        free = np.where(w < self._cap, w, 0.0)
+        k = int(np.argmax(free))
+        base, rest = float(u[k]), math.log(free[k]) if free[k] > 0 else level
+        if rest == level:  # all weights are 0 or the cap
+            base = float(np.min(u[w >= self._cap]))
+        with np.errstate(over="ignore"):
+            v = np.maximum((u - base) + rest, _LOWEST)
+        slope = np.exp(np.minimum(v, level))
+        phi = float(np.sum(slope * (1 + np.maximum(v - level, 0.0))))
+        terms = phi, -1.0, -rest, base, -math.log(len(u))
+        doubt = 8 * math.fsum(map(abs, terms)) + float(slope @ (np.abs(v) + 2 * abs(rest)))
+        return math.fsum(terms) + EPSILON * doubt
 
     def conjugate_argmax(self, u: Array) -> Array:
-        """min(cap, exp(u_j + shift)), with the shift for which the sum is 1."""
-        return self._shifted(u)[0]
+        """min(cap, exp(u_j + t)), with the t for which the sum is 1.
+
+        A u that overflowed tells no direction: the weights are equal.
+        """
+        if not np.isfinite(u).all():
+            return self.start(len(u))
+        w = np.empty_like(u)
+        _kernels.entropy_prox(-u, 1.0, None, self._cap, w)
+        return w
 
     def dual_scale(self, u: Array) -> float:
         """1: Omega* is finite."""
@@ -150,10 +170,6 @@ class Entropy(Regularizer):
         """The roots of the same, of length 1."""
         root = np.sqrt(self.conjugate_curvature(u))
         return np.asarray(root / (float(np.linalg.norm(root)) or 1.0))
-
-    def _shifted(self, u: Array) -> tuple[Array, float]:
-        w = np.empty_like(u)
-        return w, _kernels.entropy_prox(-u, 1.0, None, self._cap, w)
 
     def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values."""

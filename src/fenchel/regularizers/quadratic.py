@@ -126,7 +126,7 @@ class Quadratic(Regularizer):
         return np.asarray(self._V @ (factor[:, None] * (self._V.T @ U))).ravel()
 
     def value(self, w: Array) -> float:
-        return max(0.0, 0.5 * float(w @ self.subgradient(w)))
+        return max(0.5 * float(w @ self.subgradient(w)), 0.0)  # in this order nan stays nan
 
     def subgradient(self, w: Array) -> Array:
         """Q w; where w has K numbers for each column of Q, each of its K columns by itself."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fenchel.data.rows import WithOnes
 from fenchel.engines import Engine
+from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Facts
@@ -47,6 +48,8 @@ class ShardedLoss:
         self.n_rows = sum(shard.rows.n_rows for shard in engine.shards)
         self.n_numbers = sum(shard.rows.n_numbers for shard in engine.shards)
         self.weight = float(engine.total(engine.map(shardwork.weight)))  # S
+        if not self.weight > 0:
+            raise InvalidData("all shards are empty: no row has a weight; at least 1 is needed")
         self.passes = 0
         self.facts = Facts(
             nonnegative=loss.nonnegative,

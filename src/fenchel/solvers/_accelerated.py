@@ -43,16 +43,17 @@ from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, rough
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
-from fenchel.solvers._estimates import Estimate
+from fenchel.solvers._estimates import Estimate, Minimum
 from fenchel.solvers._gradient_bound import Bound, few_gradients
 from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
-from fenchel.tolerances import ROUND_OFF
+from fenchel.tolerances import EPSILON, ROUND_OFF
 from fenchel.witness import Witness
 
 GAMMA_U, GAMMA_D = 2.0, 1.2  # how fast an estimate of L rises and falls; [Zhang11] leaves them open
 OPTIMISTIC = 0.05  # the first L, relative to its upper bound
-_HOPELESS = 1e30  # of L where it has no upper bound: J is no convex function
+_HOPELESS = 1e200  # of L where it has no upper bound: J is no convex function
+_LEAST = 1e-200  # of L: one over it, and some of them added up, must be finite
 _LOOK = 3  # iterations from one lower bound to the next, which takes as long as some passes
 _REST = 0.05  # the same, relative to those so far
 _MODEL = 2  # looks from one best mean of the dual points to the next: on wide data it takes longer
@@ -158,6 +159,10 @@ class Accelerated(Solver):
                 return "form='dual' knows the built-in losses of one score a row only"
         elif not risk.facts.differentiable and not is_smoothable(risk):
             return "it needs a differentiable loss, or a hinge or piecewise linear one to smooth"
+        elif (
+            self.widths == "optimised" and isinstance(risk, LinearRisk) and risk.classes is not None
+        ):
+            return "widths='optimised' belongs to losses of one score a row"
         elif self.form == "homotopy" and risk.facts.differentiable:
             return "form='homotopy' needs a loss with kinks: this one needs no smoothing"
         return None
@@ -197,12 +202,13 @@ class _Stages(Generic[X, Y]):
         """The first stage, from w."""
         solver, risk = self.solver, self.problem.risk
         self.chosen_at = objective
+        size = abs(objective) if objective and np.isfinite(objective) else 1.0
         if solver.mu is not None:
             self.mu = solver.mu
         elif solver.form == "primal" and not risk.facts.differentiable:
-            self.mu = solver._gap * objective / roughness(risk)
+            self.mu = solver._gap * size / roughness(risk)
         elif solver.form == "homotopy":
-            self.mu = _FIRST * objective / roughness(risk)
+            self.mu = _FIRST * size / roughness(risk)
         self.J = self.form(self.mu)
         self.x = self.J.start(w)
         self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
@@ -240,7 +246,7 @@ class _Stages(Generic[X, Y]):
         if self.solver.form == "homotopy":
             pairs = zip(bounds, duals, strict=True)
             self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
-        best = int(np.argmax(bounds))
+        best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))  # nan where a number overflowed
         return bounds[best], cuts[best].witness
 
     def is_over(self, it: Iterate[X, Y]) -> bool:
@@ -251,9 +257,11 @@ class _Stages(Generic[X, Y]):
         if solver.form == "homotopy":
             smoothed = self.J.value(it.x) - self.smoothed_bound
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
+            # Less than round-off of J makes no difference.
+            due = due and mu * roughness(self.problem.risk) > EPSILON * abs(self.objective)
         else:
-            due = solver.mu is None and self.objective < _FALL * self.chosen_at
-            mu = self.mu * self.objective / self.chosen_at
+            due = solver.mu is None and 0 < self.objective < _FALL * self.chosen_at
+            mu = self.mu * (self.objective / self.chosen_at)
         if due:
             self.L, self.x = it.L * self.mu / mu, it.x
             self.mu, self.chosen_at, self.stage = mu, self.objective, self.stage + 1
@@ -283,7 +291,7 @@ def remember(z: Imaged[X, Y], psi: Estimate[X, Y], alpha: Imaged[Y, X], weight: 
         "z": packed(z.x),
         "s": packed(psi.s),
         "alpha": packed(alpha.x),
-        "psi": np.array([psi.A, psi.c, psi.constant, weight]),
+        "psi": np.array([psi.A, psi.c, psi.constant, psi.size, weight]),
     }
 
 
@@ -291,17 +299,29 @@ def remembered(
     J: Composite[X, Y], state: State
 ) -> tuple[Imaged[X, Y], Estimate[X, Y], Imaged[Y, X], float]:
     """The same again: three passes."""
-    A, c, constant, weight = state["psi"].tolist()
-    psi = Estimate(J, A, c, J.unpacked(state["s"]), constant)
+    A, c, constant, size, weight = state["psi"].tolist()
+    psi = Estimate(J, A, c, J.unpacked(state["s"]), constant, size)
     return J.imaged(J.unpacked(state["z"])), psi, J.unpacked_dual(state["alpha"]), weight
 
 
-def accepted(J: Composite[X, Y], x: Imaged[X, Y], estimate: float, L: float) -> bool:
+def lowered(J: Composite[X, Y], L: float) -> float:
+    """L, if it is no less than makes a difference.
+
+    It falls for as long as f is straight, as it is where a solution is reached. But Psi may be
+    curved far more than f anyway, and what an L of less than round-off of its upper bound would
+    gain is lost to the round-off of f.
+    """
+    bound = EPSILON**2 * J.L if np.isfinite(J.L) else 0.0
+    curved = max(GAMMA_U * J.lambda_1, EPSILON * J.lambda_2)
+    return max(L, J.sigma * curved, bound, _LEAST)
+
+
+def accepted(J: Composite[X, Y], x: Imaged[X, Y], low: Minimum[X], L: float) -> bool:
     """J(x) <= the estimate's minimum, up to round-off; as L guarantees from J.L on.
 
     Where no L would do, as J is not a number, the driver is to see it.
     """
     value = J.value(x)
-    if np.isnan(value) or L >= min(J.L, _HOPELESS):
+    if np.isnan(value) or L >= (J.L if np.isfinite(J.L) else _HOPELESS):
         return True
-    return value <= estimate + ROUND_OFF * (abs(value) + abs(estimate))
+    return value <= low.value + ROUND_OFF * (abs(value) + low.size)

@@ -48,8 +48,8 @@ class _Stretch:
 
     def joined(self, other: _Stretch) -> _Stretch:
         weight = self.weight + other.weight
-        mean = (self.weight / weight) * self.mean + (other.weight / weight) * other.mean
-        return _Stretch(weight, mean)
+        share = self.weight / weight if weight > 0 else 0.0  # weights of old points may underflow
+        return _Stretch(weight, share * self.mean + (1 - share) * other.mean)
 
 
 class DualHull:

@@ -3,23 +3,30 @@
     psi(x) = A Psi(x) + c d(x) + <s, x> + constant
 
 All past tangents of f and Bregman divergences of d add up to one such function ([Zhang11] section
-3.1).
+3.1). With its constant goes the size of all that was added up to it: what an estimate is off by
+goes with that, not with its value.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from typing import Generic
 
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, Linearisation, X, Y
 
 
-class Minimum(NamedTuple, Generic[X]):
-    """The minimiser of an estimate and its value."""
+@dataclass(frozen=True)
+class Minimum(Generic[X]):
+    """The minimiser of an estimate and its value, with the size of the terms of that."""
 
     x: X
     value: float
+    size: float
+
+    def over(self, A: float) -> Minimum[X]:
+        """The same of the estimate over A."""
+        return Minimum(self.x, self.value / A, self.size / A)
 
 
 @dataclass(frozen=True)
@@ -31,34 +38,38 @@ class Estimate(Generic[X, Y]):
     c: float
     s: X
     constant: float
+    size: float
 
     @classmethod
     def around(
-        cls, J: Composite[X, Y], weight: float, x: X, constant: float = 0.0
+        cls, J: Composite[X, Y], weight: float, x: X, low: Minimum[X] | None = None
     ) -> Estimate[X, Y]:
-        """Weight * Delta(., x) + constant."""
+        """Weight * Delta(., x), plus a minimum."""
         gradient = J.d_gradient(x)
-        lowest = float(gradient @ x) - J.d(x)
-        return cls(J, 0.0, weight, -weight * gradient, constant + weight * lowest)
+        constant, size = (0.0, 0.0) if low is None else (low.value, low.size)
+        product, d = float(gradient @ x), J.d(x)
+        constant, size = constant + weight * (product - d), size + weight * (abs(product) + abs(d))
+        return cls(J, 0.0, weight, -weight * gradient, constant, size)
 
     def plus(self, a: float, at_u: Linearisation[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
         """Psi + a [Psi + l_f(.; u, lambda_1)]."""
         J, s = self.J, self.s + a * at_u.gradient
-        constant = self.constant + a * (at_u.value - float(at_u.gradient @ u.x))
+        terms = [at_u.value, -float(at_u.gradient @ u.x)]
         if J.lambda_1 > 0:
             gradient = J.d_gradient(u.x)
             s = s + (-a * J.lambda_1) * gradient
-            constant += a * J.lambda_1 * (float(gradient @ u.x) - J.d(u.x))
-        return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant)
+            terms += [J.lambda_1 * float(gradient @ u.x), -J.lambda_1 * J.d(u.x)]
+        constant = self.constant + a * sum(terms)
+        size = self.size + a * sum(map(abs, terms))
+        return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant, size)
 
     def times(self, scale: float) -> Estimate[X, Y]:
         """The estimate scale * psi."""
-        return Estimate(
-            self.J, scale * self.A, scale * self.c, scale * self.s, scale * self.constant
-        )
+        A, c, constant, size = (scale * t for t in (self.A, self.c, self.constant, self.size))
+        return Estimate(self.J, A, c, scale * self.s, constant, size)
 
     def minimum(self) -> Minimum[X]:
         """The minimum of psi and where it is, by a call of J.ground."""
         x = self.J.ground(self.s, self.c, self.A)
-        value = self.A * self.J.Psi(x) + self.c * self.J.d(x) + float(self.s @ x) + self.constant
-        return Minimum(x, value)
+        terms = self.A * self.J.Psi(x), self.c * self.J.d(x), float(self.s @ x)
+        return Minimum(x, sum(terms) + self.constant, sum(map(abs, terms)) + self.size)

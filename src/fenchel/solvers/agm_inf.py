@@ -3,6 +3,11 @@
 Letters are [Zhang11]'s: psi_k estimates J by all tangents of f so far, z_k minimises psi_k, x_k is
 the mean of the z with weights a_i, and u_k, between x and z, is where the next tangent is taken. L,
 the curvature of f, is tried out, and may fall as well as rise. Two passes for each L tried.
+
+All weights (a, A, and the 1 before Delta(., x_0) in psi_0) may be multiplied by one number; we take
+L for that 1, so that they are of the size of 1 whatever that of the data. The paper's t1, t2
+and t3 have a common factor in the weights of u, which we leave out with lambda = lambda_1 +
+lambda_2: it is 0 to round-off where Psi is curved far more than f.
 """
 
 from __future__ import annotations
@@ -19,13 +24,14 @@ from fenchel.solvers._accelerated import (
     Accelerated,
     Iterate,
     accepted,
+    lowered,
     remember,
     remembered,
 )
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State
 
-_LARGE = 1e100  # of A, which grows exponentially under strong convexity
+_LARGE = 1e20  # of A, which grows exponentially under strong convexity
 
 
 class AGMInf(Accelerated):
@@ -39,37 +45,37 @@ class AGMInf(Accelerated):
         """[Zhang11] algorithm 2."""
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         lambda_ = lambda_1 + lambda_2
-        z, A = x, 0.0  # lines 1, 2
-        one = 1.0  # the weight of Delta(., x_0) in psi, until A is too large for it
+        z, A, L = x, 0.0, lowered(J, L)  # lines 1, 2
+        one = L / sigma  # the weight of Delta(., x_0) in psi, until A is too large for it
         psi, mean = Estimate.around(J, one, x.x), None  # 3
         if state is not None:
             z, psi, mean, one = remembered(J, state)
             A = psi.A
         while True:  # 5
-            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 6, and the first 8
+            L = lowered(J, L / GAMMA_D)  # 6, and the first 8
             while True:  # 7
                 a = _root(L / sigma - lambda_1, one + 2 * lambda_ * A, A * (one + lambda_ * A))  # 9
                 A_next = A + a
-                t1, t2, t3 = one + lambda_ * A, lambda_1 * a, lambda_2 * a * A / A_next
-                t = t1 + t2 + t3
-                u = (1 / (t * A_next - t2 * a)) * (a * t1 * z + (t * A + t3 * a) * x)
+                of_z, of_x = a * (one + lambda_ * A), A * (one + lambda_ * A_next)
+                u = (of_z / (of_z + of_x)) * z + (of_x / (of_z + of_x)) * x
                 at_u = J.tangent(u)
                 psi_next = psi.plus(a, at_u, u)
                 psi_min = psi_next.minimum()
                 z_next = J.imaged(psi_min.x)
-                x_next = (1 / A_next) * (A * x + a * z_next)
-                if accepted(J, x_next, psi_min.value / A_next, L):  # 11
+                x_next = (A / A_next) * x + (a / A_next) * z_next
+                if accepted(J, x_next, psi_min.over(A_next), L):  # 11
                     break
                 L *= GAMMA_U  # 8
             alpha = at_u.alpha
-            mean = alpha if mean is None else (1 / A_next) * (A * mean + a * alpha)  # eq. 22
+            share = a / A_next
+            mean = alpha if mean is None else (1 - share) * mean + share * alpha  # eq. 22
             x, z, psi, A = x_next, z_next, psi_next, A_next
             if A > _LARGE:
                 psi, one, A = psi.times(1 / A), one / A, 1.0
-            share, memory = a / A_next, functools.partial(remember, z, psi, mean, one)
+            memory = functools.partial(remember, z, psi, mean, one)
             yield Iterate(x, mean, (z, alpha), share, L, memory)
 
 
 def _root(Q: float, B: float, C: float) -> float:
     """The positive root of Q a^2 - B a - C = 0."""
-    return (B + math.sqrt(B * B + 4 * Q * C)) / (2 * Q)
+    return (B + math.hypot(B, 2 * math.sqrt(Q) * math.sqrt(C))) / (2 * Q)

@@ -4,6 +4,9 @@ Letters are [Zhang11]'s. Where AGM-EF-inf keeps all tangents in its estimate psi
 of it the minimum and a Bregman divergence around the minimiser only: q_k(x) = c_k Delta(x, z_k) +
 min psi_k. ([Zhang11] starts from a q_0 that still holds Psi and a tangent; we compress q_0 as all
 others, which leaves its lemma 11 and 12 as they are.) Two passes for each L tried.
+
+The paper's weights of u, by t1, t2 and t3, have the common factor 1 - a, which is 0 to round-off
+where Psi is curved far more than f. Without it they are c_{k+1} for x and a c_k for z.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from fenchel.solvers._accelerated import (
     Accelerated,
     Iterate,
     accepted,
+    lowered,
     remember,
     remembered,
 )
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State
+from fenchel.tolerances import EPSILON
 
 
 class AGMOne(Accelerated):
@@ -39,41 +44,40 @@ class AGMOne(Accelerated):
         sigma, lambda_1, lambda_2 = J.sigma, J.lambda_1, J.lambda_2
         if state is None:
             u = x  # 1
-            at_u, L = J.tangent(u), max(L, GAMMA_U * sigma * lambda_1)
+            at_u, L = J.tangent(u), lowered(J, L)
             while True:  # 2
                 c = L / sigma + lambda_2  # 4
                 q = Estimate.around(J, L / sigma - lambda_1, u.x).plus(1.0, at_u, u)  # 5
                 q_min = q.minimum()
                 x = z = J.imaged(q_min.x)  # 6
-                if accepted(J, x, q_min.value, L):  # 7
+                if accepted(J, x, q_min, L):  # 7
                     break
                 L *= GAMMA_U  # 3
-            q, mean = Estimate.around(J, c, z.x, q_min.value), at_u.alpha
+            q, mean = Estimate.around(J, c, z.x, q_min), at_u.alpha
             yield Iterate(x, mean, (z, mean), 1.0, L, functools.partial(remember, z, q, mean, c))
         else:
             z, q, mean, c = remembered(J, state)
         while True:  # 8
-            L = max(L / GAMMA_D, GAMMA_U * sigma * lambda_1)  # 9, and the first 11
+            L = lowered(J, L / GAMMA_D)  # 9, and the first 11
             while True:  # 10
                 a = _root(L / sigma + lambda_2, c - lambda_1 - lambda_2, c)  # 12
                 c_next = (1 - a) * c + (lambda_1 + lambda_2) * a  # 7 of algorithm 3
-                t1, t2, t3 = (1 - a) * c, lambda_1 * a, lambda_2 * a * (1 - a)
-                t = t1 + t2 + t3
-                u = (1 / (t - t2 * a)) * ((t - (t1 + t2) * a) * x + t1 * a * z)  # 8
+                of_z = a * c / (c_next + a * c)
+                u = (1 - of_z) * x + of_z * z  # 8
                 at_u = J.tangent(u)
                 psi_min = q.times(1 - a).plus(a, at_u, u).minimum()  # 9
                 z_next = J.imaged(psi_min.x)  # 10
                 x_next = (1 - a) * x + a * z_next  # 11
-                if accepted(J, x_next, psi_min.value, L):  # 14
+                if accepted(J, x_next, psi_min, L):  # 14
                     break
                 L *= GAMMA_U  # 11
             alpha = at_u.alpha
             mean = (1 - a) * mean + a * alpha  # eq. 35
             x, z, c = x_next, z_next, c_next
-            q = Estimate.around(J, c, z.x, psi_min.value)  # 12
+            q = Estimate.around(J, c, z.x, psi_min)  # 12
             yield Iterate(x, mean, (z, alpha), a, L, functools.partial(remember, z, q, mean, c))
 
 
 def _root(Q: float, B: float, c: float) -> float:
-    """The positive root of Q a^2 + B a - c = 0."""
-    return 2 * c / (B + math.sqrt(B * B + 4 * Q * c))
+    """The positive root of Q a^2 + B a - c = 0, and less than 1, which it is but for round-off."""
+    return min(1 - EPSILON, 2 * c / (B + math.hypot(B, 2 * math.sqrt(Q) * math.sqrt(c))))

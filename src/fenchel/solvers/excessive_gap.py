@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.forms import DualForm, DualPoint, PrimalForm, PrimalPoint
 from fenchel.risks.views.images import packed
-from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC
+from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC, lowered
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.proximal_gradient import proximal_step
 
@@ -50,12 +50,12 @@ class ExcessiveGap(Solver):
             yield Step(start, problem.objective(start))
             u = D.imaged(D.unpacked(np.zeros(problem.risk.n_duals)))
             at_u = D.tangent(u)
-            x, (u, L) = at_u.alpha, proximal_step(D, at_u, u, OPTIMISTIC * D.L)
+            x, (u, L) = at_u.alpha, proximal_step(D, at_u, u, lowered(D, OPTIMISTIC * D.L))
             mu = L
         while True:
             yield _step(problem, D, x, u, mu, L)
             u_mu = PrimalForm(problem, mu).tangent(x).alpha
-            L, accepted = L / GAMMA_D, False
+            L, accepted = lowered(D, L / GAMMA_D), False
             while not accepted:
                 tau = _root(mu / L)
                 u_hat = (1 - tau) * u + tau * u_mu
@@ -68,7 +68,7 @@ class ExcessiveGap(Solver):
 
 def _root(ratio: float) -> float:
     """The positive root of tau^2 = (1 - tau) ratio."""
-    return 2 * ratio / (ratio + math.sqrt(ratio * ratio + 4 * ratio))
+    return 2 / (1 + math.sqrt(1 + 4 / ratio))
 
 
 def _step(problem: Problem, D: DualForm, x: PrimalPoint, u: DualPoint, mu: float, L: float) -> Step:

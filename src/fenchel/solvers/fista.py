@@ -18,7 +18,7 @@ import numpy as np
 from fenchel.risks.base import Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, X, Y, packed
-from fenchel.solvers._accelerated import Accelerated, Iterate
+from fenchel.solvers._accelerated import Accelerated, Iterate, lowered
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step
 
@@ -40,7 +40,7 @@ class FISTA(Accelerated):
     def iterates(
         self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None
     ) -> Iterator[Iterate[X, Y]]:
-        y, t = x, 1.0
+        y, t, L = x, 1.0, lowered(J, L)
         if state is not None:
             y, t = J.imaged(J.unpacked(state["y"])), float(state["t"])
         while True:

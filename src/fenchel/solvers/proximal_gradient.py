@@ -12,7 +12,14 @@ from collections.abc import Iterator
 
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, Linearisation, X, Y
-from fenchel.solvers._accelerated import GAMMA_D, GAMMA_U, Accelerated, Iterate, accepted
+from fenchel.solvers._accelerated import (
+    GAMMA_D,
+    GAMMA_U,
+    Accelerated,
+    Iterate,
+    accepted,
+    lowered,
+)
 from fenchel.solvers._estimates import Estimate
 from fenchel.solvers.base import State
 
@@ -31,7 +38,7 @@ class ProximalGradient(Accelerated):
         """Steps; there is nothing else to remember."""
         for k in itertools.count(1):
             at_x = J.tangent(x)
-            x, L = proximal_step(J, at_x, x, L / GAMMA_D)
+            x, L = proximal_step(J, at_x, x, lowered(J, L / GAMMA_D))
             yield Iterate(x, at_x.alpha, (x, at_x.alpha), 1 / k, L, dict)
 
 
@@ -42,6 +49,6 @@ def proximal_step(
     while True:
         low = Estimate.around(J, L / J.sigma - J.lambda_1, y.x).plus(1.0, at_y, y).minimum()
         x = J.imaged(low.x)
-        if accepted(J, x, low.value, L):
+        if accepted(J, x, low, L):
             return x, L
         L *= GAMMA_U
