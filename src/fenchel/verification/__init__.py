@@ -12,18 +12,27 @@ from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem
 from fenchel.verification.check import judged
 from fenchel.verification.cuts import cuts_of
+from fenchel.verification.rigorous import proved
 from fenchel.verification.rows import rows_of
 
 __all__ = ["verify"]
 
 
-def verify(result: Result, problem: Problem) -> Certificate:
+def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
     """The certificate recomputed from the result's witness and the data.
 
     Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
     result claims. A result without a witness gets the tangent bound at its w, and says so.
+
+    With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
+    numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
+    there is no such bound: for losses without a conjugate or of a user, structured outputs, and
+    other regularisers than l2, l1 and elastic_net.
     """
     evidence = rows_of(problem.risk) or cuts_of(problem.risk)
     if evidence is None:
         raise InvalidData(f"verify does not know risks of type {type(problem.risk).__name__}")
-    return judged(result, problem, evidence)
+    certificate = judged(result, problem, evidence)
+    if not rigorous:
+        return certificate
+    return proved(*evidence.parameters(result), result.witness, problem, evidence)
