@@ -1,45 +1,24 @@
-"""Checking a result from its witness and the data alone: what is claimed and what is proved."""
+"""Checking a result from its witness and the data alone: what is claimed and what is proved.
+
+A cut that is computed in floating point is below R but for round-off. How much that is at most is
+computed with it, from the magnitudes of what was added up, and taken off the bound: so the bound
+that is returned is not above the minimum. Whoever claims a bound has computed the same cut with
+round-off of his own, in the scores at a tangency to begin with. A claim is accepted if it is not
+above what the witness would prove if all of that, within bounds that are computed too, had been to
+its disadvantage here (`blurred`). No more than what was proved here is returned.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate
 from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
-from fenchel.tolerances import AGREEMENT, SCORES
+from fenchel.tolerances import ROUND_OFF
 from fenchel.verification import penalties
+from fenchel.verification.evidence import Array, Evidence
 from fenchel.witness import Bracket, Tangency, Witness
-
-Array = npt.NDArray[np.float64]
-
-
-class Evidence(ABC):
-    """A risk R as verification computes it, and the cuts of it that a witness stands for."""
-
-    nonnegative: bool
-
-    @abstractmethod
-    def parameters(self, result: Result) -> tuple[Array, float]:
-        """(w as one vector, the intercept that is not part of it)."""
-
-    @abstractmethod
-    def value(self, w: Array, b: float) -> float:
-        """R at these parameters."""
-
-    @abstractmethod
-    def scale(self, w: Array, b: float) -> float:
-        """The magnitude of what R was computed from, with which its round-off goes."""
-
-    @abstractmethod
-    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
-        """(a, c) with R(v) >= <a, v> + c for all v, a being 0 in unpenalised coordinates.
-
-        Raises InvalidCertificate where the witness proves no such thing.
-        """
 
 
 def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
@@ -49,25 +28,32 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
             "there is nothing to verify: the run ended NONFINITE, without a w at which J is finite"
         )
     w, b = evidence.parameters(result)
-    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
+    penalty = problem.strength * penalties.value(problem.regularizer, w)
+    upper = penalty + evidence.value(w, b)
     if result.witness is None:
         touch = Witness([Tangency(w, Bracket(b, b))], [1.0])
         try:
-            lower = min(_proved(evidence, problem, touch), upper)  # they touch, but for round-off
+            lower = min(_proved(evidence, problem, touch, w, b), upper)
         except InvalidCertificate:
             lower = 0.0 if evidence.nonnegative else -np.inf
         return Certificate(lower, upper, "tangent at w, as the result has no witness")
-    lower = _proved(evidence, problem, result.witness)
-    allowed = AGREEMENT * abs(upper) + SCORES * evidence.scale(w, b)
-    if not (np.isfinite(upper) and abs(upper - result.objective) <= allowed):
+    lower = _proved(evidence, problem, result.witness, w, b)
+    claimed, own = result.objective, ROUND_OFF * (abs(upper) + penalty)
+    if not np.isfinite(upper) or (
+        abs(upper - claimed) > own and not abs(upper - claimed) <= own + evidence.blur(w, b)
+    ):
         raise InvalidCertificate(
-            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
+            f"the objective at w is {upper!r}, but the result claims {claimed!r}: it is the result "
+            "of other data, another loss or another strength, or its solver is wrong"
         )
-    if not lower >= result.lower_bound - allowed:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
-        )
-    if lower > upper + allowed:
+    if not lower >= result.lower_bound:
+        cut = evidence.cut(result.witness, problem, w, b, blurred=True)
+        if not penalties.bound(problem, cut, evidence.nonnegative, side=-1) >= result.lower_bound:
+            raise InvalidCertificate(
+                f"the witness proves min J >= {lower!r}, but the result claims "
+                f"{result.lower_bound!r}"
+            )
+    if lower > upper + own and lower > upper + own + evidence.blur(w, b):
         raise InvalidCertificate(
             f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
             "convex, or its slopes (an oracle's argmax) are no subgradients"
@@ -75,8 +61,8 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
     return Certificate(min(lower, upper), upper, "witness")
 
 
-def _proved(evidence: Evidence, problem: Problem, witness: Witness) -> float:
+def _proved(evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float) -> float:
     """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
-    a, c = evidence.cut(witness, problem)
-    lower = penalties.bound(problem, a, c, evidence.nonnegative)
+    cut = evidence.cut(witness, problem, w, b)
+    lower = penalties.bound(problem, cut, evidence.nonnegative)
     return max(lower, 0.0) if evidence.nonnegative else lower

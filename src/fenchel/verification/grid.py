@@ -26,7 +26,7 @@ from fenchel.verification.intervals import Array, down, up
 Whole = npt.NDArray[np.int64]
 
 _BITS = 52
-_UNBOUNDED = 1 << 60
+_LARGEST = 1 << 53  # all whole numbers up to here are floats
 
 
 class Grid(NamedTuple):
@@ -35,10 +35,10 @@ class Grid(NamedTuple):
     exponent: int
 
     def units(self, t: Array) -> Whole:
-        """Rounded towards 0; at most 2^60, for bounds that are farther away or infinite."""
+        """Rounded towards 0; at most 2^53, for bounds that are farther away or infinite."""
         with np.errstate(over="ignore"):
             scaled = np.trunc(np.ldexp(t, -self.exponent))
-        return np.clip(scaled, -_UNBOUNDED, _UNBOUNDED).astype(np.int64)
+        return np.clip(scaled, -_LARGEST, _LARGEST).astype(np.int64)
 
     def numbers(self, k: Whole) -> Array:
         """The multiples, which are floats."""
@@ -174,17 +174,3 @@ def _without(k: Whole, spare: Whole) -> Whole:
     for side, sign in ((np.argmax(k, axis=1), 1), (np.argmin(k, axis=1), -1)):
         less[rows, side] -= sign * np.minimum(spare, np.abs(k[rows, side]))
     return less
-
-
-def nearly_balanced(t: Array, s: Array, lowest: Array, highest: Array) -> Array:
-    """Dual variables moved within their domain, each by its room, so that they nearly add up to 0.
-
-    Few rows moved far would lose more than many moved a little.
-    """
-    for _ in range(3):
-        total = float(np.sum(t))
-        room = np.minimum((t - lowest) if total > 0 else (highest - t), s)
-        if total == 0 or not np.sum(room) > abs(total):
-            break
-        t = np.clip(t - total * room / np.sum(room), lowest, highest)
-    return t

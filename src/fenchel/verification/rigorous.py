@@ -27,11 +27,10 @@ from fenchel.losses import Conjugable
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.result import Certificate
 from fenchel.risks.base import Problem
-from fenchel.verification import grid
+from fenchel.verification.duals import exact_duals
 from fenchel.verification.enclosed_losses import (
     SCALAR,
     conjugate_above,
-    domain_within,
     value_above,
 )
 from fenchel.verification.enclosed_vectors import EnclosedVectors, enclosed_vectors
@@ -141,11 +140,7 @@ class ExactRows:
             return self.vectors.duals(t, balance=self.data.has_offsets)
         loss = self.data.loss
         assert isinstance(loss, Conjugable)
-        lowest, highest = (_times_inward(end, self.s) for end in domain_within(loss, self.y))
-        t = np.clip(t, lowest, highest)
-        if self.data.has_intercept:
-            t = grid.balanced(grid.nearly_balanced(t, self.s, lowest, highest), lowest, highest)
-        return t
+        return exact_duals(loss, t, self.y, self.s, balance=self.data.has_intercept)
 
     def _scalar_terms(self, t: Interval) -> Array:
         """No less than s_i l*(t_i / s_i) - t_i o_i."""
@@ -207,10 +202,3 @@ class ExactPenalty:
         curvature = self.c.times(exact(1.0).minus(self.rho)).times(exact(2.0))
         total = sum_above(np.where(excess > 0, exact(excess).squared().over(curvature).hi, 0.0))
         return 1.0, float(exact(total).times(self.strength).hi)
-
-
-def _times_inward(end: Array, s: Array) -> Array:
-    """The end of a domain times s, no farther from 0 than exactly."""
-    product = end * s
-    exactly = np.isin(np.abs(end), (0.0, 1.0, np.inf))
-    return np.where(exactly, product, np.nextafter(product, 0.0))

@@ -13,20 +13,28 @@ row after row, and w is a matrix of K columns, row after row, the intercepts its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate, InvalidData
-from fenchel.losses import Conjugable, ConjugableVector, Loss
+from fenchel.losses import Loss
 from fenchel.result import Result
 from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
-from fenchel.tolerances import CONTRADICTION, SCORES, VERIFIED_KINK, VERIFIED_ZERO
+from fenchel.tolerances import (
+    CONTRADICTION,
+    EPSILON,
+    ROUND_OFF,
+    SCORES,
+    VERIFIED_KINK,
+    VERIFIED_ZERO,
+)
 from fenchel.verification import penalties
-from fenchel.verification.check import Evidence
+from fenchel.verification.duals import RowCut, conjugate_cut, feasible
+from fenchel.verification.evidence import Cut, Evidence
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -94,34 +102,52 @@ class RowEvidence(Evidence):
         """X' a, as one vector."""
         total = np.zeros((self.n_columns, *a.shape[1:]))
         for block, part in self.parts(a):
-            total += block.T @ part
+            for rows in _chunks(len(part)):
+                total += (block if rows.stop - rows.start == len(part) else block[rows]).T @ part[
+                    rows
+                ]
         offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
         return np.concatenate([total.ravel(), offsets])
 
-    def magnitude(self, a: Array, coordinates: npt.NDArray[np.intp]) -> Array:
-        """|X|' |a| in some coordinates."""
-        columns, n = coordinates // (self.K or 1), self.n_columns
-        inner = np.unique(columns[columns < n])
-        total = np.zeros((n + 1, *a.shape[1:]))
-        for block, part in self.parts(a):
-            total[inner] += abs(block[:, inner]).T @ np.abs(part)
-        total[n] = np.sum(np.abs(a), axis=0)
-        return total.ravel()[coordinates]
+    def adjoint_error(self, a: Array, a_error: Array) -> Array:
+        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error.
+
+        A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most,
+        and one of chunks by their number; twice that makes up for what is rounded here.
+        """
+        chunks = [rows for shard in self.shards for rows in _chunks(shard.rows.n_rows)]
+        terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
+        return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
 
     def value(self, w: Array, b: float) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
         value = self.loss.value(self.scores(w) + b + self.offset, self.y)
         return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
 
-    def scale(self, w: Array, b: float) -> float:
-        """The mean magnitude of scores and labels."""
-        if self.K is not None:
-            largest = 1 + np.max(np.abs(self.scores(w)), axis=1)
-            if self.y.dtype.kind == "f":  # targets, not codes
-                largest += np.max(np.abs(self.y), axis=1)
-            return float(np.sum(self.share * largest))
-        sizes = np.abs(self.scores(w)) + np.abs(self.offset)
-        return float(np.sum(self.share * (sizes + abs(b) + np.abs(self.y))))
+    def score_error(self, w: Array) -> Array:
+        """How far scores may be off that solvers go by: `SCORES` of the magnitudes added up."""
+        W, n = np.abs(self.columns(w)), self.n_columns
+        offset = W[n] if self.has_offsets else 0.0
+        sizes = [np.asarray(abs(block) @ W[:n]) + offset for block in self.blocks()]
+        return SCORES * np.concatenate(sizes)
+
+    def blur(self, w: Array, b: float) -> float:
+        """What errors of the scores do to the losses, which are convex: most at either end."""
+        z = self.scores(w) + b + self.offset
+        off = self.score_error(w) + SCORES * (abs(b) + np.abs(self.offset))
+        here = self.loss.value(z, self.y)
+        if self.K is None:
+            ends = (np.abs(self.loss.value(z + move, self.y) - here) for move in (off, -off))
+            each = np.maximum(*ends)
+        else:
+            longest = np.linalg.norm(off, axis=1)
+            slope = np.linalg.norm(self.loss.slope(z, self.y), axis=1)
+            steep = getattr(self.loss, "largest_slope", lambda y: np.inf)(self.y)
+            smooth = self.loss.smoothness
+            rise = slope + smooth * longest if smooth < np.inf else np.full_like(slope, steep)
+            each = longest * (rise if np.isfinite(rise).all() else slope)
+        doubt = each + ROUND_OFF * np.abs(here)
+        return float(np.sum(self.share * np.where(self.share > 0, doubt, 0.0)))
 
     def _slope(self, z: Array, ties: Ties | None) -> Array:
         """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
@@ -175,66 +201,103 @@ class RowEvidence(Evidence):
         flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
         return np.asarray(flat | np.all(ahead == slope, axis=1))
 
-    def tangent(self, touch: Tangency) -> tuple[Array, float]:
-        """(alpha, constant): R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b."""
-        z = self.scores(np.asarray(touch.w, dtype=np.float64))
-        alpha, constant = np.zeros_like(z), 0.0
+    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
+        """The tangent there; if blurred, of scores that are off by what others' may be."""
+        w = np.asarray(touch.w, dtype=np.float64)
+        z, counted = self.scores(w), self.share > 0  # a row of weight 0 is not there, even at inf
+        off = self.score_error(w) if blurred else None
+        line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
-            counted = self.share > 0  # a row of weight 0 is not there, even at inf
             at = z + offset + self.offset
             value = np.where(counted, self.loss.value(at, self.y), 0.0)
             slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
-            part = weight * self.each(self.share) * slope
-            product = part * (z + offset)
-            product = product if self.K is None else np.sum(product, axis=1)
-            alpha += part
-            constant += float(np.sum(weight * self.share * value - product))
-        return alpha, constant
+            share = weight * self.each(self.share)
+            product = share * slope * (z + offset)
+            error = 0.0 * slope if off is None else share * self._slope_error(at, off)
+            terms = np.abs(weight * self.share * value), np.abs(product)
+            size = float(sum(np.sum(part) for part in terms))
+            doubt = ROUND_OFF * size + float(np.sum(error * np.abs(z + offset)))
+            constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
+            line = line.plus(RowCut(share * slope, constant, error, doubt))
+        return line
 
-    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
-        """(X'alpha, constant) of all tangents and dual variables together."""
-        alpha, constant, magnitude = self._mixed(witness, problem)
+    def _slope_error(self, z: Array, off: Array) -> Array:
+        """How far slopes may be off at scores that are: of one score they do not fall.
+
+        Of several scores the slope of a smooth loss changes by its smoothness at most; of others
+        the witness names the rows at a kink.
+        """
+        if self.K is None:
+            ahead, behind = (self.loss.slope(z + move, self.y) for move in (off, -off))
+            found = np.asarray(ahead - behind)
+        else:
+            smooth = self.loss.smoothness if self.loss.smoothness < np.inf else 0.0
+            found = smooth * np.linalg.norm(off, axis=1, keepdims=True) + np.zeros_like(z)
+        return np.where(self.each(self.share > 0), found, 0.0)
+
+    def cut(
+        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+    ) -> Cut:
+        """That of all tangents and dual variables together."""
+        line, doubt = self._mixed(witness, problem, blurred), 0.0
         if self.loss.has_conjugate:
-            alpha, constant = _conjugate_bound(self, alpha)
-        if self.has_intercept:
-            slopes = magnitude + SCORES * float(np.sum(self.share * np.abs(self.y)))
-            if abs(float(np.sum(alpha))) > VERIFIED_ZERO * slopes:
+            line = conjugate_cut(self, line, blurred)
+        elif self.has_intercept:
+            slopes = float(np.sum(np.abs(line.alpha) + self.share * SCORES * np.abs(self.y)))
+            if not self._is_zero(np.sum(line.alpha), slopes, np.sum, witness, problem):
                 raise InvalidCertificate(
                     "the witness's dual variables do not add up to 0, as an intercept needs"
                 )
-        return self._without_free(alpha, problem), constant
+            doubt += 2 * abs(b * float(np.sum(line.alpha)))
+        a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
+        free = penalties.free(problem.regularizer, len(a))
+        if len(free):
+            size = self.magnitude(line.alpha)[free]
+            if not self._is_zero(
+                a[free], size, lambda error: self.magnitude(error)[free], witness, problem
+            ):
+                raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+            doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
+            a[free] = a_error[free] = 0.0
+        return Cut(a, line.constant, a_error, line.constant_error + doubt)
+
+    def _is_zero(
+        self,
+        found: npt.ArrayLike,
+        size: npt.ArrayLike,
+        of_errors: Callable[[Array], Any],
+        witness: Witness,
+        problem: Problem,
+    ) -> bool:
+        """Whether sums of slopes are 0 but for their round-off, or that of the scores."""
+        over = np.abs(found) > VERIFIED_ZERO * np.asarray(size)
+        if not np.any(over):
+            return True
+        error = of_errors(self._mixed(witness, problem, True).alpha_error)
+        return not np.any(np.abs(found) > VERIFIED_ZERO * np.asarray(size) + error)
+
+    def magnitude(self, a: Array) -> Array:
+        """|X|' |a|, as one vector."""
+        total = np.zeros((self.n_columns, *a.shape[1:]))
+        for block, part in self.parts(np.abs(a)):
+            total += abs(block).T @ part
+        offsets = np.sum(np.abs(a), axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
 
     def duals(self, witness: Witness, problem: Problem) -> Array:
         """The dual variables that the witness stands for, inside their domain but for round-off."""
-        loss, counted = self.loss, self.share > 0
-        assert isinstance(loss, Conjugable | ConjugableVector)
-        alpha, share = self._mixed(witness, problem)[0], self.each(self.share[counted])
-        alpha[counted] = share * loss.feasible(alpha[counted] / share, self.y[counted])
-        return alpha
+        return feasible(self, self._mixed(witness, problem, False).alpha)
 
-    def _mixed(self, witness: Witness, problem: Problem) -> tuple[Array, float, float]:
-        """(alpha, constant, magnitude of what was added up to alpha) of the whole witness."""
+    def _mixed(self, witness: Witness, problem: Problem, blurred: bool) -> RowCut:
+        """The cut of the whole witness."""
         weights, alpha = _checked(self, witness, problem.risk.n_parameters)
-        constant, magnitude = 0.0, float(np.sum(np.abs(alpha)))
-        for touch, weight in zip(witness.tangencies, weights, strict=True):
-            part, rest = self.tangent(touch)
-            alpha += weight * part
-            constant += weight * rest
-            magnitude += weight * float(np.sum(np.abs(part)))
+        line = RowCut(alpha, 0.0, np.zeros_like(alpha), 0.0)
+        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
+            line = line.plus(self.tangent(touch, blurred=blurred), weight)
         if not self.loss.has_conjugate:
             _check_weights(self, weights, witness)
-        return alpha, constant, magnitude
-
-    def _without_free(self, alpha: Array, problem: Problem) -> Array:
-        """X'alpha, 0 in unpenalised coordinates, where it must be 0 but for round-off."""
-        a = self.adjoint(alpha)
-        free = penalties.free(problem.regularizer, len(a))
-        if len(free):
-            if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.magnitude(alpha, free)):
-                raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
-            a[free] = 0.0
-        return a
+        return line
 
 
 def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Array, Array]:
@@ -258,42 +321,15 @@ def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Ar
     return weights, data.columns(alpha)
 
 
-def _conjugate_bound(data: RowEvidence, alpha: Array) -> tuple[Array, float]:
-    """(alpha moved into the conjugate's domain, -sum_i s_i/S l*(S alpha_i / s_i))."""
-    loss = data.loss
-    assert isinstance(loss, Conjugable | ConjugableVector)
-    counted = data.share > 0
-    share, y = data.share[counted], data.y[counted]
-    each = loss.feasible(alpha[counted] / data.each(share), y)
-    moved = np.zeros_like(alpha)
-    moved[counted] = data.each(share) * each
-    if np.any(np.abs(moved - alpha) > VERIFIED_ZERO * (np.abs(alpha) + data.each(data.share))):
-        raise InvalidCertificate("the witness's dual variables lie outside the conjugate's domain")
-    if data.has_intercept and isinstance(loss, Conjugable):
-        each = _balanced(each, share, *loss.domain(y))
-        moved[counted] = share * each
-    return moved, float(np.sum(moved * data.offset) - np.sum(share * loss.conjugate(each, y)))
-
-
-def _balanced(each: Array, share: Array, lowest: Array, highest: Array) -> Array:
-    """Dual variables moved within their domain so that they add up to 0, as an intercept needs.
-
-    Any dual variables with that sum prove a bound, so this takes nothing on trust: what round-off
-    left is taken off, and what was wrong from the start proves less than was claimed.
-    """
-    for _ in range(3):
-        total = float(np.sum(share * each))
-        room = (each - lowest) if total > 0 else (highest - each)
-        room = np.minimum(room, 1.0)
-        if total == 0 or not np.sum(share * room) > abs(total):
-            break
-        each = np.clip(each - total * room / np.sum(share * room), lowest, highest)
-    return each
-
-
 def _check_weights(data: RowEvidence, weights: Array, witness: Witness) -> None:
     total = float(np.sum(weights))
     if witness.alpha is not None:
         raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
     if total > 1 + VERIFIED_ZERO or (total < 1 - VERIFIED_ZERO and not data.loss.nonnegative):
         raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
+
+
+def _chunks(n: int) -> list[slice]:
+    """Rows in up to 32 chunks, but of no less than 1024: sums of sums are rounded less."""
+    step = max(1024, -(-n // 32))
+    return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]

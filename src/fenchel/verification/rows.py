@@ -7,12 +7,14 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate
 from fenchel.losses import NuLoss, NuNovelty, Sample
+from fenchel.losses.ordinal import PairwiseHinge, pair_weights
 from fenchel.risks.base import Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
-from fenchel.tolerances import VERIFIED_ZERO
-from fenchel.verification.check import Evidence
+from fenchel.tolerances import AGREEMENT, EPSILON, ROUND_OFF, SCORES, VERIFIED_ZERO
+from fenchel.verification.duals import RowCut
+from fenchel.verification.evidence import Evidence
 from fenchel.verification.row_data import RowEvidence
 from fenchel.witness import Tangency
 
@@ -43,17 +45,47 @@ class _JointData(RowEvidence):
         c, g = self.joint.tangent(z, self.sample)
         return c + float(np.sum(g * z))
 
-    def tangent(self, touch: Tangency) -> tuple[Array, float]:
-        """The tangent at rounded scores, as the solver had them: any tangent is below R."""
-        z = self.scores(np.asarray(touch.w, dtype=np.float64))
-        alpha, constant = np.zeros_like(z), 0.0
+    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
+        """The tangent at rounded scores, as the solver had them: any tangent is below R.
+
+        Its slopes are sums over the rows of what pairs of them, or their ranks, weigh.
+        """
+        w = np.asarray(touch.w, dtype=np.float64)
+        z = self.scores(w)
+        off = self.score_error(w) if blurred else np.zeros_like(z)
+        line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
             at = _rounded(z + offset) if self.has_ties else z + offset
             c, g = self.joint.tangent(at, self.sample)
-            alpha += weight * g
-            constant += weight * c
-        return alpha, constant
+            error = self._sum_error(g)
+            doubt = ROUND_OFF * (abs(c) + float(np.sum(np.abs(g)))) + float(np.sum(np.abs(g) * off))
+            line = line.plus(RowCut(g, c, error, doubt), weight)
+        return line
+
+    def _sum_error(self, g: Array) -> Array:
+        """Of slopes that are sums of up to n terms, relative to the largest for a row's weight.
+
+        Those of pairs are differences of running sums over all weights of a group, in units of its
+        pairs' weight.
+        """
+        counted, n = self.share > 0, len(g)
+        steepest = float(np.max(np.abs(g[counted]) / self.share[counted], initial=0.0))
+        error = EPSILON * n * steepest * self.share
+        if isinstance(self.joint, PairwiseHinge):
+            sample, s = self.sample, self.sample.weights
+            pairs, total = pair_weights(sample), np.bincount(sample.groups, s, sample.n_groups)
+            each = np.divide(total, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+            cost = 1.0 if self.joint.cost is None else float(np.max(self.joint.cost))
+            error += 4 * EPSILON * n * cost * s * each[sample.groups] / sample.n_groups
+        return error
+
+    def blur(self, w: Array, b: float) -> float:
+        """What errors of the scores do to R, by its slopes."""
+        z = self.scores(w) + b
+        c, g = self.joint.tangent(z, self.sample)
+        off = self.score_error(w) + SCORES * abs(b)
+        return float(np.sum((np.abs(g) + self.share) * off)) + AGREEMENT * abs(c)
 
 
 def _rounded(z: Array) -> Array:
@@ -88,7 +120,12 @@ class _NuData(RowEvidence):
             rho = float(u[order[min(int(reached), len(u) - 1)]])
         return float(np.sum(self.share * np.maximum(0.0, rho - u))) - loss.nu * rho
 
-    def tangent(self, touch: Tangency) -> tuple[Array, float]:
+    def blur(self, w: Array, b: float) -> float:
+        """R is a mean of margins below a threshold: off by no more than they are."""
+        off = self.score_error(w) + SCORES * abs(b) + ROUND_OFF * np.abs(self.scores(w))
+        return 2 * float(np.sum(self.share * off))
+
+    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
         """(-y alpha, 0), where alpha is a possible one: within its rows' shares, of the right sum.
 
         Rows below their threshold have all of their share, others at most that.
@@ -111,4 +148,6 @@ class _NuData(RowEvidence):
                 or np.any(alpha > self.share * (1 + VERIFIED_ZERO))
             ):
                 raise InvalidCertificate("the witness's slopes are none that its loss can have")
-        return -self.y * alpha, 0.0
+        error = EPSILON * len(u) * self.share  # its cumulative sums'
+        off = self.score_error(np.asarray(touch.w, dtype=np.float64)) if blurred else 0.0
+        return RowCut(-self.y * alpha, 0.0, error, float(np.sum(alpha * off)))
