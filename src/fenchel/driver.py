@@ -14,12 +14,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import starts
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, InvalidData, Setting
+from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
 from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
-from fenchel.risks.base import Array, Point, Problem, Risk
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.existence import vanishing
 from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
@@ -73,12 +74,12 @@ def minimize(
     gap = positive("gap", gap)
     max_iterations = whole("max_iterations", max_iterations, least=1)
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
-    w = _start(w0, problem)
+    w = starts.parameters(w0, problem)
     method, reason = chosen(solver, problem)
     method = method.aiming(gap)
     run = _Run(problem, gap, max_iterations, seconds, callback, method.patience)
     run.prover = Prover(problem, method, bool(verify))
-    start = _duals(w0, w, problem.risk) if method.takes_duals else None
+    start = starts.duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
@@ -374,39 +375,3 @@ class _Run:
             reason="",
             witness=None if self.evidence is None else self.evidence(),
         )
-
-
-def _start(w0: npt.ArrayLike | Result | None, problem: Problem) -> Array:
-    """The parameters to start from."""
-    risk, regularizer = problem.risk, problem.regularizer
-    if w0 is None:
-        return regularizer.start(risk.n_parameters)
-    if isinstance(w0, Result):
-        w = risk.flattened(_checked_start(w0.w, risk.shape), w0.intercept)
-    else:
-        w = risk.flattened(_checked_start(w0, risk.shape), 0.0)
-    regularizer.check(w)
-    return w
-
-
-def _duals(w0: npt.ArrayLike | Result | None, w: Array, risk: Risk) -> State | None:
-    """The dual variables of a result, where it has one for each score and nothing else."""
-    if not isinstance(w0, Result) or w0.witness is None or w0.witness.alpha is None:
-        return None
-    alpha, b = w0.witness.alpha, w0.intercept
-    if w0.witness.tangencies or alpha.shape != (risk.n_duals,) or np.ndim(b):
-        return None
-    return {"w": w, "alpha": alpha, "b": np.array(b)}
-
-
-def _checked_start(w0: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    wanted = " x ".join(map(str, shape))
-    try:
-        w = np.array(w0, dtype=None if np.iscomplexobj(w0) else np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(Setting("w0"), f" must hold {wanted} real numbers: {error}") from error
-    if np.iscomplexobj(w0) or w.shape != shape:
-        raise InvalidData(Setting("w0"), f" must hold {wanted} real numbers; got shape {w.shape}")
-    if not np.isfinite(w).all():
-        raise InvalidData(Setting("w0"), " holds nan or inf")
-    return w

@@ -43,9 +43,9 @@ def path(
     for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
     if that is known, as under L1 and the elastic net, else from 1e-1 to 1e-6.
 
-    `gap`, the limits and `verify` (see `minimize`) hold for each strength. One that falls short of its gap says so in its
-    status, and the path goes on. A callback that returns true, or Ctrl-C, ends the path: it then
-    holds the strengths so far.
+    `gap`, the limits and `verify` (see `minimize`) hold for each strength. One that falls short of
+    its gap says so in its status, and the path goes on. A callback that returns true, or Ctrl-C,
+    ends the path: it then holds the strengths so far.
     """
     if not isinstance(problem, Problem):
         raise Incompatible(

@@ -8,7 +8,7 @@ kernels/losses.hpp.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from fenchel.losses.base import Array, Conjugable, Labels, Pieces, pieces_of
 from fenchel.losses.table import MU
@@ -188,4 +188,4 @@ class Logistic(_Margin):
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """(-beta) log(-beta) + (1 + beta) log(1 + beta) on [-1, 0]."""
         p = np.clip(-y * alpha, 0.0, 1.0)
-        return self.within(alpha, y, xlogy(p, p) + xlogy(1 - p, 1 - p))
+        return self.within(alpha, y, xlogy(p, p) + xlog1py(1 - p, -p))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.table import RESCALING
@@ -147,9 +147,11 @@ class Softmax(_Multiclass):
         return np.asarray(np.where(right, -others, e) / (others + _of(e, y)))
 
     def conjugate(self, alpha: Array, y: Codes) -> Array:
-        """sum_k p_k log p_k."""
+        """sum_k p_k log p_k; for the right class of a p that is 1 - (a tiny number), too."""
         p = np.clip(alpha + _unit(alpha, y), 0.0, 1.0)
-        return self.within(alpha, y, np.sum(xlogy(p, p), axis=1))
+        right = xlog1py(p, np.clip(alpha, -1.0, 0.0))
+        each = np.where(_unit(alpha, y) > 0, right, xlogy(p, p))
+        return self.within(alpha, y, np.sum(each, axis=1))
 
     def largest_slope(self, y: Any) -> float:
         """One score up by 1, one down, in the limit."""

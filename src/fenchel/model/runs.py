@@ -39,6 +39,7 @@ class Run(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     passes: Count
     seconds: Annotated[float, Meta(ge=0)]
     records: Count  # lines of the history
+    proof_passes: Count = 0
 
     @property
     def gap(self) -> float:
@@ -60,6 +61,7 @@ def run_of(result: Result) -> Run:
         passes=result.passes,
         seconds=result.seconds,
         records=len(result.history),
+        proof_passes=result.proof_passes,
     )
 
 
@@ -81,6 +83,7 @@ def result_of(run: Run, w: Array, intercept: Array, history: list[Record]) -> Re
         solver=run.solver,
         reason=run.reason,
         witness=None,
+        proof_passes=run.proof_passes,
     )
 
 

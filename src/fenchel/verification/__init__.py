@@ -13,20 +13,31 @@ from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
-from fenchel.verification.check import Evidence, Proof, judged, recomputed
+from fenchel.verification.check import Proof, judged, recomputed
 from fenchel.verification.cuts import cuts_of
+from fenchel.verification.evidence import Evidence
+from fenchel.verification.rigorous import proved
 from fenchel.verification.rows import rows_of
 
 __all__ = ["Proof", "can_recompute", "recompute", "verify"]
 
 
-def verify(result: Result, problem: Problem) -> Certificate:
+def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
     """The certificate recomputed from the result's witness and the data.
 
     Raises InvalidCertificate if the witness is not a dual point, or if it proves less than the
     result claims. A result without a witness gets the tangent bound at its w, and says so.
+
+    With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
+    numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
+    there is no such bound: for losses without a conjugate or of a user, structured outputs, and
+    other regularisers than l2, l1 and elastic_net.
     """
-    return judged(result, problem, _evidence(problem.risk))
+    evidence = _evidence(problem.risk)
+    certificate = judged(result, problem, evidence)
+    if not rigorous:
+        return certificate
+    return proved(*evidence.parameters(result), result.witness, problem, evidence)
 
 
 def recompute(result: Result, problem: Problem) -> Proof:

@@ -1,47 +1,26 @@
-"""Checking a result from its witness and the data alone: what is claimed and what is proved."""
+"""Checking a result from its witness and the data alone: what is claimed and what is proved.
+
+A cut that is computed in floating point is below R but for round-off. How much that is at most is
+computed with it, from the magnitudes of what was added up, and taken off the bound: so the bound
+that is returned is not above the minimum. Whoever claims a bound has computed the same cut with
+round-off of his own, in the scores at a tangency to begin with. A claim is accepted if it is not
+above what the witness would prove if all of that, within bounds that are computed too, had been to
+its disadvantage here (`blurred`). No more than what was proved here is returned.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate
 from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
-from fenchel.tolerances import AGREEMENT, SCORES
+from fenchel.tolerances import ROUND_OFF
 from fenchel.verification import penalties
+from fenchel.verification.evidence import Array, Evidence
 from fenchel.witness import Bracket, Tangency, Witness
-
-Array = npt.NDArray[np.float64]
-
-
-class Evidence(ABC):
-    """A risk R as verification computes it, and the cuts of it that a witness stands for."""
-
-    nonnegative: bool
-    passes: int = 0  # products with X or X' so far
-
-    @abstractmethod
-    def parameters(self, result: Result) -> tuple[Array, float]:
-        """(w as one vector, the intercept that is not part of it)."""
-
-    @abstractmethod
-    def value(self, w: Array, b: float) -> float:
-        """R at these parameters."""
-
-    @abstractmethod
-    def scale(self, w: Array, b: float) -> float:
-        """The magnitude of what R was computed from, with which its round-off goes."""
-
-    @abstractmethod
-    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
-        """(a, c) with R(v) >= <a, v> + c for all v, a being 0 in unpenalised coordinates.
-
-        Raises InvalidCertificate where the witness proves no such thing.
-        """
 
 
 class Proof(NamedTuple):
@@ -49,16 +28,19 @@ class Proof(NamedTuple):
 
     lower_bound: float  # that the witness proves
     objective: float  # at w
-    doubt: float  # by how much two computations of either may differ
+    doubt: float  # by how much the objective may differ from another computation of it
     passes: int
 
 
 def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Proof:
     """Both bounds from the data; InvalidCertificate where the witness proves none at all."""
     w, b = evidence.parameters(result)
-    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
-    lower = _proved(evidence, problem, result.witness or Witness())
-    doubt = AGREEMENT * abs(upper) + SCORES * evidence.scale(w, b)
+    penalty = problem.strength * penalties.value(problem.regularizer, w)
+    upper = penalty + evidence.value(w, b)
+    lower = _proved(evidence, problem, result.witness or Witness(), w, b)
+    doubt = ROUND_OFF * (abs(upper) + penalty)
+    if not (abs(upper - result.objective) <= doubt and lower <= upper + doubt):
+        doubt += evidence.blur(w, b)  # for passes that are only worth it where something is odd
     return Proof(lower, upper, doubt, evidence.passes)
 
 
@@ -73,12 +55,16 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
     lower, upper, doubt, _ = recomputed(result, problem, evidence)
     if not (np.isfinite(upper) and abs(upper - result.objective) <= doubt):
         raise InvalidCertificate(
-            f"the objective at w is {upper!r}, but the result claims {result.objective!r}"
+            f"the objective at w is {upper!r}, but the result claims {result.objective!r}: it is "
+            "the result of other data, another loss or another strength, or its solver is wrong"
         )
-    if not lower >= result.lower_bound - doubt:
-        raise InvalidCertificate(
-            f"the witness proves min J >= {lower!r}, but the result claims {result.lower_bound!r}"
-        )
+    if not lower >= result.lower_bound:
+        cut = evidence.cut(result.witness, problem, *evidence.parameters(result), blurred=True)
+        if not penalties.bound(problem, cut, evidence.nonnegative, side=-1) >= result.lower_bound:
+            raise InvalidCertificate(
+                f"the witness proves min J >= {lower!r}, but the result claims "
+                f"{result.lower_bound!r}"
+            )
     if lower > upper + doubt:
         raise InvalidCertificate(
             f"the witness proves min J >= {lower!r}, but J is {upper!r} at w: the loss is not "
@@ -93,14 +79,14 @@ def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certifica
     upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
     touch = Witness([Tangency(w, Bracket(b, b))], [1.0])
     try:
-        lower = min(_proved(evidence, problem, touch), upper)  # they touch, but for round-off
+        lower = min(_proved(evidence, problem, touch, w, b), upper)
     except InvalidCertificate:
         lower = 0.0 if evidence.nonnegative else -np.inf
     return Certificate(lower, upper, "tangent at w, as the result has no witness")
 
 
-def _proved(evidence: Evidence, problem: Problem, witness: Witness) -> float:
+def _proved(evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float) -> float:
     """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
-    a, c = evidence.cut(witness, problem)
-    lower = penalties.bound(problem, a, c, evidence.nonnegative)
+    cut = evidence.cut(witness, problem, w, b)
+    lower = penalties.bound(problem, cut, evidence.nonnegative)
     return max(lower, 0.0) if evidence.nonnegative else lower

@@ -21,9 +21,9 @@ from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.oracle import Examples, OracleRisk
 from fenchel.risks.owners import OwnersRisk
-from fenchel.tolerances import VERIFIED_ZERO
+from fenchel.tolerances import AGREEMENT, ROUND_OFF, SCORES, VERIFIED_ZERO
 from fenchel.verification import penalties
-from fenchel.verification.check import Evidence
+from fenchel.verification.evidence import Cut, Evidence
 from fenchel.witness import Tangency, Witness
 
 
@@ -52,11 +52,17 @@ class _Cuts(Evidence):
             raise InvalidCertificate(f"w must hold {self.shape[0]} finite numbers")
         return w, 0.0
 
-    def scale(self, w: Array, b: float) -> float:
-        return self.size * float(np.linalg.norm(w))
+    def blur(self, w: Array, b: float) -> float:
+        return AGREEMENT * abs(self.value(w, b)) + SCORES * self.size * float(np.linalg.norm(w))
 
-    def cut(self, witness: Witness, problem: Problem) -> tuple[Array, float]:
-        """The weighted sum of the witness's cuts."""
+    def cut(
+        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+    ) -> Cut:
+        """The weighted sum of the witness's cuts.
+
+        Its slope, of terms whose lengths add up to `size`, is off by `ROUND_OFF` of that, which
+        counts as often as the w is long that attains the bound.
+        """
         weights = np.asarray(witness.weights, dtype=np.float64)
         if witness.alpha is not None or len(weights) != len(witness.tangencies):
             raise InvalidCertificate(
@@ -66,16 +72,20 @@ class _Cuts(Evidence):
         short = total < 1 - VERIFIED_ZERO and not self.nonnegative
         if not np.all(weights >= 0) or total > 1 + VERIFIED_ZERO or short:
             raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
-        a, b = np.zeros(problem.risk.n_parameters), 0.0
+        a, c = np.zeros(problem.risk.n_parameters), 0.0
         for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
             slope, constant = self.at(touch)
             a += weight * slope
-            b += weight * constant
+            c += weight * constant
         free = penalties.free(problem.regularizer, len(a))
         if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.size):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+        doubt, reach = 2 * float(np.sum(np.abs(a[free] * w[free]))), 0.0
         a[free] = 0.0
-        return a, b
+        if problem.strength > 0:
+            reach = problem.regularizer.reach(-a / problem.strength, c / problem.strength)
+        doubt += (SCORES if blurred else ROUND_OFF) * (abs(c) + self.size * reach)
+        return Cut(a, c, np.zeros_like(a), doubt + AGREEMENT * abs(c) * blurred)
 
 
 class _Chains(_Cuts):

@@ -1,0 +1,57 @@
+"""What is known of a risk when it is verified: its values, and cuts with what round-off did."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.result import Result
+from fenchel.risks.base import Problem
+from fenchel.witness import Witness
+
+Array = npt.NDArray[np.float64]
+
+
+class Cut(NamedTuple):
+    """R(v) >= <a', v> + c - c_error for all v, with an a' whose |a' - a| is at most a_error.
+
+    Both are 0 in unpenalised coordinates.
+    """
+
+    a: Array
+    c: float
+    a_error: Array
+    c_error: float
+
+
+class Evidence(ABC):
+    """A risk R as verification computes it, and the cuts of it that a witness stands for."""
+
+    nonnegative: bool
+    passes: int = 0  # products with X or X' so far
+
+    @abstractmethod
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """(w as one vector, the intercept that is not part of it)."""
+
+    @abstractmethod
+    def value(self, w: Array, b: float) -> float:
+        """R at these parameters."""
+
+    @abstractmethod
+    def blur(self, w: Array, b: float) -> float:
+        """By how much R there may differ as it is computed here and elsewhere."""
+
+    @abstractmethod
+    def cut(
+        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+    ) -> Cut:
+        """The cut; if blurred, with errors that hold for others who compute it, too.
+
+        Raises InvalidCertificate where the witness proves no such thing. In coordinates without a
+        penalty slopes must be 0. What round-off leaves of them counts as an error of c, as if no
+        minimiser were more than twice as far out there as (w, b).
+        """

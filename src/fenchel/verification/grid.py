@@ -1,0 +1,176 @@
+"""Dual variables on a grid, where sums are exact: t = k 2^e with whole numbers k.
+
+Where a model has an intercept without a penalty, a bound holds only if the dual variables t_i add
+up to 0 exactly, over all rows and, of a vector loss, for each class; and each row of most vector
+losses has t's that add up to 0 exactly. A float that is a sum is rounded; whole numbers are not.
+So t is rounded to multiples of 2^e, |k| <= 2^52, towards 0, which keeps it in its domain (all
+domains are convex and hold 0); then rows with room are moved by whole numbers until all sums are 0.
+Any t inside its domain with the right sums proves a bound, so nothing is taken on trust here, and
+what is lost is first tried to be lost by rows that have room on both sides: where t is optimal, the
+bound does not change with these to first order.
+
+Vector losses of a set R of right classes (one, of multiclass losses): t >= 0 on wrong classes,
+t <= 0 on right ones, with sum 0 and with positive parts that add up to at most s. Of rescaled
+slacks each wrong class's part counts 1/Delta: sum_k t_k / Delta_k <= s.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.verification.intervals import Array, down, up
+
+Whole = npt.NDArray[np.int64]
+
+_BITS = 52
+_LARGEST = 1 << 53  # all whole numbers up to here are floats
+
+
+class Grid(NamedTuple):
+    """Multiples of 2^exponent."""
+
+    exponent: int
+
+    def units(self, t: Array) -> Whole:
+        """Rounded towards 0; at most 2^53, for bounds that are farther away or infinite."""
+        with np.errstate(over="ignore"):
+            scaled = np.trunc(np.ldexp(t, -self.exponent))
+        return np.clip(scaled, -_LARGEST, _LARGEST).astype(np.int64)
+
+    def numbers(self, k: Whole) -> Array:
+        """The multiples, which are floats."""
+        return np.ldexp(k.astype(np.float64), self.exponent)
+
+
+def grid_of(t: Array) -> Grid:
+    """As fine as 52 bits of the largest allow."""
+    top = int(np.frexp(np.max(np.abs(t), initial=0.0))[1])
+    return Grid(max(top - _BITS, -1074))
+
+
+def balanced(t: Array, lowest: Array, highest: Array) -> Array:
+    """Dual variables of one score a row, with the sum 0; lowest <= 0 <= highest."""
+    grid = grid_of(t)
+    k, least, most = (grid.units(each) for each in (t, lowest, highest))
+    k = np.clip(k, least, most)
+    surplus = sum(k.tolist())
+    room = k - least if surplus > 0 else most - k
+    back = most - k if surplus > 0 else k - least
+    return grid.numbers(k - np.sign(surplus) * _spread(abs(surplus), room, back))
+
+
+def balanced_columns(t: Array) -> Array:
+    """Dual variables without bounds, each column with the sum 0."""
+    unbounded = np.full(len(t), np.inf)
+    columns = [balanced(column, -unbounded, unbounded) for column in t.T]
+    return np.stack(columns, axis=1)
+
+
+def _spread(total: int, room: Whole, back: Whole) -> Whole:
+    """How far each row moves, at most its room, to make up the total; all of them if it is short.
+
+    Rows that could move back as far come first.
+    """
+    moved, left = np.zeros_like(room), total
+    if left == 0:
+        return moved
+    order = np.lexsort((-room, -np.minimum(room, back)))
+    for i in order.tolist():
+        moved[i] = min(int(room[i]), left)
+        left -= int(moved[i])
+        if left == 0:
+            break
+    return moved
+
+
+class SignedRows:
+    """The dual variables of a vector loss with right and wrong classes, as whole numbers."""
+
+    def __init__(
+        self, t: Array, right: npt.NDArray[np.bool_], s: Array, costs: Array | None = None
+    ):
+        self.grid, self.right, self.costs = grid_of(np.append(np.abs(t).ravel(), s)), right, costs
+        self.s, self.capacity = s, self.grid.units(s)
+        k = self.grid.units(t)
+        k = np.where(right, np.minimum(k, 0), np.maximum(k, 0))
+        if costs is not None:
+            k = np.where(~right & (costs == 0), 0, k)
+        self.k = self._within_capacity(self._even(k))
+
+    def _even(self, k: Whole) -> Whole:
+        """Rows with the sum 0: the larger side gives way, from its largest; or the whole row."""
+        excess = np.sum(k, axis=1)
+        rows = np.arange(len(k))
+        for side in (np.argmax(k, axis=1), np.argmin(k, axis=1)):
+            has = np.where(excess > 0, k[rows, side], -k[rows, side])
+            gives = np.sign(excess) * np.minimum(np.abs(excess), np.maximum(has, 0))
+            k[rows, side] -= gives
+            excess -= gives
+        return np.where(excess[:, np.newaxis] == 0, k, 0)
+
+    def _within_capacity(self, k: Whole) -> Whole:
+        """Rows whose parts add up to too much give up the few units it takes, or shrink."""
+        over = self._room(k) < 0
+        if self.costs is None:
+            spare = np.sum(np.maximum(k[over], 0), axis=1) - self.capacity[over]
+            k[over] = self._even(_without(k[over], spare))
+        for less in (2.0**-45, 2.0**-30, 1.0):
+            over = self._room(k) < 0
+            k[over] = self._even(np.trunc(k[over] * (1 - less)).astype(np.int64))
+        return k
+
+    def _room(self, k: Whole) -> Array:
+        """How many units each row's positive part may still grow by, or fewer."""
+        if self.costs is None:
+            spare = self.capacity - np.sum(np.maximum(k, 0), axis=1)
+            return np.asarray(spare, dtype=np.float64)
+        parts = np.zeros(k.shape)
+        np.divide(np.maximum(k, 0), self.costs, out=parts, where=(k > 0) & (self.costs > 0))
+        # A sum of K quotients, each rounded: off by K + 1 units of round-off at most.
+        total = np.sum(up(parts), axis=1) * (1 + (k.shape[1] + 1) * 2.0**-52)
+        return down(np.ldexp(self.s, -self.grid.exponent) - up(total))
+
+    def _transfer(self, a: int, b: int) -> Whole:
+        """How many units each row may take off class a and add to class b."""
+        k, room = self.k, np.maximum(self._room(self.k), 0.0)
+        right_a, right_b = self.right[:, a], self.right[:, b]
+        grows = room.astype(np.int64)
+        between = np.maximum(k[:, a], 0)
+        if self.costs is not None:
+            cost_a, cost_b = self.costs[:, a], self.costs[:, b]
+            grows = np.trunc(down(room * cost_b)).clip(0).astype(np.int64)
+            between = np.where(cost_b >= cost_a, between, np.minimum(between, grows))
+            between = np.where(cost_b > 0, between, 0)
+        from_right = np.where(right_b, np.maximum(-k[:, b], 0), grows)
+        to_right = np.minimum(np.maximum(k[:, a], 0), np.maximum(-k[:, b], 0))
+        return np.where(right_a, from_right, np.where(right_b, to_right, between))
+
+    def balance(self) -> bool:
+        """Makes every class's sum 0; False if there is no room for that."""
+        while True:
+            sums = [sum(column) for column in self.k.T.tolist()]
+            a, b = int(np.argmax(sums)), int(np.argmin(sums))
+            if sums[a] == 0:
+                return True
+            total = min(sums[a], -sums[b])
+            moved = _spread(total, self._transfer(a, b), self._transfer(b, a))
+            if not moved.any():
+                return False
+            self.k[:, a] -= moved
+            self.k[:, b] += moved
+
+    @property
+    def numbers(self) -> Array:
+        """The dual variables."""
+        return self.grid.numbers(self.k)
+
+
+def _without(k: Whole, spare: Whole) -> Whole:
+    """Rows whose largest positive and most negative entries give up so many units."""
+    rows, less = np.arange(len(k)), k.copy()
+    for side, sign in ((np.argmax(k, axis=1), 1), (np.argmin(k, axis=1), -1)):
+        less[rows, side] -= sign * np.minimum(spare, np.abs(k[rows, side]))
+    return less

@@ -1,0 +1,339 @@
+"""What a witness proves of a risk of rows.
+
+Scores and gradients are products of NumPy and SciPy, losses their formulas in NumPy, all in
+float64. It proves
+
+    min J >= D(alpha) = -sum_i s_i/S l*(S alpha_i / s_i, y_i) - lambda Omega*(-X'alpha / lambda)
+
+for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
+loss has no conjugate, the weighted tangents' bound instead. Offsets o of the rows add <alpha, o>:
+l(z + o) has the conjugate l*(a) - a o. Of a vector loss every row has K dual variables, in alpha
+row after row, and w is a matrix of K columns, row after row, the intercepts its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.errors import InvalidCertificate, InvalidData
+from fenchel.losses import Loss
+from fenchel.result import Result
+from fenchel.risks.base import Problem
+from fenchel.risks.linear import LinearRisk
+from fenchel.tolerances import (
+    CONTRADICTION,
+    EPSILON,
+    ROUND_OFF,
+    SCORES,
+    VERIFIED_KINK,
+    VERIFIED_ZERO,
+)
+from fenchel.verification import penalties
+from fenchel.verification.duals import RowCut, conjugate_cut, feasible
+from fenchel.verification.evidence import Cut, Evidence
+from fenchel.witness import Tangency, Ties, Witness
+
+Array = npt.NDArray[np.float64]
+
+# Where a tangent is looked at, relative to 1 and the score it touches the loss at: far enough for a
+# loss that is not convex, and close enough for a slope that is not right.
+_NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
+
+
+class RowEvidence(Evidence):
+    """The rows of all shards, and the loss, with plain NumPy and SciPy."""
+
+    def __init__(self, risk: LinearRisk):
+        shards = risk.engine.shards
+        self.loss: Loss = risk.loss
+        self.K = None if risk.classes is None else len(risk.classes)
+        self.has_offsets = risk.n_offsets > 0
+        self.shards = shards
+        self.n_columns = shards[0].rows.n_columns - risk.n_offsets
+        self.y = np.concatenate([shard.y for shard in shards])
+        weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
+        self.s: Array = np.concatenate(weights)
+        self.share: Array = self.s / np.sum(self.s)  # s_i / S
+        self.has_intercept = risk.facts.has_intercept
+        self.nonnegative = self.loss.nonnegative
+        given = [shard.offset for shard in shards if shard.offset is not None]
+        self.offset = np.concatenate(given) if given else np.zeros(1)
+
+    def blocks(self) -> Iterator[Any]:
+        """The rows as matrices, one at a time: they may be more than memory holds."""
+        return (shard.rows.matrix() for shard in self.shards)
+
+    def parameters(self, result: Result) -> tuple[Array, float]:
+        """(w as one vector, the intercept that is not part of it)."""
+        w, n_columns = np.asarray(result.w, dtype=np.float64), self.n_columns
+        if w.shape != ((n_columns,) if self.K is None else (self.K, n_columns)):
+            raise InvalidData(f"the result's w has shape {w.shape}, but X {n_columns} columns")
+        if self.K is None:
+            return w, float(result.intercept)
+        offsets = np.broadcast_to(np.asarray(result.intercept, dtype=np.float64), (self.K,))
+        return np.vstack([w.T, offsets] if self.has_offsets else [w.T]).ravel(), 0.0
+
+    def columns(self, v: Array) -> Array:
+        """A vector as an array of K columns."""
+        return v if self.K is None else v.reshape(-1, self.K)
+
+    def each(self, v: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A number for each row as a factor of what rows have."""
+        return v if self.K is None else v[:, np.newaxis]
+
+    def scores(self, w: Array) -> Array:
+        """X w, from the blocks of X as they were given."""
+        self.passes += 1
+        W, n = self.columns(w), self.n_columns
+        offset = W[n] if self.has_offsets else 0.0
+        return np.concatenate(
+            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks()]
+        )
+
+    def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
+        """Each block of rows with its part of a per-row array."""
+        ends = np.cumsum([shard.rows.n_rows for shard in self.shards])
+        return zip(self.blocks(), np.split(a, ends[:-1]), strict=True)
+
+    def adjoint(self, a: Array) -> Array:
+        """X' a, as one vector."""
+        self.passes += 1
+        total = np.zeros((self.n_columns, *a.shape[1:]))
+        for block, part in self.parts(a):
+            for rows in _chunks(len(part)):
+                total += (block if rows.stop - rows.start == len(part) else block[rows]).T @ part[
+                    rows
+                ]
+        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
+
+    def adjoint_error(self, a: Array, a_error: Array) -> Array:
+        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error.
+
+        A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most,
+        and one of chunks by their number; twice that makes up for what is rounded here.
+        """
+        chunks = [rows for shard in self.shards for rows in _chunks(shard.rows.n_rows)]
+        terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
+        return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
+
+    def value(self, w: Array, b: float) -> float:
+        """sum_i s_i/S l(<x_i, w> + b, y_i)."""
+        value = self.loss.value(self.scores(w) + b + self.offset, self.y)
+        return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
+
+    def score_error(self, w: Array) -> Array:
+        """How far scores may be off that solvers go by: `SCORES` of the magnitudes added up."""
+        self.passes += 1
+        W, n = np.abs(self.columns(w)), self.n_columns
+        offset = W[n] if self.has_offsets else 0.0
+        sizes = [np.asarray(abs(block) @ W[:n]) + offset for block in self.blocks()]
+        return SCORES * np.concatenate(sizes)
+
+    def blur(self, w: Array, b: float) -> float:
+        """What errors of the scores do to the losses, which are convex: most at either end."""
+        z = self.scores(w) + b + self.offset
+        off = self.score_error(w) + SCORES * (abs(b) + np.abs(self.offset))
+        here = self.loss.value(z, self.y)
+        if self.K is None:
+            ends = (np.abs(self.loss.value(z + move, self.y) - here) for move in (off, -off))
+            each = np.maximum(*ends)
+        else:
+            longest = np.linalg.norm(off, axis=1)
+            slope = np.linalg.norm(self.loss.slope(z, self.y), axis=1)
+            steep = getattr(self.loss, "largest_slope", lambda y: np.inf)(self.y)
+            smooth = self.loss.smoothness
+            rise = slope + smooth * longest if smooth < np.inf else np.full_like(slope, steep)
+            each = longest * (rise if np.isfinite(rise).all() else slope)
+        doubt = each + ROUND_OFF * np.abs(here)
+        return float(np.sum(self.share * np.where(self.share > 0, doubt, 0.0)))
+
+    def _slope(self, z: Array, ties: Ties | None) -> Array:
+        """The slopes at z, for rows at a kink as the witness chose them, if that is possible."""
+        slope = np.array(self.loss.slope(z, self.y), dtype=np.float64)
+        if ties is not None and len(ties.rows):
+            possible = self._possible if self.K is None else self._possible_vectors
+            if not np.all(possible(z[ties.rows], self.y[ties.rows], ties.slopes)):
+                raise InvalidCertificate("the witness claims a slope that its loss does not have")
+            slope[ties.rows] = ties.slopes
+        if not self.loss.has_conjugate:
+            self._check_lines(z, slope)
+        return slope
+
+    def _check_lines(self, z: Array, slope: Array) -> None:
+        """Raises InvalidCertificate where tangents are above the loss at some scores nearby.
+
+        That cannot prove a user's loss convex, but finds most that are not, and wrong slopes.
+        """
+        each = self.loss.value(z, self.y)
+        ahead = np.ones_like(z) if self.K is None else np.sign(slope)
+        for distance in _NEARBY:
+            step = distance * (1 + np.abs(z)) * ahead
+            value, rise = self.loss.value(z + step, self.y), slope * step
+            line = each + (rise if self.K is None else np.sum(rise, axis=1))
+            size = np.abs(each) + np.abs(value) + np.abs(line - each)
+            below = (value < line - CONTRADICTION * size) & (self.share > 0)
+            if np.any(below):
+                i = int(np.argmax(below))
+                raise InvalidCertificate(
+                    f"the tangent of row {i} at the score {z[i]} is above the loss at "
+                    f"{(z + step)[i]}: {line[i]:.9g} > {value[i]:.9g}. The loss is not convex, or "
+                    "its slope is no subgradient"
+                )
+
+    def _possible(self, z: Array, y: Array, slope: Array) -> npt.NDArray[np.bool_]:
+        """Between the slopes on the two sides of z."""
+        off = VERIFIED_KINK * (1 + np.abs(z))
+        below, above = self.loss.slope(z - off, y), self.loss.slope(z + off, y)
+        return np.asarray((below <= slope) & (slope <= above))
+
+    def _possible_vectors(self, z: Array, y: Any, slope: Array) -> npt.NDArray[np.bool_]:
+        """The slope a little further in its own direction; or 0 where nothing is lost.
+
+        Going along the gradient of one piece, no other of the same length rises as fast. With a
+        conjugate, which says what any dual variables prove, there is nothing to check.
+        """
+        if self.loss.has_conjugate:
+            return np.ones(len(z), dtype=bool)
+        off = VERIFIED_KINK * (1 + np.max(np.abs(z), axis=1))
+        ahead = self.loss.slope(z + off[:, np.newaxis] * slope, y)
+        flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
+        return np.asarray(flat | np.all(ahead == slope, axis=1))
+
+    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
+        """The tangent there; if blurred, of scores that are off by what others' may be."""
+        w = np.asarray(touch.w, dtype=np.float64)
+        z, counted = self.scores(w), self.share > 0  # a row of weight 0 is not there, even at inf
+        off = self.score_error(w) if blurred else None
+        line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
+            at = z + offset + self.offset
+            value = np.where(counted, self.loss.value(at, self.y), 0.0)
+            slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
+            share = weight * self.each(self.share)
+            product = share * slope * (z + offset)
+            error = 0.0 * slope if off is None else share * self._slope_error(at, off)
+            terms = np.abs(weight * self.share * value), np.abs(product)
+            size = float(sum(np.sum(part) for part in terms))
+            doubt = ROUND_OFF * size + float(np.sum(error * np.abs(z + offset)))
+            constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
+            line = line.plus(RowCut(share * slope, constant, error, doubt))
+        return line
+
+    def _slope_error(self, z: Array, off: Array) -> Array:
+        """How far slopes may be off at scores that are: of one score they do not fall.
+
+        Of several scores the slope of a smooth loss changes by its smoothness at most; of others
+        the witness names the rows at a kink.
+        """
+        if self.K is None:
+            ahead, behind = (self.loss.slope(z + move, self.y) for move in (off, -off))
+            found = np.asarray(ahead - behind)
+        else:
+            smooth = self.loss.smoothness if self.loss.smoothness < np.inf else 0.0
+            found = smooth * np.linalg.norm(off, axis=1, keepdims=True) + np.zeros_like(z)
+        return np.where(self.each(self.share > 0), found, 0.0)
+
+    def cut(
+        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+    ) -> Cut:
+        """That of all tangents and dual variables together."""
+        line, doubt = self._mixed(witness, problem, blurred), 0.0
+        if self.loss.has_conjugate:
+            line = conjugate_cut(self, line, blurred)
+        elif self.has_intercept:
+            slopes = float(np.sum(np.abs(line.alpha) + self.share * SCORES * np.abs(self.y)))
+            if not self._is_zero(np.sum(line.alpha), slopes, np.sum, witness, problem):
+                raise InvalidCertificate(
+                    "the witness's dual variables do not add up to 0, as an intercept needs"
+                )
+            doubt += 2 * abs(b * float(np.sum(line.alpha)))
+        a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
+        free = penalties.free(problem.regularizer, len(a))
+        if len(free):
+            size = self.magnitude(line.alpha)[free]
+            if not self._is_zero(
+                a[free], size, lambda error: self.magnitude(error)[free], witness, problem
+            ):
+                raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+            doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
+            a[free] = a_error[free] = 0.0
+        return Cut(a, line.constant, a_error, line.constant_error + doubt)
+
+    def _is_zero(
+        self,
+        found: npt.ArrayLike,
+        size: npt.ArrayLike,
+        of_errors: Callable[[Array], Any],
+        witness: Witness,
+        problem: Problem,
+    ) -> bool:
+        """Whether sums of slopes are 0 but for their round-off, or that of the scores."""
+        over = np.abs(found) > VERIFIED_ZERO * np.asarray(size)
+        if not np.any(over):
+            return True
+        error = of_errors(self._mixed(witness, problem, True).alpha_error)
+        return not np.any(np.abs(found) > VERIFIED_ZERO * np.asarray(size) + error)
+
+    def magnitude(self, a: Array) -> Array:
+        """|X|' |a|, as one vector."""
+        self.passes += 1
+        total = np.zeros((self.n_columns, *a.shape[1:]))
+        for block, part in self.parts(np.abs(a)):
+            total += abs(block).T @ part
+        offsets = np.sum(np.abs(a), axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
+
+    def duals(self, witness: Witness, problem: Problem) -> Array:
+        """The dual variables that the witness stands for, inside their domain but for round-off."""
+        return feasible(self, self._mixed(witness, problem, False).alpha)
+
+    def _mixed(self, witness: Witness, problem: Problem, blurred: bool) -> RowCut:
+        """The cut of the whole witness."""
+        weights, alpha = _checked(self, witness, problem.risk.n_parameters)
+        line = RowCut(alpha, 0.0, np.zeros_like(alpha), 0.0)
+        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
+            line = line.plus(self.tangent(touch, blurred=blurred), weight)
+        if not self.loss.has_conjugate:
+            _check_weights(self, weights, witness)
+        return line
+
+
+def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Array, Array]:
+    """The tangents' weights and the rows' dual variables, if they are such."""
+    weights = np.asarray(witness.weights, dtype=np.float64)
+    shares = np.array([touch.bracket[2:] for touch in witness.tangencies]).reshape(-1, 2)
+    if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
+        raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= VERIFIED_ZERO)):
+        raise InvalidCertificate("a tangent of the witness is not a mean of two")
+    for touch in witness.tangencies:
+        rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
+        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)):
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+    n_duals = len(data.y) * (data.K or 1)
+    alpha = (
+        np.zeros(n_duals) if witness.alpha is None else np.array(witness.alpha, dtype=np.float64)
+    )
+    if alpha.shape != (n_duals,) or not np.isfinite(alpha).all():
+        raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
+    return weights, data.columns(alpha)
+
+
+def _check_weights(data: RowEvidence, weights: Array, witness: Witness) -> None:
+    total = float(np.sum(weights))
+    if witness.alpha is not None:
+        raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
+    if total > 1 + VERIFIED_ZERO or (total < 1 - VERIFIED_ZERO and not data.loss.nonnegative):
+        raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
+
+
+def _chunks(n: int) -> list[slice]:
+    """Rows in up to 32 chunks, but of no less than 1024: sums of sums are rounded less."""
+    step = max(1024, -(-n // 32))
+    return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
