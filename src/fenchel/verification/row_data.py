@@ -13,7 +13,7 @@ row after row, and w is a matrix of K columns, row after row, the intercepts its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from fenchel.tolerances import (
     VERIFIED_KINK,
     VERIFIED_ZERO,
 )
-from fenchel.verification import penalties
+from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import Cut, Evidence
 from fenchel.witness import Tangency, Ties, Witness
@@ -43,6 +43,8 @@ Array = npt.NDArray[np.float64]
 # loss that is not convex, and close enough for a slope that is not right.
 _NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
 
+_NUMBERS = 1 << 22  # that a product with several columns may have: 32 MB
+
 
 class RowEvidence(Evidence):
     """The rows of all shards, and the loss, with plain NumPy and SciPy."""
@@ -52,7 +54,7 @@ class RowEvidence(Evidence):
         self.loss: Loss = risk.loss
         self.K = None if risk.classes is None else len(risk.classes)
         self.has_offsets = risk.n_offsets > 0
-        self.shards = shards
+        self.shards, self.engine = shards, risk.engine
         self.n_columns = shards[0].rows.n_columns - risk.n_offsets
         self.y = np.concatenate([shard.y for shard in shards])
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
@@ -88,11 +90,35 @@ class RowEvidence(Evidence):
     def scores(self, w: Array) -> Array:
         """X w, from the blocks of X as they were given."""
         self.passes += 1
-        W, n = self.columns(w), self.n_columns
-        offset = W[n] if self.has_offsets else 0.0
-        return np.concatenate(
-            [np.asarray(block @ W[:n], dtype=np.float64) + offset for block in self.blocks()]
-        )
+        return self._of_rows(products.scores, self.columns(w))
+
+    def _all_scores(self, places: Sequence[Array]) -> Iterator[Array]:
+        """X w for each w, of many at a time: one product with many columns takes less."""
+        K = self.K or 1
+        most = 1
+        if products.are_here(self.shards):  # or memory is short
+            most = max(1, _NUMBERS // max(len(self.y) * K, self.n_columns * K))
+        for first in range(0, len(places), most):
+            some = [np.asarray(w, dtype=np.float64) for w in places[first : first + most]]
+            W = np.concatenate([w.reshape(-1, K) for w in some], axis=1)
+            Z = self._of_rows(products.scores, W)
+            self.passes += len(some)
+            for k in range(len(some)):
+                z = Z[:, K * k : K * (k + 1)]
+                yield np.ascontiguousarray(z[:, 0] if self.K is None else z)
+
+    def _of_rows(self, product: Callable[..., Array], W: Array) -> Array:
+        """A product of X and W, and the intercepts of a vector loss."""
+        n = self.n_columns
+        found = products.by_rows(self.engine, product, W[:n])
+        return found + W[n] if self.has_offsets else found
+
+    def _of_columns(self, product: Callable[..., Array], a: Array) -> Array:
+        """A product of X' and a as one vector, with the sums that belong to intercepts."""
+        self.passes += 1
+        total = products.by_columns(self.engine, product, a)
+        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
+        return np.concatenate([total.ravel(), offsets])
 
     def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
         """Each block of rows with its part of a per-row array."""
@@ -101,15 +127,7 @@ class RowEvidence(Evidence):
 
     def adjoint(self, a: Array) -> Array:
         """X' a, as one vector."""
-        self.passes += 1
-        total = np.zeros((self.n_columns, *a.shape[1:]))
-        for block, part in self.parts(a):
-            for rows in _chunks(len(part)):
-                total += (block if rows.stop - rows.start == len(part) else block[rows]).T @ part[
-                    rows
-                ]
-        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
-        return np.concatenate([total.ravel(), offsets])
+        return self._of_columns(products.adjoint, a)
 
     def adjoint_error(self, a: Array, a_error: Array) -> Array:
         """How far `adjoint` may be from X' a', for any |a' - a| <= a_error.
@@ -117,7 +135,7 @@ class RowEvidence(Evidence):
         A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most,
         and one of chunks by their number; twice that makes up for what is rounded here.
         """
-        chunks = [rows for shard in self.shards for rows in _chunks(shard.rows.n_rows)]
+        chunks = [rows for shard in self.shards for rows in products.chunks(shard)]
         terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
         return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
 
@@ -129,10 +147,7 @@ class RowEvidence(Evidence):
     def score_error(self, w: Array) -> Array:
         """How far scores may be off that solvers go by: `SCORES` of the magnitudes added up."""
         self.passes += 1
-        W, n = np.abs(self.columns(w)), self.n_columns
-        offset = W[n] if self.has_offsets else 0.0
-        sizes = [np.asarray(abs(block) @ W[:n]) + offset for block in self.blocks()]
-        return SCORES * np.concatenate(sizes)
+        return SCORES * self._of_rows(products.sizes, np.abs(self.columns(w)))
 
     def blur(self, w: Array, b: float) -> float:
         """What errors of the scores do to the losses, which are convex: most at either end."""
@@ -204,11 +219,10 @@ class RowEvidence(Evidence):
         flat = ~np.any(slope, axis=1) & (self.loss.value(z, y) <= off)
         return np.asarray(flat | np.all(ahead == slope, axis=1))
 
-    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
-        """The tangent there; if blurred, of scores that are off by what others' may be."""
-        w = np.asarray(touch.w, dtype=np.float64)
-        z, counted = self.scores(w), self.share > 0  # a row of weight 0 is not there, even at inf
-        off = self.score_error(w) if blurred else None
+    def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:
+        """The tangent at scores z; if blurred, at some that are off by what others' may be."""
+        counted = self.share > 0  # a row of weight 0 is not there, even at inf
+        off = self.score_error(touch.w) if blurred else None
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
@@ -282,12 +296,7 @@ class RowEvidence(Evidence):
 
     def magnitude(self, a: Array) -> Array:
         """|X|' |a|, as one vector."""
-        self.passes += 1
-        total = np.zeros((self.n_columns, *a.shape[1:]))
-        for block, part in self.parts(np.abs(a)):
-            total += abs(block).T @ part
-        offsets = np.sum(np.abs(a), axis=0) if self.has_offsets else np.empty(0)
-        return np.concatenate([total.ravel(), offsets])
+        return self._of_columns(products.magnitude, np.abs(a))
 
     def duals(self, witness: Witness, problem: Problem) -> Array:
         """The dual variables that the witness stands for, inside their domain but for round-off."""
@@ -297,8 +306,9 @@ class RowEvidence(Evidence):
         """The cut of the whole witness."""
         weights, alpha = _checked(self, witness, problem.risk.n_parameters)
         line = RowCut(alpha, 0.0, np.zeros_like(alpha), 0.0)
-        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
-            line = line.plus(self.tangent(touch, blurred=blurred), weight)
+        scores = self._all_scores([touch.w for touch in witness.tangencies])
+        for touch, weight, z in zip(witness.tangencies, weights.tolist(), scores, strict=True):
+            line = line.plus(self.tangent(touch, z, blurred=blurred), weight)
         if not self.loss.has_conjugate:
             _check_weights(self, weights, witness)
         return line
@@ -331,9 +341,3 @@ def _check_weights(data: RowEvidence, weights: Array, witness: Witness) -> None:
         raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
     if total > 1 + VERIFIED_ZERO or (total < 1 - VERIFIED_ZERO and not data.loss.nonnegative):
         raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
-
-
-def _chunks(n: int) -> list[slice]:
-    """Rows in up to 32 chunks, but of no less than 1024: sums of sums are rounded less."""
-    step = max(1024, -(-n // 32))
-    return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]

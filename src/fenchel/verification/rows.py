@@ -45,14 +45,12 @@ class _JointData(RowEvidence):
         c, g = self.joint.tangent(z, self.sample)
         return c + float(np.sum(g * z))
 
-    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
+    def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:
         """The tangent at rounded scores, as the solver had them: any tangent is below R.
 
         Its slopes are sums over the rows of what pairs of them, or their ranks, weigh.
         """
-        w = np.asarray(touch.w, dtype=np.float64)
-        z = self.scores(w)
-        off = self.score_error(w) if blurred else np.zeros_like(z)
+        off = self.score_error(touch.w) if blurred else np.zeros_like(z)
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
         below, above, *weights = touch.bracket
         for offset, weight in zip((below, above), weights, strict=True):
@@ -125,12 +123,12 @@ class _NuData(RowEvidence):
         off = self.score_error(w) + SCORES * abs(b) + ROUND_OFF * np.abs(self.scores(w))
         return 2 * float(np.sum(self.share * off))
 
-    def tangent(self, touch: Tangency, *, blurred: bool = False) -> RowCut:
+    def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:
         """(-y alpha, 0), where alpha is a possible one: within its rows' shares, of the right sum.
 
         Rows below their threshold have all of their share, others at most that.
         """
-        u = self.y * self.scores(np.asarray(touch.w, dtype=np.float64))
+        u = self.y * z
         tied = np.zeros(len(u), dtype=bool)
         alpha = np.zeros_like(u)
         if touch.ties is not None:

@@ -1,0 +1,107 @@
+"""Products with the rows, by NumPy and SciPy, one shard at a time.
+
+Rows in this process's memory are taken from there, whatever engine holds copies of them: what it
+would answer is what is to be verified. Rows that are kept elsewhere, in files or with workers, do
+not come here: their engine runs these functions where they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fenchel.data.blocks import KeptRows
+from fenchel.data.rows import Rows, WithOnes
+from fenchel.data.shards import Shard
+
+Array = npt.NDArray[np.float64]
+
+
+def are_here(shards: Sequence[Shard]) -> bool:
+    """Whether all rows are in this process's memory."""
+    return not any(isinstance(_inner(shard), KeptRows) for shard in shards)
+
+
+def _inner(shard: Shard) -> Rows:
+    """The rows without the ones of an intercept."""
+    return shard.rows.rows if isinstance(shard.rows, WithOnes) else shard.rows
+
+
+@contextlib.contextmanager
+def _matrix(shard: Shard) -> Iterator[Any]:
+    """The rows as a matrix, for as long as they are needed: not a copy."""
+    rows = _inner(shard)
+    if isinstance(rows, KeptRows):
+        with rows.opened() as here:
+            yield here.matrix()
+    else:
+        yield rows.matrix()
+
+
+def by_rows(engine: Any, product: Callable[[Shard, Array], Array], W: Array) -> Array:
+    """The products of all shards and W, one below the other."""
+    if are_here(engine.shards):
+        return np.concatenate([product(shard, W) for shard in engine.shards])
+    return np.concatenate(list(engine.map(product, W)))
+
+
+def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) -> Array:
+    """The sum over shards of the products with their own rows of a."""
+    if are_here(engine.shards):
+        ends = np.cumsum([shard.rows.n_rows for shard in engine.shards])
+        parts = map(product, engine.shards, np.split(a, ends[:-1]))
+    else:
+        parts = iter(engine.map(product, engine.scatter(a)))
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
+
+
+def chunks(shard: Shard) -> list[slice]:
+    """A shard's rows in up to 32 chunks, of about 1024 rows or 65536 numbers if that is less.
+
+    Sums of sums are rounded less, and what is copied of the rows is a chunk of them.
+    """
+    n = shard.rows.n_rows
+    number = min(32, max(n // 1024, shard.rows.n_numbers // 65536, 1))
+    step = max(-(-n // number), 1)
+    return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
+
+
+def scores(shard: Shard, W: Array) -> Array:
+    """X W."""
+    with _matrix(shard) as X:
+        return np.asarray(X @ W, dtype=np.float64)
+
+
+def sizes(shard: Shard, W: Array) -> Array:
+    """|X| |W|."""
+    W = np.abs(W)
+    with _matrix(shard) as X:
+        parts = [abs(X[rows]) @ W for rows in chunks(shard)]
+        return np.asarray(np.concatenate(parts), dtype=np.float64)
+
+
+def adjoint(shard: Shard, a: Array) -> Array:
+    """X' a."""
+    with _matrix(shard) as X:
+        return _total(X, (X[rows].T @ a[rows] for rows in chunks(shard)), a)
+
+
+def magnitude(shard: Shard, a: Array) -> Array:
+    """|X|' |a|."""
+    a = np.abs(a)
+    with _matrix(shard) as X:
+        return _total(X, (abs(X[rows]).T @ a[rows] for rows in chunks(shard)), a)
+
+
+def _total(X: Any, parts: Iterator[Array], a: Array) -> Array:
+    total = np.zeros((X.shape[1], *a.shape[1:]))
+    for part in parts:
+        total += part
+    return total
