@@ -20,6 +20,7 @@ from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, Inv
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Point, Problem, Risk
 from fenchel.risks.existence import vanishing
+from fenchel.risks.scales import too_large
 from fenchel.settings import positive, user_written, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
@@ -90,6 +91,8 @@ def minimize(
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
+    if status is Status.STALLED and (advice := too_large(problem, result.gap)) is not None:
+        warnings.warn(advice, stacklevel=2)
     if user_written(method) and result.converged:
         _prove(result, problem)
     return result

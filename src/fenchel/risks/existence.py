@@ -17,7 +17,6 @@ from fenchel.losses.hierarchy import Hierarchical
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Point, Problem
 
-
 _DOUBLINGS = 40  # of w: scores of 1e-9 are then 1000
 _NOTHING = 1e-30  # of J: what is left of it where the loss of each row vanishes
 
