@@ -22,6 +22,7 @@ from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.existence import vanishing
+from fenchel.risks.scales import too_large
 from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
@@ -96,7 +97,10 @@ def minimize(
             _write(file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
-    return run.result(status, method.name, reason)
+    result = run.result(status, method.name, reason)
+    if status is Status.STALLED and (advice := too_large(problem, result.gap)) is not None:
+        warnings.warn(advice, stacklevel=2)
+    return result
 
 
 def _write(file: CheckpointFile) -> None:

@@ -145,6 +145,7 @@ def test_a_start_where_the_objective_overflows_is_nonfinite():
         assert np.isfinite(result.w).all() and result.objective == math.inf
 
 
+@pytest.mark.filterwarnings("ignore:column . of X")
 @pytest.mark.parametrize("scale", [1e10, 1e50, 1e99])
 @pytest.mark.parametrize("intercept", [False, True], ids=["no-intercept", "intercept"])
 @pytest.mark.parametrize("solver", ["bmrm", "lbfgs"])

@@ -335,3 +335,20 @@ def test_weights_stay_on_the_simplex_when_q_and_b_differ_by_many_orders(q):
     qp.solve(1e-13)
     expected = min(1.0, 1.7819932763715802 / q)
     np.testing.assert_allclose(qp.weights, [1 - expected, expected], rtol=1e-9, atol=1e-15)
+
+
+def test_a_call_that_ran_out_of_steps_says_so_and_the_next_goes_on():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 40))
+    qp, whole = SimplexQP(), SimplexQP()
+    for each in (qp, whole):
+        each.assign(A @ A.T, np.arange(30.0))
+    calls = 1
+    qp.solve(1e-12, max_steps=1)
+    assert not qp.finished
+    while not qp.finished:
+        qp.solve(1e-12, max_steps=4)
+        calls += 1
+    whole.solve(1e-12)
+    assert whole.finished and calls > 2
+    assert qp.objective == pytest.approx(whole.objective, rel=1e-10)

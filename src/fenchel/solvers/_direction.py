@@ -12,9 +12,9 @@ ends after finitely many steps because dJ(w) is a polyhedron. Line numbers are a
 Two things end it in floating point, where at a minimiser the programme's value is 0 and its digits
 are round-off. A steepest subgradient that was seen before leaves the programme as it is, and its
 solution with it: the gap that is left is round-off, however large it seems beside D. And one
-programme may take `_STEPS` steps, as round-off can make its matrix indefinite and its steps endless.
-An absolute floor for the gap, the round-off in <g, B g>, would do the same but give away digits: at
-strengths of 1e-9 J itself is of that size.
+programme may take `_STEPS` steps, as round-off can make its matrix indefinite and its steps
+endless. An absolute floor for the gap, the round-off in <g, B g>, would do the same but give away
+digits: at a strength of 1e-9, J on separable rows is of that size itself.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -32,6 +33,9 @@ class Pegasos(Solver):
 
     name = "pegasos"
     needs = Needs(regularizer=("finite",), strongly_convex=True)
+    # Its first 1 / lambda steps may all end above J(0), and their cuts prove nothing; but it is
+    # never at rest, so that only a limit ends it.
+    patience = sys.maxsize
 
     def __init__(self, batch: int | None = None, seed: int = 0):
         self.batch = None if batch is None else whole("batch", batch, least=1)
