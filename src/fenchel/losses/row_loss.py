@@ -102,8 +102,14 @@ class RowLoss(ABC):
 
     def conjugates(self, a: Array) -> float:
         """sum_i s_i l*(a_i, y_i), for slopes without their weights; inf outside the domain."""
+        return self.conjugate_sums(a)[0]
+
+    def conjugate_sums(self, a: Array) -> tuple[float, float]:
+        """The same, and the sum of the terms' magnitudes, with which its round-off goes."""
         each = self._conjugate(a)
-        return float(np.sum(each if self.s is None else self.s * np.where(self.s > 0, each, 0.0)))
+        if self.s is not None:
+            each = self.s * np.where(self.s > 0, each, 0.0)
+        return float(np.sum(each)), float(np.sum(np.abs(each)))
 
     def _conjugate(self, a: Array) -> Array:
         assert isinstance(self.loss, Conjugable | ConjugableVector)

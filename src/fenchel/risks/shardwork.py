@@ -134,8 +134,13 @@ def conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
     return shard.bound(loss).conjugates(scale * a)
 
 
+def conjugate_sums(shard: Shard, loss: Loss, a: Array) -> tuple[float, float]:
+    """The same for scale 1, and the sum of its terms' magnitudes."""
+    return shard.bound(loss).conjugate_sums(a)
+
+
 def weighted_conjugates(shard: Shard, loss: Loss, a: Array, scale: float) -> float:
-    """The same for slopes that come with their weights, a_i = s_i l'_i."""
+    """`conjugates` of slopes that come with their weights, a_i = s_i l'_i."""
     if shard.s is None:
         return conjugates(shard, loss, a, scale)
     each = np.divide(scale, shard.s, out=np.zeros_like(shard.s), where=shard.s > 0)

@@ -253,10 +253,10 @@ def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
         a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
     alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
-    constant = -float(engine.total(engine.map(shardwork.conjugates, loss, a, 1.0))) / risk.weight
+    conjugate, size = engine.totals(*engine.map(shardwork.conjugate_sums, loss, a).split(2))
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
-    sizes = risk.length * slopes, abs(constant)
-    return Cut(adjoint, constant, sizes, lambda: Witness(alpha=alpha))
+    sizes = risk.length * slopes, float(size) / risk.weight
+    return Cut(adjoint, -float(conjugate) / risk.weight, sizes, lambda: Witness(alpha=alpha))
 
 
 def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
