@@ -73,7 +73,8 @@ FENCHEL_INLINE Landing landing(const Loss& loss, double kappa, double c, double,
 /// Newton's steps in a bracket, of which the last is taken along the slope's tangent. They start
 /// where the tangent at the old slope a leads, which is a step ahead of z for the price of a
 /// logarithm. One number at a time, the library's functions are faster than those of
-/// elementary.hpp.
+/// elementary.hpp. Of scores beyond 1e13 the round-off is more than enough: the bracket then ends
+/// at two neighbours.
 FENCHEL_INLINE Landing landing(const Logistic&, double kappa, double c, double z, double y) {
     constexpr double enough = 1e-3;  // of a step: the tangent's error is less than its square
     double low = y > 0 ? c : c - kappa, high = y > 0 ? c + kappa : c;
@@ -88,7 +89,9 @@ FENCHEL_INLINE Landing landing(const Logistic&, double kappa, double c, double z
         const double step = -value / (1 + kappa * curvature);
         if (std::abs(step) <= enough || !(low < high))
             return {t + step, slope + curvature * step, false};
+        const double last = t;
         t = low < t + step && t + step < high ? t + step : 0.5 * (low + high);
+        if (t == last) return {t, slope, false};
     }
 }
 
