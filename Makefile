@@ -5,6 +5,7 @@
 # make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
+# make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -14,7 +15,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
     tests/losses/test_chains.py
 
-.PHONY: setup demo quick test check benchmark lint types stub sanitize fuzz fuzz-model format clean
+.PHONY: setup demo quick test check benchmark lint types stub sanitize fuzz fuzz-model fuzz-certificates format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -93,6 +94,11 @@ build/fuzz/svmlight: fuzz/svmlight.cpp src/fenchel/kernels/svmlight.hpp \
 fuzz-model: $(VENV)/.fuzz
 	$(BIN)/python fuzz/model.py build/fuzz/model -max_total_time=$(SECONDS) -max_len=16384 \
 	    -timeout=20 -malloc_limit_mb=1024 -artifact_prefix=build/fuzz/
+
+FIRST ?= 0
+fuzz-certificates: $(VENV)/.test
+	$(BIN)/python fuzz/certificates.py --seconds $(SECONDS) --first $(FIRST) --jobs 2 \
+	    --report build/fuzz/certificates.md
 
 $(VENV)/.fuzz: $(VENV)/.fenchel
 	$(BIN)/python -m pip install --quiet --group fuzz

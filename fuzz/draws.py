@@ -1,0 +1,200 @@
+"""Random small problems, each made of its seed alone: what the campaign minimises.
+
+Half of the problems are mild, the other half wild: columns from 1e-8 to 1e8, means far from 0,
+labels of any scale, weights over eight decades, strengths from 1e-13 to 1e3. Both have what breaks
+ties and divisions: equal rows and columns, empty ones, n = 1, n < d, classes that can be separated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rows import labelled, losses_options, matrix
+
+import fenchel
+from fenchel.errors import FenchelError
+from fenchel.losses import LOSSES, ChainLoss, MultivariateLoss, ScalarLoss
+from fenchel.losses.table import TABLE, Labels, Row
+from fenchel.regularizers import Boxed, Regularizer
+from fenchel.solvers import SOLVERS, Solver
+
+Rng = np.random.Generator
+
+# Settings other than the defaults that some runs of a solver have.
+VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "bmrm": ({"step": 1.0}, {"max_cuts": 12}),
+    "lbfgs": ({"memory": 2},),
+    "owlqn": ({"memory": 2},),
+    "pegasos": ({"batch": 3},),
+    "sdca": ({"seed": 3, "at_once": True},),
+    "agm-inf": ({"form": "dual"},),
+}
+
+# What the papers compare with: these bound the minimum, but need not come close to it.
+BASELINES = ("gd", "subgd", "pegasos", "fista", "proximal-gradient")
+_MOST_OF_BASELINES = 60  # iterations
+
+
+@dataclass
+class Draw:
+    """A problem, how it is to be solved, and what it was drawn from."""
+
+    seed: int
+    loss: str
+    regularizer: str
+    X: Any
+    y: Any
+    given: dict[str, Any]  # to fenchel.problem, with the names above as instances
+    limits: dict[str, Any]  # to fenchel.minimize
+    variants: dict[str, dict[str, Any]]  # settings of solvers
+
+    def problem(self) -> fenchel.Problem:
+        """The problem as a user poses it."""
+        return fenchel.problem(self.X, self.y, **self.given)
+
+    def solvers(self) -> dict[str, str | Solver]:
+        """All solvers by name, some with other settings than their defaults."""
+        made: dict[str, str | Solver] = {"auto": "auto"}
+        for name, kind in SOLVERS.items():
+            made[name] = kind(**self.variants.get(name, {}))
+        return made
+
+    def limits_of(self, name: str) -> dict[str, Any]:
+        """The limits of a solver's run: baselines would take most of the time."""
+        most = self.limits["max_iterations"]
+        return self.limits | {
+            "max_iterations": min(most, _MOST_OF_BASELINES) if name in BASELINES else most
+        }
+
+
+def draw(seed: int) -> Draw:
+    """The problem of a seed."""
+    rng = np.random.default_rng(seed)
+    wild = bool(rng.random() < 0.5)
+    row = TABLE[rng.integers(len(TABLE))]
+    n, d = _size(rng, row), int(rng.integers(1, 11)) if rng.random() < 0.8 else 1
+    X = matrix(rng, n, d, wild)
+    options = losses_options(rng, row)
+    y, groups = labelled(rng, row, X, options, wild)
+    loss = LOSSES[row.name](**options)
+    name, penalty = _regularizer(rng, d, wild)
+    given: dict[str, Any] = {
+        "loss": loss,
+        "regularizer": penalty,
+        "strength": _strength(rng, wild),
+        "intercept": bool(rng.random() < (0.5 if loss.intercept else 0.02)),
+        "engine": "serial" if rng.random() < 0.95 else "threads",
+    }
+    extras = {
+        "sample_weight": _weights(rng, row, n, groups, wild),
+        "offset": _offset(rng, row, n, wild),
+        "groups": groups,
+    }
+    given.update({key: value for key, value in extras.items() if value is not None})
+    iterations = int(rng.choice([3, 30, 200, 1000], p=[0.1, 0.4, 0.4, 0.1]))
+    limits = {"gap": float(10.0 ** rng.uniform(-10, -1)), "max_iterations": iterations}
+    chosen = {
+        name: others[rng.integers(len(others))]
+        for name, others in VARIANTS.items()
+        if rng.random() < 0.3
+    }
+    return Draw(seed, row.name, name, _stored(rng, X), y, given, limits, chosen)
+
+
+def describe(drawn: Draw) -> str:
+    """One line: what is minimised."""
+    X, given = drawn.X, drawn.given
+    kind = "dense" if isinstance(X, np.ndarray) else "sparse"
+    parts = [f"{given['loss']!r}", f"{given['regularizer']!r}", f"strength={given['strength']!r}"]
+    parts += [f"{X.shape[0]}x{X.shape[1]} {kind} {X.dtype}", f"gap={drawn.limits['gap']:.1e}"]
+    parts += [key for key in ("sample_weight", "offset", "groups") if key in given]
+    parts += ["intercept"] if given["intercept"] else []
+    return " ".join(" ".join(part.split()) for part in parts)
+
+
+def _size(rng: Rng, row: Row) -> int:
+    """How many rows: mostly few, as ties and degenerate duals are found there."""
+    most = 16 if row.labels is Labels.TAGS else 41
+    return int(rng.integers(1, 10)) if rng.random() < 0.5 else int(rng.integers(1, most))
+
+
+def _strength(rng: Rng, wild: bool) -> float:
+    if rng.random() < 0.02:
+        return 0.0
+    return float(10.0 ** (rng.uniform(-13, 3) if wild else rng.uniform(-6, 0)))
+
+
+def _stored(rng: Rng, X: Any) -> Any:
+    """The rows in one of the layouts and types that users have."""
+    from scipy import sparse
+
+    X = X.astype(np.float32) if rng.random() < 0.25 else X
+    layout = rng.random()
+    if layout < 0.35:
+        return sparse.csr_array(X)
+    return np.asfortranarray(X) if layout < 0.45 else X
+
+
+def _regularizer(rng: Rng, d: int, wild: bool) -> tuple[str, Regularizer]:
+    """One of all regularisers, with weights, bounds and options of its own."""
+    from fenchel import regularizers as all_of
+
+    names = ["l2", "l1", "elastic_net", *all_of.REGULARIZERS, "boxed"]
+    name = names[rng.integers(len(names))]
+    weights = None
+    if rng.random() < 0.25:
+        weights = 10.0 ** rng.uniform(-3, 3, size=d) if wild else rng.uniform(0.3, 3, size=d)
+        weights[rng.random(d) < 0.2] = 0.0
+    ratio = float(rng.choice([1e-3, 0.15, 0.5, 0.9]))
+    made: dict[str, Any] = {
+        "l2": lambda: all_of.L2(weights),
+        "l1": lambda: all_of.L1(weights),
+        "elastic_net": lambda: all_of.ElasticNet(ratio, weights),
+        "elastic_net_ball": lambda: all_of.ElasticNetBall(float(10 ** rng.uniform(-3, 3)), ratio),
+        "entropy": lambda: all_of.Entropy(float(rng.choice([1.0, 0.6, 1.2 / d]))),
+        "squared_p_norm": lambda: all_of.SquaredPNorm(float(rng.choice([1.05, 1.5, 2.0]))),
+        "group_l1": lambda: all_of.GroupL1(np.arange(d) % int(rng.integers(1, d + 1))),
+        "quadratic": lambda: all_of.Quadratic(_form(rng, d)),
+    }
+    if name != "boxed":
+        return name, made[name]()
+    inner = made[str(rng.choice(["l2", "l1", "elastic_net"]))]()
+    low = float(rng.choice([-np.inf, -1.0, 0.0]))
+    return name, Boxed(inner, low, float(rng.choice([np.inf, 0.0, 0.5, 2.0])))
+
+
+def _form(rng: Rng, d: int) -> Any:
+    """A matrix Q, sometimes singular."""
+    rank = d if rng.random() < 0.8 else max(1, d - 1)
+    A = rng.normal(size=(d, rank))
+    Q = A @ A.T
+    return Q + (0.1 * np.eye(d) if rank == d else 0.0)
+
+
+def _weights(rng: Rng, row: Row, n: int, groups: Any, wild: bool) -> Any:
+    """None, or weights of which some are 0; one for each list where the loss is of lists."""
+    kind = LOSSES[row.name]
+    if issubclass(kind, MultivariateLoss) and not kind.weighted and rng.random() < 0.98:
+        return None
+    if rng.random() < 0.6:
+        return None
+    s = 10.0 ** rng.uniform(-4, 4, size=n) if wild else rng.uniform(0.2, 3.0, size=n)
+    s[rng.random(n) < 0.15] = 0.0
+    by_list = groups is not None and (issubclass(kind, ChainLoss) or row.name.startswith("rerank"))
+    return s[np.searchsorted(groups, groups)] if by_list else s
+
+
+def _offset(rng: Rng, row: Row, n: int, wild: bool) -> Any:
+    if not issubclass(LOSSES[row.name], ScalarLoss) or rng.random() < 0.85:
+        return None
+    return rng.normal(size=n) * (10.0 ** rng.uniform(-3, 3) if wild else 1.0)
+
+
+def posed(drawn: Draw) -> fenchel.Problem | FenchelError:
+    """The problem, or why it was refused."""
+    try:
+        return drawn.problem()
+    except FenchelError as error:
+        return error
