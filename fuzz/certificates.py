@@ -2,8 +2,9 @@
 
     python fuzz/certificates.py --seconds 60 --jobs 2     a campaign, from seed 0 on
     python fuzz/certificates.py --first 500 --problems 100
-    python fuzz/certificates.py --seed 1234 [--solver bmrm]   one problem again, in detail
-    python fuzz/certificates.py --seed 1234 --script          the same as lines of Python
+    python fuzz/certificates.py --seed 12 [--solver bmrm]           one problem again, in detail
+    python fuzz/certificates.py --seed 12 --solver bmrm --script    the same as lines of Python
+    python fuzz/certificates.py --seed 12 --solver bmrm --shrink false    of a smaller problem
 
 One line is printed for each fault; the tables follow at the end. The order and all counts depend
 on the seeds alone, but for faults of time. Exit code 1 says that there were faults.
@@ -23,6 +24,7 @@ from conic import conic_value
 from draws import describe, draw, posed
 from judging import Run, judged
 from script import script
+from shrink import shrunk
 from tally import Tally
 from workers import verdicts
 
@@ -40,9 +42,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="judge the problem of this seed alone, in detail")
     parser.add_argument("--solver", help="with --seed: no other solver")
     parser.add_argument("--script", action="store_true", help="with --seed: print it as Python")
+    parser.add_argument(
+        "--shrink", metavar="KIND", help="with both: of a smaller problem, by fault"
+    )
     given = parser.parse_args()
+    if given.seed is not None and (given.script or given.shrink):
+        warnings.simplefilter("ignore")
+        drawn = draw(given.seed)
+        print(
+            script(
+                shrunk(drawn, given.solver, given.shrink) if given.shrink else drawn, given.solver
+            )
+        )
+        return 0
     if given.seed is not None:
-        return replay(given.seed, given.solver, given.script)
+        return replay(given.seed, given.solver)
     return campaign(given)
 
 
@@ -74,12 +88,10 @@ def _seeds(first: int, problems: int | None, seconds: float | None) -> Iterator[
         yield seed
 
 
-def replay(seed: int, solver: str | None, as_script: bool) -> int:
+def replay(seed: int, solver: str | None) -> int:
     """One problem, with all that is known of its runs."""
     drawn = draw(seed)
-    print(script(drawn, solver) if as_script else describe(drawn))
-    if as_script:
-        return 0
+    print(describe(drawn))
     problem = posed(drawn)
     if isinstance(problem, FenchelError):
         print(f"refused: {problem}")
