@@ -51,9 +51,11 @@ def _smaller(drawn: Draw) -> Iterator[Draw]:
     if d > 1:
         for j in range(d):
             yield from _without_column(drawn, j)
-    for key in (*_BY_ROW[:2], "engine"):
-        if key in drawn.given and drawn.given[key] != "serial":
-            yield _with(drawn, **{key: "serial" if key == "engine" else None})
+    for key in _BY_ROW[:2]:
+        if key in drawn.given:
+            yield _with(drawn, **{key: None})
+    if drawn.given["engine"] != "serial":
+        yield _with(drawn, engine="serial")
     if drawn.given["intercept"]:
         yield _with(drawn, intercept=False)
     for name, penalty in _plain(drawn.given["regularizer"]):

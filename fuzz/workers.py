@@ -1,17 +1,19 @@
 """Processes that judge problems, each killed where it does not answer; verdicts in order of seeds.
 
-A worker says which solver it starts. One that says nothing for `SILENT` seconds, because native
-code hangs, is killed, and one that dies is noticed; either is a fault of that solver, and a new
-worker takes the seeds that are left.
+A worker says which solver it starts. One that then works for `SILENT` seconds without a word,
+because native code hangs, is killed, and one that dies is noticed; either is a fault of that
+solver, and a new worker takes the seeds that are left.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 import warnings
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import threadpoolctl
@@ -22,7 +24,8 @@ from tally import Line, Verdict
 
 from fenchel.errors import FenchelError
 
-SILENT = 60.0  # seconds of the wall clock; a run is stopped after 5 of the processor's
+SILENT = 20.0  # seconds of processor time; a run is stopped after 5 where Python is reached
+ASLEEP = 900.0  # seconds of the wall clock, for a worker that waits for ever
 _CONTEXT = multiprocessing.get_context("fork")
 
 
@@ -64,10 +67,22 @@ class _Worker:
         self.process = _CONTEXT.Process(target=_work, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
-        self.seed, self.solver, self.heard = -1, "", time.monotonic()
+        self.seed = -1
+        self.hear("")
+
+    def hear(self, solver: str) -> None:
+        self.solver, self.heard, self.spent = solver, time.monotonic(), self._processor_time()
+
+    def _processor_time(self) -> float:
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it is gone, which its pipe will tell
+            return 0.0
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def give(self, seed: int) -> None:
-        self.seed, self.heard = seed, time.monotonic()
+        self.seed = seed
+        self.hear("")
         self.pipe.send(seed)
 
     def answer(self) -> Verdict | None:
@@ -79,9 +94,10 @@ class _Worker:
                 return self._lost("the process died")
             if isinstance(said, Verdict):
                 return said
-            self.solver, self.heard = said, time.monotonic()
-        if time.monotonic() - self.heard > SILENT:
-            return self._lost(f"no answer for {SILENT:g} s")
+            self.hear(said)
+        worked, waited = self._processor_time() - self.spent, time.monotonic() - self.heard
+        if worked > SILENT or waited > ASLEEP:
+            return self._lost(f"no answer, {worked:.0f} s of processor time, {waited:.0f} s in all")
         return None
 
     def _lost(self, why: str) -> Verdict:
