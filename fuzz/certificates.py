@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import judging
 from conic import conic_value
 from draws import describe, draw, posed
 from judging import Run, judged
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--problems", type=int, help="how many problems are drawn")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--slow", type=float, help="seconds that no run may take, 5 by default")
     parser.add_argument("--report", type=Path, help="a file for the tables")
     parser.add_argument("--seed", type=int, help="judge the problem of this seed alone, in detail")
     parser.add_argument("--solver", help="with --seed: no other solver")
@@ -46,6 +48,7 @@ def main() -> int:
         "--shrink", metavar="KIND", help="with both: of a smaller problem, by fault"
     )
     given = parser.parse_args()
+    judging.SLOW = given.slow or judging.SLOW
     if given.seed is not None and (given.script or given.shrink):
         warnings.simplefilter("ignore")
         drawn = draw(given.seed)
