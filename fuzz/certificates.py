@@ -1,6 +1,6 @@
 """The campaign against false certificates: random problems, all solvers, judged by one another.
 
-    python fuzz/certificates.py --seconds 60 --jobs 2     a campaign, from seed 0 on
+    python fuzz/certificates.py --seconds 60 --jobs 2     a campaign: known problems, then random
     python fuzz/certificates.py --first 500 --problems 100
     python fuzz/certificates.py --seed 12 [--solver bmrm]           one problem again, in detail
     python fuzz/certificates.py --seed 12 --solver bmrm --script    the same as lines of Python
@@ -24,6 +24,7 @@ import judging
 from conic import conic_value
 from draws import describe, draw, posed
 from judging import Run, judged
+from known import KNOWN
 from script import script
 from shrink import shrunk
 from tally import Tally
@@ -83,7 +84,9 @@ def campaign(given: argparse.Namespace) -> int:
 
 
 def _seeds(first: int, problems: int | None, seconds: float | None) -> Iterator[int]:
+    """The known problems first, then random ones."""
     started = time.monotonic()
+    yield from range(-1, -1 - len(KNOWN), -1)
     for seed in itertools.count(first):
         late = seconds is not None and time.monotonic() - started > seconds
         if late or (problems is not None and seed >= first + problems):

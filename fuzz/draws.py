@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from known import KNOWN, known
 from rows import labelled, losses_options, matrix
 
 import fenchel
+from fenchel.data import shards
 from fenchel.errors import FenchelError
 from fenchel.losses import LOSSES, ChainLoss, MultivariateLoss, ScalarLoss
 from fenchel.losses.table import TABLE, Labels, Row
@@ -49,10 +51,16 @@ class Draw:
     given: dict[str, Any]  # to fenchel.problem, with the names above as instances
     limits: dict[str, Any]  # to fenchel.minimize
     variants: dict[str, dict[str, Any]]  # settings of solvers
+    numbers_per_shard: int  # few, so that even few rows are several shards
 
     def problem(self) -> fenchel.Problem:
         """The problem as a user poses it."""
-        return fenchel.problem(self.X, self.y, **self.given)
+        usual = shards.NUMBERS_PER_SHARD
+        shards.NUMBERS_PER_SHARD = self.numbers_per_shard
+        try:
+            return fenchel.problem(self.X, self.y, **self.given)
+        finally:
+            shards.NUMBERS_PER_SHARD = usual
 
     def solvers(self) -> dict[str, str | Solver]:
         """All solvers by name, some with other settings than their defaults."""
@@ -68,7 +76,9 @@ class Draw:
 
 
 def draw(seed: int) -> Draw:
-    """The problem of a seed."""
+    """The problem of a seed; a negative one is that of a known problem."""
+    if seed < 0:
+        return _known(-seed)
     rng = np.random.default_rng(seed)
     wild = bool(rng.random() < 0.5)
     row = TABLE[rng.integers(len(TABLE))]
@@ -98,7 +108,20 @@ def draw(seed: int) -> Draw:
         for name, others in VARIANTS.items()
         if rng.random() < 0.3
     }
-    return Draw(seed, row.name, name, _stored(rng, X), y, given, limits, chosen)
+    stored = _stored(rng, X)
+    numbers = 8 if rng.random() < 0.1 else shards.NUMBERS_PER_SHARD
+    return Draw(seed, row.name, name, stored, y, given, limits, chosen, numbers)
+
+
+def _known(k: int) -> Draw:
+    """The k-th of the known problems, counted from 1."""
+    name = list(KNOWN)[k - 1]
+    given = known(name)
+    X, y, gap = (given.pop(key) for key in ("X", "y", "gap"))
+    loss = next(row.name for row in TABLE if type(given["loss"]) is LOSSES[row.name])
+    penalty = type(given["regularizer"]).__name__
+    limits = {"gap": gap, "max_iterations": 200}
+    return Draw(-k, loss, penalty, X, y, given, limits, {}, shards.NUMBERS_PER_SHARD)
 
 
 def describe(drawn: Draw) -> str:
@@ -109,6 +132,7 @@ def describe(drawn: Draw) -> str:
     parts += [f"{X.shape[0]}x{X.shape[1]} {kind} {X.dtype}", f"gap={drawn.limits['gap']:.1e}"]
     parts += [key for key in ("sample_weight", "offset", "groups") if key in given]
     parts += ["intercept"] if given["intercept"] else []
+    parts += [] if drawn.numbers_per_shard > 8 else ["in shards"]
     return " ".join(" ".join(part.split()) for part in parts)
 
 
@@ -164,11 +188,12 @@ def _regularizer(rng: Rng, d: int, wild: bool) -> tuple[str, Regularizer]:
 
 
 def _form(rng: Rng, d: int) -> Any:
-    """A matrix Q, sometimes singular."""
-    rank = d if rng.random() < 0.8 else max(1, d - 1)
-    A = rng.normal(size=(d, rank))
-    Q = A @ A.T
-    return Q + (0.1 * np.eye(d) if rank == d else 0.0)
+    """A matrix Q; one that is singular is made of whole numbers, so that it is not indefinite."""
+    if rng.random() < 0.8:
+        A = rng.normal(size=(d, d))
+        return A @ A.T + 0.1 * np.eye(d)
+    A = rng.integers(-2, 3, size=(d, max(1, d - 1))).astype(float)
+    return A @ A.T
 
 
 def _weights(rng: Rng, row: Row, n: int, groups: Any, wild: bool) -> Any:

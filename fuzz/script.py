@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from draws import Draw
 
+from fenchel.data import shards
+
 
 def script(drawn: Draw, solver: str | None = None) -> str:
     """Lines that pose the problem, minimise it by one solver and verify the result."""
@@ -22,6 +24,8 @@ def script(drawn: Draw, solver: str | None = None) -> str:
     if not isinstance(X, np.ndarray):
         lines += ["from scipy import sparse", "X = sparse.csr_array(X)"]
     lines.append(f"y = {None if drawn.y is None else _array(np.asarray(drawn.y))}")
+    if drawn.numbers_per_shard < shards.NUMBERS_PER_SHARD:
+        lines.append(f"fenchel.data.shards.NUMBERS_PER_SHARD = {drawn.numbers_per_shard}")
     lines += ["problem = fenchel.problem(", "    X, y,", f"    loss=fenchel.losses.{loss!r},"]
     lines.append(f"    regularizer={_instance(omega)},")
     lines += [f"    {key}={_value(value)}," for key, value in given.items()]

@@ -11,6 +11,7 @@ from draws import Draw, posed
 from judging import judged
 
 from fenchel import losses, regularizers
+from fenchel.data import shards
 from fenchel.errors import FenchelError
 
 _REFERENCES = ("bmrm", "ls-bmrm", "sdca", "polish", "newton")  # besides the solver itself
@@ -54,6 +55,8 @@ def _smaller(drawn: Draw) -> Iterator[Draw]:
     for key in _BY_ROW[:2]:
         if key in drawn.given:
             yield _with(drawn, **{key: None})
+    if drawn.numbers_per_shard < shards.NUMBERS_PER_SHARD:
+        yield _changed(drawn, numbers_per_shard=shards.NUMBERS_PER_SHARD)
     if drawn.given["engine"] != "serial":
         yield _with(drawn, engine="serial")
     if drawn.given["intercept"]:
