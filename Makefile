@@ -80,7 +80,7 @@ sanitize: $(VENV)/.test
 	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
 	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto -p no:cacheprovider \
 	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
-	$(ASAN) $(BIN)/python fuzz/certificates.py --problems 100 --jobs 2 --slow 60
+	$(ASAN) $(BIN)/python fuzz/certificates.py --problems 40 --jobs 2 --slow 60
 
 # The pool of threads, watched by TSan; first it must see a race that is made on purpose.
 TSAN = PYTHONPATH=build/tsanned TSAN_OPTIONS=exitcode=66 \

@@ -27,6 +27,12 @@ def _signs(n: int, d: int, seed: int, strength: float, loss: Any, **more: Any) -
     return {"X": X, "y": y, "loss": loss, "strength": strength, **more}
 
 
+def _any_labels(seed: int) -> Given:
+    """Square X, which separates rows of any labels."""
+    given = _signs(8, 8, seed, 7.3e-10, losses.Hinge(), gap=1e-6)
+    return given | {"y": np.where(_NORMAL(100 + seed).random(8) < 0.5, 1.0, -1.0)}
+
+
 def _real(n: int, d: int, seed: int, strength: float, loss: Any, **more: Any) -> Given:
     rng = _NORMAL(seed)
     X = rng.normal(size=(n, d))
@@ -84,7 +90,9 @@ _L2, _L1 = regularizers.L2(), regularizers.L1()
 
 KNOWN: dict[str, Callable[[], Given]] = {
     # Rows at a kink, whose slope is another one than the cut's constant was computed with.
-    "hinge 8 x 8": lambda: _signs(8, 8, 0, 7.3e-10, losses.Hinge(), gap=1e-6),
+    "hinge 8 x 8": lambda: _signs(8, 8, 24, 7.3e-10, losses.Hinge(), gap=1e-6),
+    "hinge 8 x 8, any labels": lambda: _any_labels(9),
+    "hinge 8 x 8, bounds that cross": lambda: _any_labels(10),
     "wide hinge": lambda: _signs(6, 12, 1, 1e-4, losses.Hinge(), gap=1e-6),
     "wide hinge, weak": lambda: _signs(6, 12, 2, 1e-8, losses.Hinge(), gap=1e-6),
     "wide absolute": lambda: _real(6, 12, 3, 1e-6, losses.AbsoluteError(), gap=1e-6),

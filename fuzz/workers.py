@@ -1,7 +1,7 @@
 """Processes that judge problems, each killed where it does not answer; verdicts in order of seeds.
 
-A worker says which solver it starts. One that then works for `SILENT` seconds without a word,
-because native code hangs, is killed, and one that dies is noticed; either is a fault of that
+A worker says which solver it starts. One that then works for `SILENT` times what a run may
+take, without a word, because native code hangs, is killed, and one that dies is noticed; either is a fault of that
 solver, and a new worker takes the seeds that are left.
 """
 
@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+import judging
 import threadpoolctl
 from conic import EVERY, conic_value
 from draws import Draw, describe, draw, posed
@@ -24,7 +25,7 @@ from tally import Line, Verdict
 
 from fenchel.errors import FenchelError
 
-SILENT = 20.0  # seconds of processor time; a run is stopped after 5 where Python is reached
+SILENT = 4.0  # times what a run may take at most, of processor time: Python is not reached
 ASLEEP = 900.0  # seconds of the wall clock, for a worker that waits for ever
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -96,7 +97,7 @@ class _Worker:
                 return said
             self.hear(said)
         worked, waited = self._processor_time() - self.spent, time.monotonic() - self.heard
-        if worked > SILENT or waited > ASLEEP:
+        if worked > SILENT * judging.SLOW or waited > ASLEEP:
             return self._lost(f"no answer, {worked:.0f} s of processor time, {waited:.0f} s in all")
         return None
 
@@ -112,7 +113,7 @@ class _Worker:
     def end(self) -> None:
         if self.process.is_alive():
             self.pipe.send(None)
-            self.process.join(SILENT)
+            self.process.join(5.0)
             self.process.kill()
 
 
