@@ -1,8 +1,8 @@
 """Processes that judge problems, each killed where it does not answer; verdicts in order of seeds.
 
-A worker says which solver it starts. One that then works for `SILENT` times what a run may
-take, without a word, because native code hangs, is killed, and one that dies is noticed; either is a fault of that
-solver, and a new worker takes the seeds that are left.
+A worker says which solver it starts. One that then works without a word for `SILENT` times what a
+run may take, because native code hangs, is killed, and one that dies is noticed; either is a fault
+of that solver, and a new worker takes the seeds that are left.
 """
 
 from __future__ import annotations
