@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import warnings
 from fractions import Fraction
-from pathlib import Path
 
+import judging
 import numpy as np
 import pytest
+import soak
+from draws import draw, posed
+from judging import Run, compare, judged
+from script import script
+from shrink import shrunk
+from tally import Tally
+from values import Reference, Value
+from workers import verdict, verdicts
 
-FUZZ = Path(__file__).parents[2] / "fuzz"
-sys.path.insert(0, str(FUZZ))
-
-import judging  # noqa: E402  (fuzz/ is no package: it is not installed)
-import soak  # noqa: E402
-from draws import draw, posed  # noqa: E402
-from judging import Run, compare, judged  # noqa: E402
-from script import script  # noqa: E402
-from shrink import shrunk  # noqa: E402
-from tally import Tally  # noqa: E402
-from values import Reference, Value  # noqa: E402
-from workers import verdict, verdicts  # noqa: E402
-
-import fenchel  # noqa: E402
-from fenchel import losses, regularizers  # noqa: E402
-from fenchel.losses.table import TABLE  # noqa: E402
-from fenchel.result import Certificate  # noqa: E402
-from fenchel.solvers import SOLVERS  # noqa: E402
+import fenchel
+from fenchel import losses, regularizers
+from fenchel.losses.table import TABLE
+from fenchel.result import Certificate
+from fenchel.solvers import SOLVERS
 
 SEEDS = (7, 10, 16, 17, 28, 31, 44, 51, 65, 74, 81, 95)
 
