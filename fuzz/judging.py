@@ -13,6 +13,7 @@ long double (values.py), is above min J, so that no lower bound may be above it.
     rejected        `fenchel.verify` does not confirm the result
     false-verified  `fenchel.verify`, which computes in float64, returns a bound that is above the
                     reference by more than J itself would be off in float64
+    false-rigorous  `fenchel.verify(..., rigorous=True)` returns bounds that J refutes by anything
     overclaimed     a lower bound above the one that `fenchel.verify` returns
     slow            more than `SLOW` seconds of processor time for a tiny problem
     lost            the process died, or had to be killed
@@ -20,6 +21,7 @@ long double (values.py), is above min J, so that no lower bound may be above it.
 
 from __future__ import annotations
 
+import inspect
 import math
 import signal
 import time
@@ -35,12 +37,13 @@ from values import Reference, Value
 
 import fenchel
 from fenchel.errors import FenchelError, Incompatible, InvalidCertificate, InvalidData
-from fenchel.result import Result, Status
+from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 
 SLOW = 5.0  # seconds of processor time
 OFF = 1e-5  # of an objective, relative
 OUTSIDE = 1e-9  # of a w, relative: ten times `tolerances.DOMAIN_EDGE`
+_HAS_RIGOROUS = "rigorous" in inspect.signature(fenchel.verify).parameters
 TIGHTER = 0.1  # a claim that falls short of what verify proves by more than this share is counted
 
 
@@ -63,6 +66,7 @@ class Run:
     result: Result | None = None
     value: Value | None = None  # of J at the result's w
     verified: float | None = None
+    rigorous: Certificate | None = None  # what verify proves in exact arithmetic, where it does
     faults: list[Fault] = field(default_factory=list)
 
     def fault(self, kind: str, detail: str) -> None:
@@ -166,9 +170,32 @@ def _verify(made: Run, result: Result, problem: Problem) -> None:
         made.fault("rejected", f"{str(error)[:200]} (status {result.status.name})")
     except Exception as error:  # what users must never see
         made.fault("raw", f"verify: {type(error).__name__}: {error} at {_where(error)}")
+    if _HAS_RIGOROUS and made.verified is not None:
+        _verify_rigorously(made, result, problem)
     if made.verified is not None and result.lower_bound > made.verified:
         excess = result.lower_bound - made.verified
         made.fault("overclaimed", f"{result.lower_bound!r}, {excess:.1e} above what verify proves")
+
+
+def _verify_rigorously(made: Run, result: Result, problem: Problem) -> None:
+    try:
+        with limited(SLOW), np.errstate(all="ignore"):
+            made.rigorous = fenchel.verify(result, problem, rigorous=True)
+    except _Late as late:
+        made.fault("slow", f"verify, rigorous, at {_where(late)}")
+    except (Incompatible, InvalidData):
+        return  # there is no such proof for this problem
+    except FenchelError as error:
+        made.fault("rejected", f"rigorous: {str(error)[:200]}")
+    except Exception as error:  # what users must never see
+        made.fault("raw", f"verify, rigorous: {type(error).__name__}: {error} at {_where(error)}")
+    if made.rigorous is None or made.value is None:
+        return
+    below = made.value.at - (made.value.above - made.value.at)
+    if made.rigorous.upper_bound < below:
+        made.fault(
+            "false-rigorous", f"J <= {made.rigorous.upper_bound!r} at w, but it is {below!r}"
+        )
 
 
 def compare(runs: list[Run], conic: Value | None = None) -> np.longdouble:
@@ -182,6 +209,8 @@ def compare(runs: list[Run], conic: Value | None = None) -> np.longdouble:
         if made.result is None:
             continue
         claims = {"false": (made.result.lower_bound, best), "false-verified": (made.verified, room)}
+        if made.rigorous is not None:
+            claims["false-rigorous"] = (made.rigorous.lower_bound, best)
         for kind, (bound, most) in claims.items():
             if bound is not None and np.longdouble(bound) > most:
                 excess = float((bound - best) / abs(best)) if best else float(bound)
