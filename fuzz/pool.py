@@ -32,8 +32,8 @@ from fenchel.errors import Incompatible
 from fenchel.solvers import SOLVERS
 
 N_THREADS = 4
-_LOSSES = ("hinge", "logistic", "poisson", "softmax", "multiclass_hinge", "multilabel_hinge")
-_LOSSES += ("roc", "fbeta", "ndcg", "crf", "m3n", "nu_hinge")
+_LOSSES = "hinge logistic poisson softmax multiclass_hinge multilabel_hinge".split()
+_LOSSES += "roc fbeta ndcg crf m3n nu_hinge".split()
 
 
 def data(loss: str) -> tuple[Any, Any, Any]:
@@ -105,7 +105,9 @@ def race() -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    shards.NUMBERS_PER_SHARD = sequences.NUMBERS_PER_SHARD = 16
+    modules: Any = (shards, sequences)
+    for module in modules:
+        module.NUMBERS_PER_SHARD = 16
     if "--race" in sys.argv:
         race()
     else:

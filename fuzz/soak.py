@@ -21,6 +21,7 @@ most of the last quarter must not be above the most of the first.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import os
 import sys
@@ -29,7 +30,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -92,13 +93,14 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
     X = rng.normal(size=(40, 4))
     z = X @ rng.normal(size=4)
     write_store(Dataset(sparse.csr_array(X), np.sign(z), None), folder / "rows.store")
-    labels = {"softmax": np.digitize(z, [-1, 1]), "crf": np.digitize(z, [-1, 1])}
+    labels: dict[str, Any] = {"softmax": np.digitize(z, [-1, 1]), "crf": np.digitize(z, [-1, 1])}
     labels |= {"squared_error": z, "ndcg": np.digitize(z, [-1, 1]).astype(float)}
     groups = {name: np.repeat(np.arange(8), 5) for name in ("ndcg", "crf")}
 
     def posed(loss: str, where: str) -> fenchel.Problem:
         engine = "serial" if where == "serial" else Threads(4)
-        rows, y = X, labels.get(loss, np.sign(z))
+        rows: Any = X
+        y = labels.get(loss, np.sign(z))
         if where == "store":
             stored = read_store(folder / "rows.store")
             rows, y = stored.X, stored.y
@@ -108,7 +110,7 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
 
     made = [(loss, where) for where in ("serial", "threads") for loss in _LOSSES]
     made += [(loss, "store") for loss in ("hinge", "logistic")]
-    return [lambda loss=loss, where=where: posed(loss, where) for loss, where in made]
+    return [functools.partial(posed, loss, where) for loss, where in made]
 
 
 def cycle(problems: list[Callable[[], fenchel.Problem]]) -> int:
