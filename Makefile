@@ -5,6 +5,9 @@
 # make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
+# make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
+# make tsan   the pool of threads under ThreadSanitizer
+# make soak   fits for SECONDS: memory, open files and threads must not grow
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -14,7 +17,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
     tests/losses/test_chains.py
 
-.PHONY: setup demo quick test check benchmark lint types stub sanitize fuzz fuzz-model format clean
+.PHONY: setup demo quick test check benchmark lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -68,15 +71,26 @@ stub: $(VENV)/.fenchel $(VENV)/.lint
 # The kernels built with ASan and UBSan, over few examples of their tests: that the results are right
 # is seen elsewhere, and so is the memory that is taken, of which ASan gives none back. Leaks are
 # Python's own business; libstdc++ must be there before ASan looks for the functions that throw.
+# After the tests some problems of the certificate campaign: random data in all kernels.
+ASAN = PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
+    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
 sanitize: $(VENV)/.test
 	rm -rf build/sanitized
 	$(BIN)/python -m pip install --quiet --no-deps --target build/sanitized \
 	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
-	PYTHONPATH=build/sanitized LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
-	    $$($(CXX) -print-file-name=libstdc++.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 HYPOTHESIS_PROFILE=few \
-	    $(BIN)/python -m pytest -q -n auto -p no:cacheprovider \
+	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto -p no:cacheprovider \
 	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
+	$(ASAN) $(BIN)/python fuzz/certificates.py --problems 40 --jobs 2 --slow 60
+
+# The pool of threads, watched by TSan; first it must see a race that is made on purpose.
+TSAN = PYTHONPATH=build/tsanned TSAN_OPTIONS=exitcode=66 \
+    LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)"
+tsan: $(VENV)/.test
+	rm -rf build/tsanned
+	$(BIN)/python -m pip install --quiet --no-deps --target build/tsanned \
+	    -C cmake.define.FENCHEL_TSAN=ON -C build-dir=build/tsan -C install.strip=false .
+	$(TSAN) $(BIN)/python fuzz/pool.py --race 2> build/race.log; test $$? = 66
+	$(TSAN) $(BIN)/python fuzz/pool.py
 
 SECONDS ?= 60
 fuzz: build/fuzz/svmlight
@@ -93,6 +107,14 @@ build/fuzz/svmlight: fuzz/svmlight.cpp src/fenchel/kernels/svmlight.hpp \
 fuzz-model: $(VENV)/.fuzz
 	$(BIN)/python fuzz/model.py build/fuzz/model -max_total_time=$(SECONDS) -max_len=16384 \
 	    -timeout=20 -malloc_limit_mb=1024 -artifact_prefix=build/fuzz/
+
+FIRST ?= 0
+fuzz-certificates: $(VENV)/.test
+	$(BIN)/python fuzz/certificates.py --seconds $(SECONDS) --first $(FIRST) --jobs 2 \
+	    --report build/fuzz/certificates.md
+
+soak: $(VENV)/.test
+	$(BIN)/python fuzz/soak.py --seconds $(SECONDS)
 
 $(VENV)/.fuzz: $(VENV)/.fenchel
 	$(BIN)/python -m pip install --quiet --group fuzz
