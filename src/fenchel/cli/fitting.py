@@ -338,9 +338,7 @@ def save(
     return step.seconds
 
 
-def _save_proof(
-    job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal
-) -> None:
+def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:
     """Writes the proof, to which all processes of an engine contribute."""
     from fenchel.model.proof import proof_of
 

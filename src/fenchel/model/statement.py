@@ -162,8 +162,8 @@ def _arrays(results: Sequence[Result], problem: Problem, duals: Sequence[Array])
         s = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
         arrays["sample_weight"] = np.concatenate(s)
     if any(shard.offset is not None for shard in shards):
-        offset = [np.broadcast_to(shard.offset or 0.0, len(shard.y)) for shard in shards]
-        arrays["offset"] = np.concatenate(offset)
+        given = [shard.offset for shard in shards if shard.offset is not None]  # all have some
+        arrays["offset"] = np.concatenate(given)
     c = None if omega.weights is None else omega.weights[::K][: risk.shape[-1]]
     if c is not None and np.any(c != 1):
         arrays["penalty_weights"] = np.array(c)
