@@ -223,15 +223,15 @@ class Remote(Elsewhere):
             raise Gone(f"it answered with {len(reply.sums)} sums of {len(request.summed)}")
 
     def _check_shapes(self, request: Request, replies: Sequence[Reply]) -> None:
-        """Refuses sums of another shape than that of the first host: NumPy might stretch them."""
+        """Refuses sums of different shapes, which NumPy might stretch to add them up."""
         for first, *others in zip(*(reply.sums for reply in replies), strict=True):
             shape = np.shape(next(iter(first.values())))
             for placed, each in zip(self.hosts[1:], others, strict=True):
                 wrong = [np.shape(value) for value in each.values() if np.shape(value) != shape]
                 if wrong:
                     raise HostLost(
-                        f"{self._name(placed)} in {placed.where} answered in round {request.round} "
-                        f"with a sum of shape {wrong[0]}, where others have {shape}"
+                        f"{self._name(self.hosts[0])} and {self._name(placed)} answered in round "
+                        f"{request.round} with sums of shapes {shape} and {wrong[0]}"
                     )
 
     def _replace(self, placed: Placed, request: Request, trouble: str) -> None:
