@@ -211,7 +211,7 @@ def stating(**values):
 
 
 FORGERIES = {
-    "a bound that was raised": (claiming(lower_bound=1 + 1e-9), ""),
+    "a bound that was raised": (claiming(lower_bound=1 + 1e-8), ""),
     "an objective that was lowered": (claiming(objective=1 - 1e-9), ""),
     "a dual variable out of its domain": (putting("alpha", (0, 3), 0.5), "outside the domain"),
     "dual variables of another sum": (
