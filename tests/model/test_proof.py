@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import operator
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -285,3 +287,45 @@ def test_a_proof_of_an_earlier_version_is_read():
     first, second = read_proof("old")
     assert second is None and len(first.tangencies) == len(result.witness.tangencies)
     assert judged("old", "d.npz")[0] == 2
+
+
+EXACT = {  # the domain of a and l*(a, y), in rational arithmetic
+    "hinge": (lambda a, y: 0 <= -y * a <= 1, lambda a, y: y * a),
+    "squared_hinge": (lambda a, y: -y * a >= 0, lambda a, y: y * a + a * a / 2),
+    "absolute_error": (lambda a, y: -1 <= a <= 1, lambda a, y: a * y),
+    "squared_error": (lambda a, y: True, lambda a, y: a * y + a * a / 2),
+}
+
+
+@pytest.mark.parametrize("loss", EXACT)
+def test_what_is_said_to_be_proved_holds_in_rational_arithmetic(loss, monkeypatch, capsys):
+    kept = {}
+    on_grid = checker.on_grid
+    monkeypatch.setattr(checker, "on_grid", lambda *args: kept.setdefault("a", on_grid(*args)))
+    rng = np.random.default_rng(0)
+    for scale in 10.0 ** np.arange(-4, 7, 2):
+        kept.clear()
+        X = rng.standard_normal((9, 3)) * scale ** np.arange(3) + 1
+        y, s = rng.permutation([-1.0, 1.0] * 4 + [1.0]), 10.0 ** rng.uniform(-4, 4, 9)
+        strength = 10.0 ** rng.uniform(-6, 0)
+        problem = fenchel.problem(
+            X, y, loss=loss, strength=strength, intercept=True, sample_weight=s
+        )
+        fenchel.save_proof(
+            fenchel.minimize(problem, "bmrm", gap=1e-9, max_iterations=30), problem, "p"
+        )
+        np.savez("d.npz", X=X, y=y)
+        judged("p", "d.npz")
+        low = Fraction(float(capsys.readouterr().out.split(" - ")[1].split(" <= ")[0]))
+        alpha = [Fraction(each) for each in kept["a"][:, 0].tolist()]
+        total, labels = sum(map(Fraction, s.tolist())), [int(label) for label in y]
+        p = [Fraction(each) / total for each in s.tolist()]
+        inside, conjugate = EXACT[loss]
+        a = [each / share for each, share in zip(alpha, p, strict=True)]
+        assert sum(alpha) == 0 and all(map(inside, a, labels))
+        g = [
+            sum(x * v for x, v in zip(map(Fraction, column), alpha, strict=True)) for column in X.T
+        ]
+        bound = -sum(map(operator.mul, p, map(conjugate, a, labels)))
+        bound -= sum(each * each for each in g) / (2 * Fraction(strength))
+        assert low <= max(bound, 0)
