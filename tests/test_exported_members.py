@@ -10,7 +10,9 @@ import pytest
 
 import fenchel
 
-FUNCTIONS = "load minimize path plot problem read_svmlight save solver to_onnx verify".split()
+FUNCTIONS = (
+    "load minimize path plot problem read_svmlight save save_proof solver to_onnx verify".split()
+)
 OUTCOMES = "Certificate Path Problem Record Result Status Witness".split()
 ERRORS = (
     "FenchelError FenchelWarning Incompatible InvalidCertificate InvalidData NotConverged".split()

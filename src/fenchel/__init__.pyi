@@ -38,6 +38,7 @@ from .losses import VectorLoss as VectorLoss
 from .model.file import load as load
 from .model.file import save as save
 from .model.onnx import to_onnx as to_onnx
+from .model.proof import save_proof as save_proof
 from .paths import path as path
 from .posing import problem as problem
 from .regularizers import Regularizer as Regularizer

@@ -8,7 +8,7 @@ import pytest
 from commands import Command, rows, svmlight, table
 
 import fenchel
-from fenchel.model.proof import write_proof
+from fenchel.model.proof import proof_of
 
 
 def three(z):
@@ -66,7 +66,7 @@ def test_models_of_groups_by_name_are_verified_on_their_table(run: Command):
     groups = [["a", "f"], ["b", "e"], ["c", "d"]]
     model = fenchel.Regressor(penalty="group_l1", feature_groups=groups, alpha=0.1).fit(frame, y)
     fenchel.save(model, "m")
-    write_proof([model.result_], "p")
+    proof_of([model.result_]).write("p")
     checked = run("verify", "m", "t.csv", "--proof", "p")
     assert checked.code == 0, checked.err
     assert run("predict", "m", "t.csv").code == 0

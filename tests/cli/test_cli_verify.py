@@ -11,7 +11,7 @@ from commands import rows, svmlight
 
 import fenchel
 from fenchel.data.svmlight_writing import write_svmlight
-from fenchel.model.proof import read_proof, write_proof
+from fenchel.model.proof import proof_of, read_proof
 
 
 def three(z):
@@ -66,12 +66,12 @@ def test_nothing_else_is_confirmed(run):
     model = fenchel.load("m")
     model.coef_ = model.coef_ + 0.1
     fenchel.save(model, "moved")
-    write_proof([replace(model.result_, witness=fenchel.Witness())], "nothing")
+    proof_of([replace(model.result_, witness=fenchel.Witness())]).write("nothing")
     Path("cut").write_bytes(Path("p").read_bytes()[:-8])
     for arguments, code, said in (
         (("boasting", "d.svm", "--proof", "p"), 3, "but the result claims 1.0"),
         (("moved", "d.svm", "--proof", "p"), 3, "the objective at w is"),
-        (("m", "other.svm", "--proof", "p"), 3, "claims"),
+        (("m", "other.svm", "--proof", "p"), 3, "dual variables lie outside"),
         (("m", "three.svm", "--proof", "p"), 3, "do not belong together"),
         (("m", "d.svm", "--proof", "nothing"), 3, "the witness proves min J >= 0.0, but"),
         (("m", "d.svm", "--proof", "cut"), 3, "cannot use cut"),
@@ -87,7 +87,7 @@ def test_nothing_else_is_confirmed(run):
 def test_proofs_come_back_as_they_were(tmp_path):
     X, z = rows()
     result = fenchel.minimize(fenchel.problem(X, z, loss="huber", strength=1e-2))
-    write_proof([result, replace(result, witness=None)], tmp_path / "p")
+    proof_of([result, replace(result, witness=None)]).write(tmp_path / "p")
     first, second = read_proof(tmp_path / "p")
     assert second is None and len(first.tangencies) == len(result.witness.tangencies)
     for ours, theirs in zip(first.tangencies, result.witness.tangencies, strict=True):

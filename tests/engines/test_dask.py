@@ -177,7 +177,8 @@ def test_dask_dataframes_with_an_empty_partition(client):
     table = pandas.DataFrame(X, columns=list("abcd"))
     parts = frames.from_pandas(table, npartitions=4)
     parts = frames.concat([parts, parts[parts.a > 1e9]])
-    result, problem = fitted(Dask(client), "bmrm", "hinge", parts, y)
+    with pytest.warns(FenchelWarning, match="4 of the 8 blocks of X have no rows"):
+        result, problem = fitted(Dask(client), "bmrm", "hinge", parts, y)
     assert problem.risk.n_rows == 600
     assert result.objective == pytest.approx(
         fitted(Serial(), "bmrm", "hinge")[0].objective, rel=1e-5

@@ -193,6 +193,60 @@ def test_a_nan_of_one_host_is_asked_for_again_and_never_added_in(monkeypatch):
     same(fitted(run, Serial())[1], result)
 
 
+class Garbling(Fragile):
+    """The ninth answer is not what was asked for."""
+
+    def garbled(self, reply):
+        raise NotImplementedError
+
+    def _send(self, placed, request):
+        wait = super()._send(placed, request)
+        ninth = self.answers == 9
+        return lambda seconds: self.garbled(wait(seconds)) if ninth else wait(seconds)
+
+
+class Stale(Garbling):
+    def garbled(self, reply):
+        return dataclasses.replace(reply, round=reply.round - 1)
+
+
+class Silent(Garbling):
+    def garbled(self, reply):
+        return dataclasses.replace(reply, sums=reply.sums[1:])
+
+
+class Misshapen(Garbling):
+    def garbled(self, reply):
+        sums = [{span: np.ravel(x)[:1] for span, x in each.items()} for each in reply.sums]
+        return dataclasses.replace(reply, sums=sums)
+
+
+@pytest.mark.parametrize(("engine", "said"), [(Stale, "for round"), (Silent, "with 1 sums of 2")])
+def test_an_answer_to_another_question_is_asked_for_again(engine, said, monkeypatch):
+    several_shards(monkeypatch)
+    run = ("lbfgs", losses.Logistic(), False)
+    with pytest.warns(FenchelWarning, match=f"failed in round .* it answered {said}"):
+        _, result = fitted(run, engine(2))
+    same(fitted(run, Serial())[1], result)
+
+
+def test_a_sum_of_another_shape_is_an_error_that_names_shards_and_round(monkeypatch):
+    several_shards(monkeypatch)
+    said = r"shards 0 to \d+ .* shards \d+ to \d+ .* in round \d+ with sums of shapes .* and .*"
+    with pytest.raises(HostLost, match=said):
+        fitted(("lbfgs", losses.Logistic(), False), Misshapen(2))
+
+
+def test_every_row_counts_once_however_often_its_shard_was_placed(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Hinge(), n=100)
+    engine = fenchel.problem(X, y, engine=Fragile(3)).risk.engine
+    for round_ in range(12):
+        engine.lost = {engine.answers + 1 + round_ % 3}
+        with pytest.warns(FenchelWarning, match="placed anew"):
+            assert engine.total(engine.map(shardwork.weight)) == 100
+
+
 class Undefined(losses.Logistic):
     """A loss that is nan somewhere."""
 

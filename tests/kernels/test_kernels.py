@@ -7,9 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from fenchel import _kernels, losses
+import fenchel
+from fenchel import _kernels, losses, regularizers
+from fenchel.data.classes import Targets
 from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.shards import cut
+from fenchel.engines import Serial
 from fenchel.losses.scalar_rows import twin
+from fenchel.posing import posed
 
 # Around the unrolled loops: 4 and 8 elements, 4 lines together and 4 more prefetched.
 SMALL = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17]
@@ -140,6 +145,33 @@ def test_a_slice_that_starts_at_an_offset_is_those_rows(first, last, dtype):
     part = SparseRows(whole.row_start[first : last + 1], whole.column, whole.value, 11)
     assert_equal_products(part, X[first:last], rng)
     assert (part.matrix() != X[first:last]).nnz == 0
+
+
+def test_entries_beyond_the_range_of_32_bits_are_read(tmp_path):
+    """Their files have holes where nobody looks: 17 GB of them, and a few blocks on disk."""
+    rng, beyond = np.random.default_rng(0), 2**31 + 5
+    X = random_csr(rng, 60, 9, 0.5, np.float32)
+    arrays = []
+    for name, part in (("column", X.indices.astype(np.int32)), ("value", X.data)):
+        array = np.memmap(tmp_path / name, part.dtype, "w+", shape=(beyond + X.nnz,))
+        array[beyond:] = part
+        arrays.append(array)
+    rows = SparseRows(beyond + X.indptr.astype(np.int64), *arrays, 9)
+    assert_equal_products(rows, X, rng)
+    assert (rows.matrix() != X).nnz == 0
+    y = np.sign(rng.standard_normal(60))
+    problem = {"loss": losses.Hinge(), "regularizer": regularizers.L2(), "strength": 0.1}
+    one, other = (
+        fenchel.minimize(
+            posed(each, Targets(y), None, intercept=True, engine=Serial(), **problem), gap=1e-6
+        )
+        for each in (rows, sparse_rows(X))
+    )
+    assert np.array_equal(one.w, other.w) and one.converged
+    spread = SparseRows(np.array([0, 2**31, *rows.row_start]), *arrays, 9)
+    shards = cut(spread, np.zeros(62), None)
+    assert sum(shard.rows.n_rows for shard in shards) == 62
+    assert sum(shard.rows.n_numbers for shard in shards) == beyond + X.nnz
 
 
 @DTYPES

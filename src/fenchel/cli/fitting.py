@@ -104,11 +104,12 @@ def run(
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
         fitting = time.perf_counter() - started
+        if not terminal.silent:
+            saving = save(estimator, job.output, dataset, settings, terminal)
+        if job.proof is not None:
+            _save_proof(job, job.proof, estimator, dataset, terminal)
         if terminal.silent:
             return Code.OK  # the process that leads says the rest
-        saving = save(estimator, job.output, dataset, settings, terminal)
-        if job.proof is not None:
-            _save_proof(estimator, job.proof, terminal)
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
@@ -337,13 +338,22 @@ def save(
     return step.seconds
 
 
-def _save_proof(estimator: Any, path: str, terminal: Terminal) -> None:
-    from fenchel.model.proof import write_proof
+def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:
+    """Writes the proof, to which all processes of an engine contribute."""
+    from fenchel.model.proof import proof_of
 
     found = estimator.result_
+    results = found if isinstance(found, list) else [found]
     with terminal.step(f"save {short(path)}") as step:
-        write_proof(found if isinstance(found, list) else [found], path)
-        step.found = size(os.path.getsize(path))
+        problems = []
+        if not owners.named(job.settings):  # whose rows nobody else has
+            rows = _of_rows(job.settings, dataset)
+            problems = list(estimator._posed(dataset.X, dataset.y, **rows).problems)
+        classes = getattr(estimator, "classes_", None)
+        proof = proof_of(results, problems, classes, dataset.index_base)
+        if not terminal.silent:
+            proof.write(path)
+            step.found = size(os.path.getsize(path))
 
 
 def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:

@@ -49,7 +49,7 @@ from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
 
 Cost = Annotated[float | None, what("--cost", "-c", help="liblinear's C, for strength = 1/(C n).")]
-Proof = Annotated[Path | None, file(help="Save what proves the bounds, for fenchel verify.")]
+Proof = Annotated[Path | None, file(help="Save what proves the bounds, for all to check.")]
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 

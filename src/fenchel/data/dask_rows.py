@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.errors import InvalidData
+from fenchel.errors import FenchelWarning, InvalidData
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -68,6 +69,13 @@ def checked_collection(X: Any, client: Client) -> Blocks:
     found = [pair for pair in zip(checked, shapes, strict=True) if pair[1][0]]
     if not found:
         raise InvalidData("X has no rows; at least 1 is needed")
+    if len(found) < len(shapes):
+        n_empty = len(shapes) - len(found)
+        warnings.warn(
+            f"{n_empty} of the {len(shapes)} blocks of X have no rows, and count for nothing",
+            FenchelWarning,
+            stacklevel=2,
+        )
     widths = {shape[1] for _, shape in found}
     if len(widths) > 1:
         raise InvalidData(f"the blocks of X have {sorted(widths)} columns; they must be the same")

@@ -175,6 +175,7 @@ class Remote(Elsewhere):
         for reply in replies:
             if reply.error is not None:
                 raise reply.error
+        self._check_shapes(request, replies)
         return replies
 
     def _sent(self, placed: Placed, request: Request) -> Callable[[float], Reply] | None:
@@ -218,6 +219,20 @@ class Remote(Elsewhere):
         n_rows = sum(shard.rows.n_rows for shard in self.shards[placed.first : placed.last])
         if (reply.round, reply.first, reply.n_rows) != (request.round, placed.first, n_rows):
             raise Gone(f"it answered for round {reply.round} and {reply.n_rows} rows")
+        if reply.error is None and len(reply.sums) != len(request.summed):
+            raise Gone(f"it answered with {len(reply.sums)} sums of {len(request.summed)}")
+
+    def _check_shapes(self, request: Request, replies: Sequence[Reply]) -> None:
+        """Refuses sums of different shapes, which NumPy might stretch to add them up."""
+        for first, *others in zip(*(reply.sums for reply in replies), strict=True):
+            shape = np.shape(next(iter(first.values())))
+            for placed, each in zip(self.hosts[1:], others, strict=True):
+                wrong = [np.shape(value) for value in each.values() if np.shape(value) != shape]
+                if wrong:
+                    raise HostLost(
+                        f"{self._name(self.hosts[0])} and {self._name(placed)} answered in round "
+                        f"{request.round} with sums of shapes {shape} and {wrong[0]}"
+                    )
 
     def _replace(self, placed: Placed, request: Request, trouble: str) -> None:
         """Gives the shards of a host that failed to another, and says so."""
