@@ -29,13 +29,14 @@ from fenchel.engines.messages import Answer, Query, packed
 from fenchel.engines.owners import Owners
 from fenchel.errors import HostLost
 from fenchel.serve.app import application
-from fenchel.serve.owner import Limits, owned
+from fenchel.serve.guard import Limits
+from fenchel.serve.owner import owned
 from fenchel.serve.server import Address, server
 from fenchel.witness import Tangency, Witness
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
-X, Y = data_for(losses.Logistic(), n=300)
+X, Y = data_for(losses.Logistic(), n=1500)
 
 
 class InProcess:
@@ -98,7 +99,7 @@ def part(rows, loss="logistic", **options):
     return owned(X[rows], Y[rows], loss=loss, strength=1e-2, limits=limits, **options)
 
 
-THIRDS = [slice(0, 50), slice(50, 180), slice(180, 300)]
+THIRDS = [slice(0, 300), slice(300, 800), slice(800, 1500)]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_owners_train_the_model_of_all_rows(served, solver, loss, regularizer, i
     problem = fenchel.problem(engine=Owners(urls), **settings)
     result = fenchel.minimize(problem, solver, gap=1e-3)
     whole = fenchel.minimize(fenchel.problem(X, Y, **settings), gap=1e-3)
-    assert result.converged and problem.risk.n_rows == 300
+    assert result.converged and problem.risk.n_rows == 1500
     assert result.lower_bound <= whole.objective and whole.lower_bound <= result.objective
     assert result.objective == pytest.approx(whole.objective, rel=2e-3)
     assert result.w.shape == whole.w.shape
@@ -207,7 +208,7 @@ def query(w=None, number=1, **changes):
 
 
 def asked(client, body, kind="application/json"):
-    return client.post("/v1/evaluate", content=body, headers={"content-type": kind})
+    return client.post("/v2/evaluate", content=body, headers={"content-type": kind})
 
 
 @pytest.mark.parametrize(
@@ -267,9 +268,9 @@ def test_an_answer_is_the_sum_over_the_rows():
 
 def test_only_what_is_described_is_answered():
     client = InProcess(application(part(slice(0, 100))))
-    assert client.get("/v1/shape").json()["n_rows"] == 100
-    assert client.get("/v1/rows").status_code == 404
-    assert client.get("/v1/evaluate").status_code == 405
+    assert client.get("/v2/shape").json()["n_rows"] == 100
+    assert client.get("/v2/rows").status_code == 404
+    assert client.get("/v2/evaluate").status_code == 405
     assert asked(client, query(), "text/plain").status_code == 415
 
 

@@ -1,0 +1,214 @@
+"""What an owner has given away, and when it gives no more ([Teo07] section 4.1).
+
+**Rows must not be told apart.** The gradient at w is X'a with one slope a_i = l'(z_i, y_i) a row;
+the value at w, asked for at points close to each other, tells <X'a, p> for directions p of the
+asker's choice. So each answer, of either kind, tells of X'a(w), and all of them together at most of
+X'v for v in the span A of the slopes answered so far: differences of answers as well as any other
+combination, whether or not the asker could find its coefficients. Row i alone is told if e_i lies
+in A, a few rows T if some v in A rests on T. With Q an orthonormal basis of A, P = QQ' and
+||v|| = 1,
+
+    max over v in A of ||v_T||^2 = lambda_max(P_TT),
+
+which is 1 if and only if some combination rests on T alone. Which T of k - 1 rows is the worst is
+hard to say (a sparsest vector of a subspace), but two bounds are cheap. The trace: lambda_max(P_TT)
+is at most the sum of the k - 1 largest leverages P_ii. Gershgorin's: it is at most the largest
+P_ii + sum over other j in T of |P_ij|, hence of P_ii and its k - 2 largest |P_ij|, where |P_ij| <=
+sqrt(P_ii P_jj) stands in for rows of little leverage. A query is refused where both are above
+1 - `_SHARE`. So what is answered has this property, whatever was asked, by however many askers:
+
+    every combination of the answers' slopes has `_SHARE` of its squared weight, at least, outside
+    any k - 1 rows; no combination rests on fewer than k rows.
+
+**Fewer numbers are told than there are.** Where the loss is smooth, d + 1 numbers for each
+dimension of A; A has at most n / 3 dimensions, so at most 2/3 of the n d numbers of X are told. For
+losses whose slopes have few values (the hinge's: 0 and -1), sums over unknown subsets of rows give
+the rows away to lattice reduction once there are more than n of them; so few are not enough.
+
+**Gradients are for those who descend.** J of this owner's rows alone is compared with the least at
+which a client was told a gradient. Trial steps above it are answered by their value. Not all that
+honest solvers want lies below: bundle methods jump, and J of all owners may fall where one owner's
+rises. So a gradient above it can be insisted on, `climbs` times for each client. What lies in A
+already tells of no other rows, and is no climb. For losses >= 0 and n rows of all owners together,
+n_k of them here, a descent from w = 0 never meets J_k(w) > n/n_k J(0), as n_k/n J_k <= J: where J
+is above `rise` times J_k(0), nothing is answered, not even a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.errors import FenchelError
+from fenchel.risks.base import Array
+from fenchel.settings import positive, whole
+from fenchel.tolerances import FEW_OPERATIONS, ZERO_SUM
+
+_SHARE = 0.1  # of squared weight that is always outside k - 1 rows
+_HEAVY = 400  # rows of the largest leverage, whose P_ij are computed
+_LEAST_RANK = 16  # for which there is room at first
+
+
+class Refused(FenchelError):
+    """A query that the owner does not answer, with the status of HTTP that says so."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an owner allows: see above; `memory` is what the basis of A may take, in bytes."""
+
+    max_queries: int = 10_000
+    client_queries: int = 10_000
+    min_rows: int = 100
+    crowd: int = 5
+    rise: float = 1000.0
+    climbs: int = 1000
+    memory: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        for name in ("max_queries", "client_queries", "min_rows", "crowd", "memory"):
+            whole(name, getattr(self, name), least=1)
+        whole("climbs", self.climbs, least=0)
+        positive("rise", self.rise)
+
+
+class Span:
+    """The span A of the slopes that were answered, of n rows."""
+
+    def __init__(self, n_rows: int, limits: Limits):
+        self.crowd = limits.crowd
+        self.most = max(1, min(n_rows // 3, limits.memory // (8 * n_rows)))
+        self.rank = 0
+        self.leverages = np.zeros(n_rows)  # P_ii
+        self._basis = np.empty((min(_LEAST_RANK, self.most), n_rows))  # Q'
+
+    @property
+    def basis(self) -> Array:
+        """Q', a row for each dimension."""
+        return self._basis[: self.rank]
+
+    def beyond(self, a: Array) -> Array | None:
+        """The direction by which a leaves A, of length 1; None where a lies in it.
+
+        Of the length of a, `ZERO_SUM` is round-off: that of two projections, each a sum over rows.
+        """
+        length = float(np.linalg.norm(a))
+        if length == 0:
+            return None
+        q = a / length
+        for _ in range(2):  # the second takes away what the first has left by round-off
+            q = q - (self.basis @ q) @ self.basis
+        left = float(np.linalg.norm(q))
+        return None if left <= ZERO_SUM else q / left
+
+    def isolates(self, q: Array) -> bool:
+        """Whether with q some combination might rest on fewer than `crowd` rows."""
+        leverages = self.leverages + q * q
+        k = min(self.crowd - 1, len(q))
+        if k == 0:
+            return False
+        least = 1 - _SHARE
+        heaviest = np.partition(leverages, len(q) - k)[len(q) - k :]
+        return float(np.sum(heaviest)) > least and self._discs(leverages, q) > least
+
+    def _discs(self, leverages: Array, q: Array) -> float:
+        """Gershgorin's bound of the largest eigenvalue of P_TT for all T of `crowd` - 1 rows."""
+        others = self.crowd - 2
+        n_heavy = min(_HEAVY, len(q))
+        order = np.argpartition(leverages, len(q) - n_heavy)
+        heavy, light = order[len(q) - n_heavy :], order[: len(q) - n_heavy]
+        Q = np.column_stack([self.basis[:, heavy].T, q[heavy]])
+        P = np.abs(Q @ Q.T)
+        centres = leverages[heavy]
+        np.fill_diagonal(P, 0.0)
+        if not len(light):
+            return float(np.max(centres + _largest_sums(P, others)))
+        edge = float(np.max(leverages[light]))
+        beside = np.sqrt(centres * edge)[:, np.newaxis].repeat(max(others, 0), axis=1)
+        of_heavy = centres + _largest_sums(np.column_stack([P, beside]), others)
+        of_light = edge + max(others, 0) * np.sqrt(edge * float(np.max(centres)))
+        return max(float(np.max(of_heavy)), float(of_light))
+
+    def add(self, q: Array) -> None:
+        """A with one more dimension."""
+        if self.rank == len(self._basis):
+            grown = np.empty((min(2 * self.rank, self.most), len(q)))
+            grown[: self.rank] = self._basis
+            self._basis = grown
+        self._basis[self.rank] = q
+        self.leverages += q * q
+        self.rank += 1
+
+
+def _largest_sums(P: Array, n: int) -> Array:
+    """The sum of the n largest entries of each row."""
+    if n <= 0:
+        return np.zeros(len(P))
+    sums: Array = np.sum(np.sort(P, axis=1)[:, -n:], axis=1)
+    return sums
+
+
+@dataclass
+class Client:
+    """What one client has had."""
+
+    least: float  # of J, where it was told a gradient
+    queries: int = 0
+    climbs: int = 0
+
+
+class Guard:
+    """Says what is told at w: value and gradient, the value alone, or nothing (Refused)."""
+
+    def __init__(self, n_rows: int, start: float, limits: Limits):
+        self.limits, self.start = limits, start  # J at w = 0
+        self.span = Span(n_rows, limits)
+
+    def client(self) -> Client:
+        """One who has asked nothing yet."""
+        return Client(self.start)
+
+    def admit(self, client: Client, kind: str, J: float, slopes: Array) -> bool:
+        """Whether the gradient is told as well; raises Refused where not even the value is."""
+        if not max(self.limits.rise, 1.0) * max(self.start, 1.0) >= J:
+            raise Refused(
+                403,
+                f"the objective there is {J:.3g}, against {self.start:.3g} at w = 0: no descent "
+                "goes that far up",
+            )
+        q = self.span.beyond(slopes)
+        descends = J <= client.least + FEW_OPERATIONS * abs(client.least)
+        climbs = kind == "gradient" and q is not None and not descends
+        if climbs and client.climbs >= self.limits.climbs:
+            raise Refused(
+                403,
+                f"the objective there is {J:.9g}, above {client.least:.9g} where a gradient was "
+                f"told before, and all {self.limits.climbs} such steps were taken",
+            )
+        if q is not None:
+            self._check(q)
+            self.span.add(q)
+        client.climbs += climbs
+        tells = kind == "gradient" or (kind == "trial" and (descends or q is None))
+        if tells:
+            client.least = min(client.least, J)
+        return tells
+
+    def _check(self, q: Array) -> None:
+        if self.span.rank >= self.span.most:
+            raise Refused(
+                429,
+                f"sums over rows of {self.span.rank} kinds were told, as many as "
+                f"{len(q)} rows and {self.limits.memory:,} bytes of memory allow",
+            )
+        if self.span.isolates(q):
+            raise Refused(
+                403,
+                f"with the answers given before, this one might tell of fewer than "
+                f"{self.limits.crowd} rows",
+            )
