@@ -28,6 +28,9 @@ from fenchel.risks.black_box import BlackBoxPoint, BlackBoxRay, BlackBoxRisk
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Tangency, Witness
 
+_TRIALS, _TRIALS_AT_KINKS = 20, 2  # that may be refused along a ray
+_REFUSALS_SAID, _REFUSALS = 10, 30  # one after another, whatever a solver tried: it will not get further
+
 
 class OwnersPoint(BlackBoxPoint):
     """The risk at one w; `value` is inf where an owner refuses it."""
@@ -94,7 +97,15 @@ class OwnersPoint(BlackBoxPoint):
 
 
 class OwnersRay(BlackBoxRay):
-    """A ray whose trial steps are answered by their value where they do not descend."""
+    """A ray whose trial steps are answered by their value where they do not descend.
+
+    A search at a kink comes closer and closer to few rows, and is refused for that; what it has
+    by then must do. One for a smooth R comes back from too far, which may take some steps.
+    """
+
+    def __init__(self, origin: OwnersPoint, p: Array):
+        super().__init__(origin, p)
+        self._left = _TRIALS if origin.risk.facts.differentiable else _TRIALS_AT_KINKS
 
     def along(self, eta: float) -> tuple[float, float]:
         """(R(w + eta p), its slope); the slope is nan where it is not worth insisting on.
@@ -103,7 +114,10 @@ class OwnersRay(BlackBoxRay):
         kinks the slope is needed. A step at which R descends, or J of those who own half of the
         rows, is one that may be accepted.
         """
+        if self._left == 0:
+            return math.inf, math.nan
         point, origin = self.at(eta), self.origin
+        self._left -= point.value == math.inf
         if not isinstance(point, OwnersPoint):
             raise TypeError("a ray of owners has their points")
         risk = point.risk
@@ -138,6 +152,7 @@ class OwnersRisk(BlackBoxRisk):
         )
         self.passes = 0
         self._answered = self._spent = False
+        self._refusals = 0  # one after another
         if not self.exact:
             self.n_duals = 0  # rows have no dual variables that could prove anything
             warnings.warn(
@@ -182,12 +197,18 @@ class OwnersRisk(BlackBoxRisk):
         except Withheld as error:
             if not self._answered:  # so that there is no run that could come back from it
                 raise
-            if isinstance(error, Spent):
-                self._spent = True
-                warnings.warn(f"the run ends early: {error}", FenchelWarning, stacklevel=2)
+            self._refused(error)
             return None
+        self._refusals = 0
         self._answered |= sums.gradient is not None
         return sums
+
+    def _refused(self, error: Withheld) -> None:
+        """Counts a refusal; says so when there are many, as the run will hardly get further."""
+        self._refusals += 1
+        before, self._spent = self._spent, isinstance(error, Spent) or self._refusals >= _REFUSALS
+        if (self._spent and not before) or self._refusals == _REFUSALS_SAID:
+            warnings.warn(f"the run may end early: {error}", FenchelWarning, stacklevel=2)
 
     def curvature(self) -> Array:
         """The mean square of a column, the same for all: no owner tells more."""

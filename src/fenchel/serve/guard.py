@@ -20,6 +20,9 @@ sqrt(P_ii P_jj) stands in for rows of little leverage. A query is refused where 
     every combination of the answers' slopes has `_SHARE` of its squared weight, at least, outside
     any k - 1 rows; no combination rests on fewer than k rows.
 
+An answer whose new direction alone has more than `_AT_ONCE` on k - 1 rows is refused even if there
+is room: a line search that went too far would leave none for the steps that follow.
+
 **Fewer numbers are told than there are.** Where the loss is smooth, d + 1 numbers for each
 dimension of A; A has at most n / 3 dimensions, so at most 2/3 of the n d numbers of X are told. For
 losses whose slopes have few values (the hinge's: 0 and -1), sums over unknown subsets of rows give
@@ -28,14 +31,15 @@ the rows away to lattice reduction once there are more than n of them; so few ar
 **Gradients are for those who descend.** J of this owner's rows alone is compared with the least at
 which a client was told a gradient. Trial steps above it are answered by their value. Not all that
 honest solvers want lies below: bundle methods jump, and J of all owners may fall where one owner's
-rises. So a gradient above it can be insisted on, `climbs` times for each client. What lies in A
-already tells of no other rows, and is no climb. For losses >= 0 and n rows of all owners together,
+rises. So a gradient above it can be insisted on, `climbs` times for each client; the gradient at a
+w where it was told before is no climb. For losses >= 0 and n rows of all owners together,
 n_k of them here, a descent from w = 0 never meets J_k(w) > n/n_k J(0), as n_k/n J_k <= J: where J
 is above `rise` times J_k(0), nothing is answered, not even a value.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +50,7 @@ from fenchel.settings import positive, whole
 from fenchel.tolerances import FEW_OPERATIONS, ZERO_SUM
 
 _SHARE = 0.1  # of squared weight that is always outside k - 1 rows
+_AT_ONCE = 0.5  # of the squared weight of one answer's new direction, on k - 1 rows
 _HEAVY = 400  # rows of the largest leverage, whose P_ij are computed
 _LEAST_RANK = 16  # for which there is room at first
 
@@ -108,13 +113,13 @@ class Span:
 
     def isolates(self, q: Array) -> bool:
         """Whether with q some combination might rest on fewer than `crowd` rows."""
-        leverages = self.leverages + q * q
-        k = min(self.crowd - 1, len(q))
-        if k == 0:
+        n_few = min(self.crowd - 1, len(q))
+        leverages, most = self.leverages + q * q, 1 - _SHARE
+        if n_few == 0:
             return False
-        least = 1 - _SHARE
-        heaviest = np.partition(leverages, len(q) - k)[len(q) - k :]
-        return float(np.sum(heaviest)) > least and self._discs(leverages, q) > least
+        if _heaviest(q * q, n_few) > _AT_ONCE:
+            return True
+        return _heaviest(leverages, n_few) > most and self._discs(leverages, q) > most
 
     def _discs(self, leverages: Array, q: Array) -> float:
         """Gershgorin's bound of the largest eigenvalue of P_TT for all T of `crowd` - 1 rows."""
@@ -145,6 +150,11 @@ class Span:
         self.rank += 1
 
 
+def _heaviest(weights: Array, n: int) -> float:
+    """The sum of the n largest."""
+    return float(np.sum(np.partition(weights, len(weights) - n)[len(weights) - n :]))
+
+
 def _largest_sums(P: Array, n: int) -> Array:
     """The sum of the n largest entries of each row."""
     if n <= 0:
@@ -168,12 +178,13 @@ class Guard:
     def __init__(self, n_rows: int, start: float, limits: Limits):
         self.limits, self.start = limits, start  # J at w = 0
         self.span = Span(n_rows, limits)
+        self._told: set[bytes] = set()  # digests of every w whose gradient was told
 
     def client(self) -> Client:
         """One who has asked nothing yet."""
         return Client(self.start)
 
-    def admit(self, client: Client, kind: str, J: float, slopes: Array) -> bool:
+    def admit(self, client: Client, kind: str, w: bytes, J: float, slopes: Array) -> bool:
         """Whether the gradient is told as well; raises Refused where not even the value is."""
         if not max(self.limits.rise, 1.0) * max(self.start, 1.0) >= J:
             raise Refused(
@@ -181,22 +192,24 @@ class Guard:
                 f"the objective there is {J:.3g}, against {self.start:.3g} at w = 0: no descent "
                 "goes that far up",
             )
-        q = self.span.beyond(slopes)
-        descends = J <= client.least + FEW_OPERATIONS * abs(client.least)
-        climbs = kind == "gradient" and q is not None and not descends
+        at = hashlib.blake2b(w, digest_size=16).digest()
+        descends = J <= client.least + FEW_OPERATIONS * abs(client.least) or at in self._told
+        climbs = kind == "gradient" and not descends
         if climbs and client.climbs >= self.limits.climbs:
             raise Refused(
                 403,
                 f"the objective there is {J:.9g}, above {client.least:.9g} where a gradient was "
                 f"told before, and all {self.limits.climbs} such steps were taken",
             )
+        q = self.span.beyond(slopes)
         if q is not None:
             self._check(q)
             self.span.add(q)
         client.climbs += climbs
-        tells = kind == "gradient" or (kind == "trial" and (descends or q is None))
+        tells = kind == "gradient" or (kind == "trial" and descends)
         if tells:
             client.least = min(client.least, J)
+            self._told.add(at)
         return tells
 
     def _check(self, q: Array) -> None:
