@@ -40,7 +40,7 @@ def serve(
     max_queries: Annotated[int, _guard(help="Then no more are answered.")] = 10_000,
     client_queries: Annotated[int, _guard(help="The same for one client.")] = 10_000,
     min_rows: Annotated[int, _guard(help="Fewer are not summed.")] = 100,
-    crowd: Annotated[int, _guard(help="No combination of answers tells of fewer rows.")] = 5,
+    crowd: Annotated[int, _guard(help="No combination of answers tells of fewer rows.")] = 3,
     rise: Annotated[float, _guard(help="How far above that at w = 0 J may be.")] = 1000.0,
     climbs: Annotated[int, _guard(help="Gradients that a client has where J rose.")] = 1000,
     privacy: Annotated[float | None, _privacy(help="Epsilon of all answers together.")] = None,

@@ -29,7 +29,10 @@ from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Tangency, Witness
 
 _TRIALS, _TRIALS_AT_KINKS = 20, 2  # that may be refused along a ray
-_REFUSALS_SAID, _REFUSALS = 10, 30  # one after another, whatever a solver tried: it will not get further
+_REFUSALS_SAID, _REFUSALS = (
+    10,
+    30,
+)  # one after another, whatever a solver tried: it will not get further
 
 
 class OwnersPoint(BlackBoxPoint):

@@ -11,11 +11,13 @@ in A, a few rows T if some v in A rests on T. With Q an orthonormal basis of A, 
     max over v in A of ||v_T||^2 = lambda_max(P_TT),
 
 which is 1 if and only if some combination rests on T alone. Which T of k - 1 rows is the worst is
-hard to say (a sparsest vector of a subspace), but two bounds are cheap. The trace: lambda_max(P_TT)
-is at most the sum of the k - 1 largest leverages P_ii. Gershgorin's: it is at most the largest
-P_ii + sum over other j in T of |P_ij|, hence of P_ii and its k - 2 largest |P_ij|, where |P_ij| <=
-sqrt(P_ii P_jj) stands in for rows of little leverage. A query is refused where both are above
-1 - `_SHARE`. So what is answered has this property, whatever was asked, by however many askers:
+hard to say in general (a sparsest vector of a subspace), but lambda_max(P_TT) is at most its trace,
+the sum of the leverages P_ii of T. So only T whose leverages add up to more than 1 - `_SHARE` need
+be looked at; they are few as a rule, and are gone through one by one. Where there are more than
+`_MANY`, Gershgorin's bound decides: the largest P_ii + sum over other j in T of |P_ij|, hence at
+most P_ii with its k - 2 largest |P_ij|, where |P_ij| <= sqrt(P_ii P_jj) stands in for rows of
+little leverage. A query is refused where lambda_max(P_TT), or its bound, is above 1 - `_SHARE`. So
+what is answered has this property, whatever was asked, by however many askers:
 
     every combination of the answers' slopes has `_SHARE` of its squared weight, at least, outside
     any k - 1 rows; no combination rests on fewer than k rows.
@@ -43,15 +45,19 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.errors import FenchelError
 from fenchel.risks.base import Array
 from fenchel.settings import positive, whole
 from fenchel.tolerances import FEW_OPERATIONS, ZERO_SUM
 
+Indices = npt.NDArray[np.intp]
+
 _SHARE = 0.1  # of squared weight that is always outside k - 1 rows
 _AT_ONCE = 0.5  # of the squared weight of one answer's new direction, on k - 1 rows
 _HEAVY = 400  # rows of the largest leverage, whose P_ij are computed
+_MANY = 2000  # sets of rows that are looked at one by one
 _LEAST_RANK = 16  # for which there is room at first
 
 
@@ -70,7 +76,7 @@ class Limits:
     max_queries: int = 10_000
     client_queries: int = 10_000
     min_rows: int = 100
-    crowd: int = 5
+    crowd: int = 3
     rise: float = 1000.0
     climbs: int = 1000
     memory: int = 1 << 30
@@ -119,7 +125,15 @@ class Span:
             return False
         if _heaviest(q * q, n_few) > _AT_ONCE:
             return True
-        return _heaviest(leverages, n_few) > most and self._discs(leverages, q) > most
+        if _heaviest(leverages, n_few) <= most:
+            return False
+        few = _heavier(leverages, n_few, most)
+        return self._discs(leverages, q) > most if few is None else self._largest(few, q) > most
+
+    def _largest(self, few: Indices, q: Array) -> float:
+        """The largest eigenvalue of P_TT for the T that are the rows of `few`."""
+        Q = np.concatenate([self.basis[:, few], q[few][np.newaxis]])
+        return float(np.max(np.linalg.eigvalsh(np.einsum("rti,rtj->tij", Q, Q))))
 
     def _discs(self, leverages: Array, q: Array) -> float:
         """Gershgorin's bound of the largest eigenvalue of P_TT for all T of `crowd` - 1 rows."""
@@ -153,6 +167,30 @@ class Span:
 def _heaviest(weights: Array, n: int) -> float:
     """The sum of the n largest."""
     return float(np.sum(np.partition(weights, len(weights) - n)[len(weights) - n :]))
+
+
+def _heavier(weights: Array, n: int, most: float) -> Indices | None:
+    """The sets of n entries, a row each, that add up to more than `most`; None if there are many.
+
+    Entries are taken in the order of their size: a set that has begun is given up as soon as it
+    would not do with the largest that may still come.
+    """
+    order = np.argsort(-weights)[:_HEAVY]
+    sizes, found = weights[order].tolist(), []
+    begun: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    while begun:
+        chosen, total = begun.pop()
+        first, lacking = (chosen[-1] + 1 if chosen else 0), n - len(chosen)
+        for i in range(first, len(sizes) - lacking + 1):
+            if total + sum(sizes[i : i + lacking]) <= most:
+                break
+            begun_here = (*chosen, i), total + sizes[i]
+            (found if lacking == 1 else begun).append(begun_here)
+        if len(found) + len(begun) > _MANY:
+            return None
+    if len(sizes) == _HEAVY < len(weights) and any(chosen[-1] == _HEAVY - 1 for chosen, _ in found):
+        return None  # rows beyond might do as well
+    return order[np.array([chosen for chosen, _ in found])]
 
 
 def _largest_sums(P: Array, n: int) -> Array:
