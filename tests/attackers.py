@@ -16,6 +16,8 @@ tests/engines/test_owners_attacks.py, with a check that it succeeds where `crowd
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ import numpy as np
 from fenchel.engines.messages import Opening, Query, packed
 from fenchel.engines.owners import Owners, SessionOver, Spent, Withheld
 from fenchel.serve.guard import Refused
+from fenchel.serve.server import Address, server
 
 
 class Together(Owners):
@@ -47,6 +50,26 @@ class Together(Owners):
         except Refused as error:
             kinds = {403: Withheld, 410: SessionOver, 429: Spent}
             raise kinds[error.status](f"{url} refuses: {error}") from error
+
+
+class Served:
+    """A server in a thread, on a free port of loopback."""
+
+    def __init__(self, owner, patience=None, **files):
+        self.server = server(owner, Address(port=0, **files), patience)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive()
+            time.sleep(0.05)
+        (host, port), *_ = [s.getsockname() for s in self.server.servers[0].sockets]
+        assert host == "127.0.0.1"
+        self.port = port
+        self.url = f"{'https' if files else 'http'}://{host}:{port}"
+
+    def stop(self):
+        self.server.should_exit = True
+        self.thread.join(10)
 
 
 class Told(NamedTuple):
