@@ -221,7 +221,7 @@ def asked(client, body, kind="application/json", session=None):
         (query().replace(b"AAAA", b"?"), 400, "understood"),
         (b"\x80\x04", 400, "understood"),
         (b"[" * 2000, 400, "understood"),
-        (b" " * 10_000, 413, "bytes"),
+        (b" " * 40_000, 413, "bytes"),
     ],
 )
 def test_what_an_owner_refuses_is_said_and_logged(body, status, said, caplog):

@@ -17,6 +17,7 @@ from fenchel.errors import InvalidData
 Array = npt.NDArray[np.float64]
 
 VERSION = 2
+MOST_OWNERS = 256  # who answer together under masks
 Name = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="Drawn by the service.")]
 Round = Annotated[int, Meta(ge=1, le=1 << 53, description="Larger than in the last query.")]
 # A trial's gradient is told to those who descend only; one that is asked for may be refused.
@@ -56,7 +57,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A session is asked for; `together` are the nonces of all who are asked."""
 
-    together: Annotated[tuple[Name, ...], Meta(max_length=4096)]
+    together: Annotated[tuple[Name, ...], Meta(max_length=MOST_OWNERS)]
 
 
 class Opened(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

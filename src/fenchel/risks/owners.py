@@ -156,6 +156,7 @@ class OwnersRisk(BlackBoxRisk):
         self.passes = 0
         self._answered = self._spent = False
         self._refusals = 0  # one after another
+        self._never: set[tuple[Kind, bytes]] = set()  # points that were refused
         if not self.exact:
             self.n_duals = 0  # rows have no dual variables that could prove anything
             warnings.warn(
@@ -192,7 +193,7 @@ class OwnersRisk(BlackBoxRisk):
         return None if sums is None or sums.gradient is None else sums.gradient / self.n_rows
 
     def _asked(self, w: Array, kind: Kind) -> Sums | None:
-        if self._spent:
+        if self._spent or (kind, w.tobytes()) in self._never:
             return None
         self.passes += 2
         try:
@@ -200,6 +201,7 @@ class OwnersRisk(BlackBoxRisk):
         except Withheld as error:
             if not self._answered:  # so that there is no run that could come back from it
                 raise
+            self._never.add((kind, w.tobytes()))  # what was told since makes it no better
             self._refused(error)
             return None
         self._refusals = 0

@@ -17,8 +17,7 @@ from fenchel.engines.messages import Opened, Opening, Query, Refusal, descriptio
 from fenchel.serve.guard import Refused
 from fenchel.serve.owner import Owner
 
-_ROOM = 4096  # bytes of a query beside w
-_ROOM_FOR_EACH = 40  # bytes of a nonce of an opening
+_ROOM = 16384  # bytes of a query beside w, or of an opening
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -28,8 +27,7 @@ def application(owner: Owner, seconds: float = 60.0) -> Starlette:
 
     A body must be there after `seconds`.
     """
-    n_owners = owner.shape.n_owners
-    largest = _ROOM + 4 * (8 * owner.risk.n_parameters + 2) // 3 + _ROOM_FOR_EACH * n_owners
+    largest = _ROOM + 4 * (8 * owner.risk.n_parameters + 2) // 3
     about = msgspec.json.encode(description(owner.risk.n_parameters, largest))
 
     async def openapi(request: Request) -> Response:

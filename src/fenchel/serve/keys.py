@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fenchel.engines import masks
+from fenchel.engines.messages import MOST_OWNERS
 from fenchel.errors import InvalidData, Setting
 from fenchel.risks.base import Array
 from fenchel.serve.guard import Refused
@@ -53,11 +54,11 @@ def roster(key: str, everyone: str) -> Roster:
     except ImportError as error:
         raise ImportError("masks need cryptography: pip install 'fenchel[serve]'") from error
     unusable = (ValueError, TypeError, UnsupportedAlgorithm)
+    content, blocks = _read("mask_key", key), _BLOCK.findall(_read("mask_peers", everyone))
     try:
-        private = serialization.load_pem_private_key(_read("mask_key", key), None)
+        private = serialization.load_pem_private_key(content, None)
     except unusable as error:
         raise InvalidData(Setting("mask_key"), f": {key} holds no private key: {error}") from error
-    blocks = _BLOCK.findall(_read("mask_peers", everyone))
     try:
         public = [serialization.load_pem_public_key(block) for block in blocks]
     except unusable as error:
@@ -69,10 +70,10 @@ def roster(key: str, everyone: str) -> Roster:
             "openssl genpkey -algorithm X25519"
         )
     own = private.public_key().public_bytes_raw()
-    if own not in peers or len(peers) < 2:
+    if own not in peers or not 2 <= len(peers) <= MOST_OWNERS:
         raise InvalidData(
-            f"{everyone} must hold the public keys of all owners, that of {key} among them, and "
-            f"at least two; it has {len(peers)}"
+            f"{everyone} must hold the public keys of all owners, that of {key} among them, from "
+            f"2 to {MOST_OWNERS}; it has {len(peers)}"
         )
     order = sorted(peers)
     digest = hashlib.sha256(b"".join(order)).hexdigest()
