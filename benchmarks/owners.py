@@ -10,12 +10,13 @@ three owners. Usage: owners.py [--rows 20000]
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
 import statistics
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -37,74 +38,82 @@ def rows(n: int, d: int = COLUMNS, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 @contextmanager
-def served(owner: Owner) -> Iterator[str]:
-    running = server(owner, Address(port=0))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
+def asked(parts: Sequence[Owner]) -> Iterator[Owners]:
+    """Owners on ports of this machine."""
+    running = [server(each, Address(port=0)) for each in parts]
+    threads = [threading.Thread(target=each.run, daemon=True) for each in running]
+    for thread in threads:
+        thread.start()
+    while not all(each.started for each in running):
         time.sleep(0.05)
-    port = running.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join()
+    ports = [each.servers[0].sockets[0].getsockname()[1] for each in running]
+    owners = Owners([f"http://127.0.0.1:{port}" for port in ports])
+    yield owners
+    owners._client.close()
+    for each in running:
+        each.should_exit = True
+    for thread in threads:
+        thread.join()
 
 
-def milliseconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return 1000 * (time.process_time() - began)
+def milliseconds(work: Callable[..., object], *args: object) -> float:
+    """CPU time, the median of nine."""
+    times = []
+    for _ in range(9):
+        began = time.process_time()
+        work(*args)
+        times.append(1000 * (time.process_time() - began))
+    return statistics.median(times)
 
 
 def rounds(n: int) -> None:
     """CPU time of a round at some ranks, with the guard and without."""
     X, y = rows(n)
-    w = 0.02 * np.random.default_rng(1).normal(size=(201, COLUMNS))
-    for guarded in (True, False):
-        owner = owned(X, y, loss="logistic", limits=Limits(crowd=3 if guarded else 1))
-        if not guarded:
-            owner.guard.span.beyond = lambda a: None  # type: ignore[method-assign]  # switched off
-        with served(owner) as url:
-            asker = Owners([url])
-            asker.evaluate(w[0])
+    points = iter(0.02 * np.random.default_rng(1).normal(size=(1000, COLUMNS)))
+    for name, crowd in (("guard", 3), ("no guard", 1)):
+        owner = owned(X, y, loss="logistic", limits=Limits(crowd=crowd))
+        if crowd == 1:
+            setattr(owner.guard.span, "beyond", lambda a: None)  # noqa: B010  # switched off
+        with asked([owner]) as owners:
             for rank in (10, 50, 200):
                 while owner.n_queries < rank - 9:
-                    asker.evaluate(w[owner.n_queries])
-                times = [milliseconds(lambda: asker.evaluate(w[owner.n_queries])) for _ in range(9)]
-                name = "guard" if guarded else "no guard"
-                print(f"{n:>8} rows  {name:>8}  rank {owner.guard.span.rank:>3}  "
-                      f"{statistics.median(times):7.2f} ms a round")  # fmt: skip
-    span = Span(n, Limits())
-    print(f"{n:>8} rows  basis: {8 * n / 1e6:.2f} MB a dimension, at most {span.most} dimensions")
+                    owners.evaluate(next(points))
+                spent = milliseconds(lambda each: each.evaluate(next(points)), owners)
+                found = owner.guard.span.rank
+                print(
+                    f"{n:>8} rows {name:>9}: rank {found:>3}, {spent:7.2f} ms a round", flush=True
+                )
+    most = Span(n, Limits()).most
+    print(f"{n:>8} rows: {8 * n / 1e6:.2f} MB a dimension, at most {most} of them", flush=True)
 
 
 def sealing() -> None:
     """CPU time of masks."""
-    rng = np.random.default_rng(0)
-    for n_owners, d in ((3, 100), (3, 10_000), (3, 1_000_000), (20, 10_000)):
-        keys = [bytes([k]) * 32 for k in range(n_owners)]
-        numbers = rng.normal(size=d)
-        shared = [keys[0]] * n_owners
-        seal = [milliseconds(lambda: masks.masked(numbers, 0, shared, b"c")) for _ in range(5)]
-        parts = [masks.fixed(numbers)] * n_owners
-        add = [milliseconds(lambda: masks.floats(masks.added(parts))) for _ in range(5)]
-        print(f"masks: {n_owners:>3} owners  d = {d:>9,}  sealed in {statistics.median(seal):8.2f} ms "
-              f"by each, added in {statistics.median(add):8.2f} ms")  # fmt: skip
+    for K, d in ((3, 100), (3, 10_000), (3, 1_000_000), (20, 10_000)):
+        numbers, keys = np.random.default_rng(0).normal(size=d), [b"k" * 32] * K
+        seal = milliseconds(masks.masked, numbers, 0, keys, b"c")
+        add = milliseconds(
+            lambda parts: masks.floats(masks.added(parts)), [masks.fixed(numbers)] * K
+        )
+        print(
+            f"masks of {K:>3} owners, d = {d:>9,}: {seal:8.2f} ms each, {add:8.2f} to add",
+            flush=True,
+        )
 
 
 def solvers(n: int) -> None:
     """How far honest solvers get, and what that takes."""
-    for total in (600, 3000, n):
+    runs = [("logistic", "lbfgs"), ("logistic", "bmrm"), ("hinge", "bmrm"), ("hinge", "ls-bmrm")]
+    for total, (loss, solver) in itertools.product((600, 3000, n), runs):
         X, y = rows(total, 20)
-        for loss, solver in (("logistic", "lbfgs"), ("logistic", "bmrm"), ("hinge", "bmrm"), ("hinge", "ls-bmrm")):  # fmt: skip
-            parts = [owned(X[k::3], y[k::3], loss=loss) for k in range(3)]
-            with served(parts[0]) as a, served(parts[1]) as b, served(parts[2]) as c:
-                problem = fenchel.problem(engine=Owners([a, b, c]), loss=loss, strength=1e-3)
-                result = fenchel.minimize(problem, solver, gap=1e-3, max_iterations=300)
-            first = parts[0]
-            climbs = sum(client.climbs for client in first._clients.values())
-            print(f"{total:>8} rows  {loss:>8} {solver:>7}: {result.status.name.lower():>9}, gap "
-                  f"{result.certificate.gap:.1e}, {first.n_queries:>4} queries, rank "
-                  f"{first.guard.span.rank:>3}, {climbs:>3} climbs")  # fmt: skip
+        parts = [owned(X[k::3], y[k::3], loss=loss) for k in range(3)]
+        with asked(parts) as owners:
+            problem = fenchel.problem(engine=owners, loss=loss, strength=1e-3)
+            result = fenchel.minimize(problem, solver, gap=1e-3, max_iterations=300)
+        queries, rank = parts[0].n_queries, parts[0].guard.span.rank
+        status, gap = result.status.name.lower(), result.certificate.gap
+        print(f"{total:>8} rows {loss:>8} {solver:>7}: {status:>9}, gap {gap:.1e}, ", end="")
+        print(f"{queries:>4} queries, rank {rank:>3}", flush=True)
 
 
 def main() -> None:

@@ -435,6 +435,11 @@ def test_no_rows_of_owners_are_left_out(served):
         fenchel.ClassifierCV(loss="logistic").fit(owners)
 
 
+def test_owners_may_be_asked_at_once(served):
+    owners = Owners([served(part(slice(0, 100)))])
+    assert owners.evaluate(np.zeros(4)).value == pytest.approx(100 * np.log(2))
+
+
 def test_an_owner_who_is_gone_is_named(served, monkeypatch):
     monkeypatch.setattr("fenchel.engines.owners._PAUSE", 0.01)
     with pytest.raises(HostLost, match=r"127\.0\.0\.1:1 cannot be reached"):

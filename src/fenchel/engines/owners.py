@@ -147,8 +147,9 @@ class Owners:
         Raises `Withheld` where an owner refuses this w.
         """
         self.rounds += 1
+        shapes = self.shapes  # before the pool is busy, as it takes the pool to ask for them
         answers: list[Answer] = self._all(lambda url: self._ask(url, kind, w))
-        for url, shape, answer in zip(self.urls, self.shapes, answers, strict=True):
+        for url, shape, answer in zip(self.urls, shapes, answers, strict=True):
             if answer.n_rows != shape.n_rows:
                 raise InvalidData(
                     f"{url} has {answer.n_rows} rows in round {self.rounds}, not {shape.n_rows}"
