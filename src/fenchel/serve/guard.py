@@ -176,7 +176,8 @@ def _heavier(weights: Array, n: int, most: float) -> Indices | None:
     would not do with the largest that may still come.
     """
     order = np.argsort(-weights)[:_HEAVY]
-    sizes, found = weights[order].tolist(), []
+    sizes = weights[order].tolist()
+    found: list[tuple[tuple[int, ...], float]] = []
     begun: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     while begun:
         chosen, total = begun.pop()

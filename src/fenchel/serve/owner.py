@@ -130,7 +130,8 @@ class Owner:
         point = self._at(w)
         if self.accountant is None:
             J = self._objective(w, point)
-            tells = self.guard.admit(counted, query.kind, query.w, J, self._slopes(point))
+            with blas.one_thread():
+                tells = self.guard.admit(counted, query.kind, query.w, J, self._slopes(point))
             value = self.risk.n_rows * point.value
             gradient = self.risk.n_rows * point.subgradient if tells else None
         else:
