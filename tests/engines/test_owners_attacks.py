@@ -203,26 +203,33 @@ def worst_share(basis, k):
     return max(np.linalg.eigvalsh(P[np.ix_(T, T)])[-1] for T in few)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(6, 14), st.sampled_from([2, 4, 400]))
-def test_what_is_admitted_rests_on_many_rows(seed, crowd, n, heavy):
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 4),
+    st.integers(6, 14),
+    st.sampled_from([4, 400]),
+    st.sampled_from([0, 2000]),
+)
+def test_what_is_admitted_rests_on_many_rows(seed, crowd, n, heavy, many):
+    # Each of the two bounds alone: sets one by one, and discs; nothing is refused at once.
     random = np.random.default_rng(seed)
-    before, guard._HEAVY = guard._HEAVY, heavy
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_HEAVY", heavy), ("_MANY", many), ("_AT_ONCE", 1.0)):
+            patch.setattr(guard, name, value)
         span = Span(n, Limits(crowd=crowd))
-        for _ in range(6):
+        span.most = n
+        for _ in range(n):
             kind = random.integers(3)
             a = random.normal(size=n) if kind else np.sign(random.normal(size=n))
             a *= 10.0 ** random.integers(-3, 3, size=n) if kind == 2 else 1.0
             q = span.beyond(a)
-            if q is not None and span.rank < span.most and not span.isolates(q):
+            if q is not None and not span.isolates(q):
                 span.add(q)
-        if span.rank:
-            assert np.abs(span.basis @ span.basis.T - np.eye(span.rank)).max() < 1e-12
-            assert span.leverages == pytest.approx(np.sum(span.basis**2, axis=0))
-            assert worst_share(span.basis, crowd) <= 0.9 + 1e-12
-    finally:
-        guard._HEAVY = before
+    if span.rank:
+        assert np.abs(span.basis @ span.basis.T - np.eye(span.rank)).max() < 1e-12
+        assert span.leverages == pytest.approx(np.sum(span.basis**2, axis=0))
+        assert worst_share(span.basis, crowd) <= 0.9 + 1e-12
 
 
 def test_what_isolates_is_refused_however_it_is_approached():

@@ -191,7 +191,8 @@ def _heavier(weights: Array, n: int, most: float) -> Indices | None:
             return None
     if len(sizes) == _HEAVY < len(weights) and any(chosen[-1] == _HEAVY - 1 for chosen, _ in found):
         return None  # rows beyond might do as well
-    return order[np.array([chosen for chosen, _ in found])]
+    sets: Indices = order[np.array([chosen for chosen, _ in found])]
+    return sets
 
 
 def _largest_sums(P: Array, n: int) -> Array:
