@@ -9,6 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 
@@ -33,6 +34,24 @@ def issued(folder: Path, name: str, by) -> tuple[str, str]:
     )
     (folder / f"{name}.key").write_bytes(private)
     return str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+
+
+def mask_keys(folder: Path, *names: str) -> str:
+    """Keys for masks in folder/name.mask, and the file of all their public keys."""
+    everyone = folder / "owners.pub"
+    with open(everyone, "wb") as file:
+        for name in names:
+            key = X25519PrivateKey.generate()
+            private = key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            (folder / f"{name}.mask").write_bytes(private)
+            public = key.public_key()
+            pem, info = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            file.write(public.public_bytes(pem, info))
+    return str(everyone)
 
 
 def _built(subject, issuer, key, signer, *, ca):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import threading
 import time
 import warnings
 from dataclasses import replace
@@ -18,6 +17,7 @@ pytest.importorskip("starlette")
 import httpx
 import msgspec
 import schemathesis
+from attackers import Served, Together
 from catalogue import data_for
 from certificates import authority, issued
 from hypothesis import HealthCheck, settings
@@ -28,14 +28,17 @@ from fenchel import losses
 from fenchel.engines.messages import Answer, Query, packed
 from fenchel.engines.owners import Owners
 from fenchel.errors import HostLost
+from fenchel.result import Status
 from fenchel.serve.app import application
-from fenchel.serve.owner import Limits, owned
-from fenchel.serve.server import Address, server
+from fenchel.serve.guard import Limits, Refused
+from fenchel.serve.owner import owned
+from fenchel.serve.server import Address
+from fenchel.serve.sessions import Sessions
 from fenchel.witness import Tangency, Witness
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
-X, Y = data_for(losses.Logistic(), n=300)
+X, Y = data_for(losses.Logistic(), n=6000)
 
 
 class InProcess:
@@ -60,25 +63,6 @@ class InProcess:
         return self.request("POST", path, **settings)
 
 
-class Served:
-    """A server in a thread, on a free port of loopback."""
-
-    def __init__(self, owner, **files):
-        self.server = server(owner, Address(port=0, **files))
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            assert self.thread.is_alive()
-            time.sleep(0.05)
-        (host, port), *_ = [s.getsockname() for s in self.server.servers[0].sockets]
-        assert host == "127.0.0.1"
-        self.url = f"{'https' if files else 'http'}://{host}:{port}"
-
-    def stop(self):
-        self.server.should_exit = True
-        self.thread.join(10)
-
-
 @pytest.fixture
 def served():
     """`served(owner, ...)` gives a URL."""
@@ -98,7 +82,8 @@ def part(rows, loss="logistic", **options):
     return owned(X[rows], Y[rows], loss=loss, strength=1e-2, limits=limits, **options)
 
 
-THIRDS = [slice(0, 50), slice(50, 180), slice(180, 300)]
+GAP = 5e-3
+THIRDS = [slice(0, 1500), slice(1500, 3500), slice(3500, 6000)]
 
 
 @pytest.mark.parametrize(
@@ -120,15 +105,15 @@ def test_owners_train_the_model_of_all_rows(served, solver, loss, regularizer, i
         "intercept": intercept,
     }
     problem = fenchel.problem(engine=Owners(urls), **settings)
-    result = fenchel.minimize(problem, solver, gap=1e-3)
-    whole = fenchel.minimize(fenchel.problem(X, Y, **settings), gap=1e-3)
-    assert result.converged and problem.risk.n_rows == 300
+    result = fenchel.minimize(problem, solver, gap=GAP)
+    whole = fenchel.minimize(fenchel.problem(X, Y, **settings), gap=GAP)
+    assert result.converged and problem.risk.n_rows == 6000
     assert result.lower_bound <= whole.objective and whole.lower_bound <= result.objective
-    assert result.objective == pytest.approx(whole.objective, rel=2e-3)
+    assert result.objective == pytest.approx(whole.objective, rel=2 * GAP)
     assert result.w.shape == whole.w.shape
     again = fenchel.problem(engine=Owners(urls), **settings)
     certificate = fenchel.verify(result, again)
-    assert certificate.source == "witness" and certificate.gap <= 1e-3
+    assert certificate.source == "witness" and certificate.gap <= GAP
     assert certificate.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
     assert certificate.upper_bound == pytest.approx(result.objective, rel=1e-12)
 
@@ -200,14 +185,24 @@ def test_nobody_listens_beyond_loopback_without_certificates():
         Address(certificate="a.pem")
 
 
+SESSION = "0" * 32  # stands for one that `asked` opens
+
+
 def query(w=None, number=1, **changes):
     w = np.zeros(4) if w is None else w
-    fields = {"session": "0" * 32, "round": number, "w": packed(w)} | changes
+    fields = {"session": SESSION, "round": number, "kind": "gradient", "w": packed(w)} | changes
     return msgspec.json.encode(fields)
 
 
-def asked(client, body, kind="application/json"):
-    return client.post("/v1/evaluate", content=body, headers={"content-type": kind})
+def opened(client):
+    response = client.post("/v2/session", json={"together": []})
+    return response.json()["session"]
+
+
+def asked(client, body, kind="application/json", session=None):
+    name = (opened(client) if session is None else session).encode()
+    body = body.replace(SESSION.encode(), name)
+    return client.post("/v2/evaluate", content=body, headers={"content-type": kind})
 
 
 @pytest.mark.parametrize(
@@ -216,15 +211,17 @@ def asked(client, body, kind="application/json"):
         (query(np.zeros(5)), 422, "32 bytes"),
         (query(np.array([0.0, np.nan, 0.0, 0.0])), 422, "nan"),
         (query(np.full(4, np.inf)), 422, "nan or inf"),
-        (query(np.full(4, 1e9)), 403, "no honest solver"),
-        (query(np.full(4, 1e200)), 403, "no honest solver"),
+        (query(np.full(4, 1e9)), 403, "no descent"),
+        (query(np.full(4, 1e200)), 403, "no descent"),
+        (query(session="1" * 32), 410, "open another"),
+        (query(kind="rows"), 400, "understood"),
         (query(number=0), 400, "understood"),
         (query(session="me"), 400, "understood"),
         (query(more=1), 400, "understood"),
         (query().replace(b"AAAA", b"?"), 400, "understood"),
         (b"\x80\x04", 400, "understood"),
         (b"[" * 2000, 400, "understood"),
-        (b" " * 10_000, 413, "bytes"),
+        (b" " * 40_000, 413, "bytes"),
     ],
 )
 def test_what_an_owner_refuses_is_said_and_logged(body, status, said, caplog):
@@ -236,15 +233,45 @@ def test_what_an_owner_refuses_is_said_and_logged(body, status, said, caplog):
         assert "refused" in caplog.text
 
 
-def test_a_round_is_answered_once(caplog):
+def test_a_round_is_answered_once_for_as_long_as_the_service_runs(caplog):
     client = InProcess(application(part(slice(0, 100))))
+    first = opened(client)
     with caplog.at_level(logging.INFO, "fenchel.serve"):
-        assert asked(client, query(number=2)).status_code == 200
-        assert asked(client, query(number=2)).status_code == 409  # replayed
-        assert asked(client, query(number=1)).status_code == 409
-        assert asked(client, query(number=3)).status_code == 200
-        assert asked(client, query(session="1" * 32)).status_code == 200
-    assert caplog.text.count("answered") == 3 and caplog.text.count("refused") == 2
+        assert asked(client, query(number=2), session=first).status_code == 200
+        assert asked(client, query(number=2), session=first).status_code == 409  # replayed
+        assert asked(client, query(number=1), session=first).status_code == 409
+        assert asked(client, query(number=3), session=first).status_code == 200
+        assert asked(client, query()).status_code == 200  # another session
+        for _ in range(70):  # which come and go
+            opened(client)
+        assert asked(client, query(number=3), session=first).status_code == 410
+        assert asked(client, query(number=4), session=first).status_code == 410
+    assert caplog.text.count("value and gradient") == 3 and caplog.text.count("refused") == 4
+
+
+def test_sessions_belong_to_clients_and_end():
+    sessions = Sessions(idle=1000.0)
+    mine = sessions.open("me", ())
+    with pytest.raises(Refused, match="no such session"):
+        sessions.enter(mine, "you", 1)
+    for k in range(3000):
+        sessions.open(f"you {k}", ())
+    assert len(sessions._table) == 1024  # and no more
+    with pytest.raises(Refused, match="open another"):
+        sessions.enter(mine, "me", 1)
+    sessions.idle = 0.0
+    late = sessions.open("me", ())
+    time.sleep(0.001)
+    with pytest.raises(Refused, match="open another"):
+        sessions.enter(late, "me", 1)
+
+
+def test_a_session_that_is_over_is_opened_again(served):
+    owner = part(slice(0, 100))
+    problem = fenchel.problem(engine=Owners([served(owner)]), loss="logistic")
+    before = problem.risk.at(np.zeros(4)).value
+    owner.sessions = Sessions()
+    assert problem.risk.at(np.zeros(4)).value == before
 
 
 def test_queries_are_counted_and_few_rows_are_not_summed():
@@ -259,30 +286,73 @@ def test_an_answer_is_the_sum_over_the_rows():
     client, w = InProcess(application(part(slice(0, 100)))), np.array([0.3, -0.2, 0.1, 0.5])
     answer = msgspec.json.decode(asked(client, query(w)).content, type=Answer)
     z = X[:100] @ w
-    assert answer.value == pytest.approx(np.sum(np.logaddexp(0, -Y[:100] * z)))
+    value = np.sum(np.logaddexp(0, -Y[:100] * z))
+    assert np.frombuffer(answer.value) == pytest.approx([value])
     slopes = -Y[:100] / (1 + np.exp(Y[:100] * z))
-    assert np.frombuffer(answer.subgradient) == pytest.approx(X[:100].T @ slopes)
+    assert np.frombuffer(answer.gradient) == pytest.approx(X[:100].T @ slopes)
     assert answer.n_rows == 100
 
 
 def test_only_what_is_described_is_answered():
     client = InProcess(application(part(slice(0, 100))))
-    assert client.get("/v1/shape").json()["n_rows"] == 100
-    assert client.get("/v1/rows").status_code == 404
-    assert client.get("/v1/evaluate").status_code == 405
+    assert client.get("/v2/shape").json()["n_rows"] == 100
+    assert client.get("/v2/rows").status_code == 404
+    assert client.get("/v2/evaluate").status_code == 405
     assert asked(client, query(), "text/plain").status_code == 415
 
 
-def test_noise_takes_the_certificate_away(served):
-    limits = {"noise": 0.1, "clip": 1000.0}
-    urls = [served(part(rows, limits=limits)) for rows in THIRDS]
-    problem = fenchel.problem(engine=Owners(urls), loss="logistic", strength=1e-2)
-    result = fenchel.minimize(problem, "lbfgs", max_iterations=10)
-    assert not result.converged and result.lower_bound == 0.0  # all that is certain is R >= 0
-    with pytest.raises(fenchel.InvalidData, match="noise"):
-        fenchel.verify(result, problem)
-    exact = fenchel.minimize(fenchel.problem(X, Y, loss="logistic", strength=1e-2))
-    assert result.objective == pytest.approx(exact.objective, rel=0.05)
+@pytest.mark.filterwarnings("ignore:the run may end early")
+@pytest.mark.parametrize("solver", ["lbfgs", "bmrm", "ls-bmrm", "newton-cg", "owlqn", "auto"])
+@pytest.mark.parametrize("loss", ["poisson", "logistic", "hinge", "squared_error"])
+def test_honest_solvers_finish(solver, loss):
+    labels = np.random.default_rng(0).poisson(np.exp(0.5 * X[:, 0])) if loss == "poisson" else Y
+    parts = [
+        owned(X[rows], labels[rows], loss=loss, strength=1e-2, limits=Limits()) for rows in THIRDS
+    ]
+    settings = {"loss": loss, "strength": 1e-2}
+    if solver == "owlqn":
+        settings["regularizer"] = "l1"
+    problem = fenchel.problem(engine=Together(parts), **settings)
+    try:
+        result = fenchel.minimize(problem, solver, gap=3e-2)
+    except fenchel.Incompatible:
+        assert solver in ("newton-cg", "owlqn", "lbfgs")  # of rows at hand; of smooth losses
+        return
+    exact = fenchel.minimize(fenchel.problem(X, labels, **settings), gap=1e-6)
+    assert result.converged or (solver, loss) == ("ls-bmrm", "poisson")  # which tries too much
+    assert result.lower_bound <= exact.objective and exact.lower_bound <= result.objective
+
+
+def test_a_run_whose_owners_answer_no_more_ends_with_what_it_has():
+    limits = Limits(max_queries=12)
+    parts = [owned(X[rows], Y[rows], loss="hinge", limits=limits) for rows in THIRDS]
+    problem = fenchel.problem(engine=Together(parts), loss="hinge", strength=1e-3)
+    with pytest.warns(fenchel.FenchelWarning, match="all 12 queries were asked"):
+        result = fenchel.minimize(problem, "bmrm", gap=1e-6)
+    exact = fenchel.minimize(fenchel.problem(X, Y, loss="hinge", strength=1e-3), gap=1e-6)
+    assert result.status is Status.STALLED and 0 < result.lower_bound <= exact.objective
+    assert exact.lower_bound <= result.objective < 1.0
+    assert [each.n_queries for each in parts] == [12, 12, 12]
+
+
+def test_owners_of_different_rows_descend_together():
+    # The mean of all lies between theirs: what lowers the sum raises J of one of them.
+    ones, noise = np.column_stack([np.ones(6000), X]), np.random.default_rng(0).normal(size=3000)
+    parts = [
+        owned(ones[rows], mean + noise, loss="squared_error")
+        for rows, mean in ((slice(0, 3000), 3.0), (slice(3000, 6000), -1.0))
+    ]
+    problem = fenchel.problem(engine=Together(parts), loss="squared_error", strength=1e-3)
+    assert fenchel.minimize(problem, "lbfgs", gap=1e-4).converged
+    assert parts[1]._clients["us"].climbs > parts[0]._clients["us"].climbs
+
+
+def test_a_loss_that_is_no_sum_of_rows_is_refused(served):
+    with pytest.raises(fenchel.InvalidData, match=r"nu_novelty.* cannot be served"):
+        owned(X, loss="nu_novelty", nu=0.3)
+    url = served(owned(X, loss="novelty"))
+    with pytest.raises(fenchel.Incompatible, match="the owners serve loss=Novelty"):
+        fenchel.NoveltyDetector(nu=0.3).fit(Owners([url]))
 
 
 def test_owners_must_serve_the_same_model(served):
@@ -323,7 +393,7 @@ def test_owners_whose_columns_or_classes_differ_are_refused(served, changed, sai
     [
         (fenchel.Classifier(loss="logistic", alpha=1e-2), "logistic", np.where(Y > 0, "yes", "no")),
         (fenchel.Regressor(alpha=1e-2, fit_intercept=False), "squared_error", X[:, 0] + 1),
-        (fenchel.QuantileRegressor(quantile=0.25, alpha=1e-2), "quantile", X[:, 0]),
+        (fenchel.QuantileRegressor(quantile=0.25, alpha=1e-2), "quantile", X[:, 0] + X[::-1, 1]),
         (fenchel.NoveltyDetector(alpha=1e-2), "novelty", None),
     ],
 )
@@ -343,11 +413,11 @@ def test_estimators_fit_rows_of_owners(served, estimator, loss, labels):
         )
         for rows in THIRDS[1:]
     ]
-    kept = slice(50, 300)
+    kept = slice(1500, 6000)
     whole = clone(estimator).fit(X[kept], None if labels is None else labels[kept])
-    across = clone(estimator).set_params(tol=1e-3).fit(Owners(urls))
+    across = clone(estimator).set_params(tol=5e-3).fit(Owners(urls))
     assert across.status_ == "converged"
-    assert across.objective_ == pytest.approx(whole.objective_, rel=2e-3, abs=1e-4)
+    assert across.objective_ == pytest.approx(whole.objective_, rel=6e-3, abs=1e-4)
     assert across.feature_names_in_.tolist() == list("abcd")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -356,13 +426,18 @@ def test_estimators_fit_rows_of_owners(served, estimator, loss, labels):
             "quantile",
         )
     with pytest.raises(fenchel.Incompatible, match="leave them out"):
-        clone(estimator).fit(Owners(urls), sample_weight=np.ones(250))
+        clone(estimator).fit(Owners(urls), sample_weight=np.ones(4500))
 
 
 def test_no_rows_of_owners_are_left_out(served):
     owners = Owners([served(part(slice(0, 100)))])
     with pytest.raises(fenchel.Incompatible, match="leaves rows out"):
         fenchel.ClassifierCV(loss="logistic").fit(owners)
+
+
+def test_owners_may_be_asked_at_once(served):
+    owners = Owners([served(part(slice(0, 100)))])
+    assert owners.evaluate(np.zeros(4)).value == pytest.approx(100 * np.log(2))
 
 
 def test_an_owner_who_is_gone_is_named(served, monkeypatch):
@@ -377,9 +452,10 @@ def test_an_owner_whose_answer_is_no_answer_is_not_believed(served):
     honest = owner.answer
     for changes, said in (
         ({"n_rows": 99}, "99 rows in round"),
-        ({"round": 1}, "not asked"),
-        ({"subgradient": packed(np.full(4, np.nan))}, "nan or inf"),
-        ({"subgradient": packed(np.zeros(3))}, "32 bytes"),
+        ({"round": 99}, "not asked"),
+        ({"gradient": packed(np.full(4, np.nan))}, "nan or inf"),
+        ({"gradient": packed(np.zeros(3))}, "32 bytes"),
+        ({"value": packed(np.full(1, np.inf))}, "nan or inf"),
     ):
         owner.answer = lambda *query, c=changes: msgspec.structs.replace(honest(*query), **c)
         with pytest.raises(fenchel.InvalidData, match=said):
@@ -426,5 +502,7 @@ def test_the_service_does_what_its_description_says(case):
 
 def test_queries_decode_to_what_was_encoded():
     w = np.random.default_rng(0).normal(size=7)
-    decoded = msgspec.json.decode(msgspec.json.encode(Query("a" * 32, 5, packed(w))), type=Query)
+    decoded = msgspec.json.decode(
+        msgspec.json.encode(Query("a" * 32, 5, "value", packed(w))), type=Query
+    )
     assert np.array_equal(np.frombuffer(decoded.w), w)

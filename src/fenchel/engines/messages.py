@@ -5,7 +5,7 @@ Vectors are float64, little-endian, in base64.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -16,11 +16,17 @@ from fenchel.errors import InvalidData
 
 Array = npt.NDArray[np.float64]
 
-VERSION = 1
-Session = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="Chosen at random.")]
+VERSION = 2
+MOST_OWNERS = 256  # who answer together under masks
+Name = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="Drawn by the service.")]
 Round = Annotated[int, Meta(ge=1, le=1 << 53, description="Larger than in the last query.")]
+# A trial's gradient is told to those who descend only; one that is asked for may be refused.
+Kind = Literal["value", "trial", "gradient"]
 Label = float | str
 Vector = Annotated[bytes, Meta(description="float64, little-endian.")]
+Sealed = Annotated[
+    bytes, Meta(description="float64, or with a roster integers modulo 2^128, little-endian.")
+]
 
 
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +43,10 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     index_base: int | None  # what the owner's file called the first column
     length: float  # the root of the rows' mean squared length
     fingerprint: str
-    noise: float  # added to every number: 0, or bounds are not certified
+    exact: bool  # or there is noise, and bounds are not certified
+    nonce: Name  # of the service since it was started
+    roster: str | None  # a digest of the keys of all who answer together, under masks
+    n_owners: int  # who they are in number; 0 without masks
 
     @property
     def n_features(self) -> int:
@@ -45,21 +54,34 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.n_columns - self.intercept
 
 
+class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A session is asked for; `together` are the nonces of all who are asked."""
+
+    together: Annotated[tuple[Name, ...], Meta(max_length=MOST_OWNERS)]
+
+
+class Opened(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The session's name."""
+
+    session: Name
+
+
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The risk is asked for at w."""
 
-    session: Session
+    session: Name
     round: Round
+    kind: Kind
     w: Vector
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sum of the rows' losses at w, and a subgradient of it."""
+    """The sum of the rows' losses at w, and a subgradient of it or none."""
 
     round: int
     n_rows: int
-    value: float
-    subgradient: Vector
+    value: Sealed
+    gradient: Sealed | None
 
 
 class Refusal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,49 +107,66 @@ def unpacked(name: str, content: bytes, n: int) -> Array:
 
 def description(n: int, largest: int) -> dict[str, Any]:
     """The service in OpenAPI's terms, for w of n numbers and bodies of at most `largest` bytes."""
-    kinds = (Shape, Query, Answer, Refusal)
-    template = "#/components/schemas/{name}"
-    schemas = msgspec.json.schema_components(kinds, ref_template=template)[1]
+    kinds = (Shape, Opening, Opened, Query, Answer, Refusal)
+    schemas = msgspec.json.schema_components(kinds, ref_template=_TEMPLATE)[1]
     length, padding = -(-8 * n // 3) * 4, -8 * n % 3
     schemas["Query"]["properties"]["w"] |= {
         "minLength": length,
         "maxLength": length,
         "pattern": f"^[A-Za-z0-9+/]*={{{padding}}}$",
     }
-
-    def content(kind: type[msgspec.Struct]) -> dict[str, Any]:
-        return {"application/json": {"schema": {"$ref": template.format(name=kind.__name__)}}}
-
-    def refused(why: str) -> dict[str, Any]:
-        return {"description": why, "content": content(Refusal)}
-
+    shape = {"200": {"description": "The data.", "content": _content(Shape)}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "fenchel serve", "version": str(VERSION)},
         "components": {"schemas": schemas},
         "paths": {
-            "/v1/shape": {
-                "get": {
-                    "operationId": "shape",
-                    "responses": {"200": {"description": "The data.", "content": content(Shape)}},
+            "/v2/shape": {"get": {"operationId": "shape", "responses": shape}},
+            "/v2/session": {
+                "post": {
+                    "operationId": "session",
+                    "requestBody": {"required": True, "content": _content(Opening)},
+                    "responses": {
+                        "200": {"description": "A session.", "content": _content(Opened)},
+                        **_refused("400 403 408 413 415"),
+                    },
                 }
             },
-            "/v1/evaluate": {
+            "/v2/evaluate": {
                 "post": {
                     "operationId": "evaluate",
                     "description": f"A body of at most {largest} bytes.",
-                    "requestBody": {"required": True, "content": content(Query)},
+                    "requestBody": {"required": True, "content": _content(Query)},
                     "responses": {
-                        "200": {"description": "The risk at w.", "content": content(Answer)},
-                        "400": refused("The query cannot be understood."),
-                        "403": refused("The guard refuses this w."),
-                        "409": refused("The round was asked before."),
-                        "413": refused("The body is too large."),
-                        "415": refused("The body is not JSON."),
-                        "422": refused("w has the wrong length, or is not finite."),
-                        "429": refused("There were as many queries as the owner allows."),
+                        "200": {"description": "The risk at w.", "content": _content(Answer)},
+                        **_refused(" ".join(_WHY)),
                     },
                 }
             },
         },
+    }
+
+
+_TEMPLATE = "#/components/schemas/{name}"
+_WHY = {
+    "400": "The body cannot be understood.",
+    "403": "The guard refuses this w, or masks are for other owners.",
+    "408": "The body did not come in time.",
+    "409": "The round was asked before.",
+    "410": "There is no such session.",
+    "413": "The body is too large.",
+    "415": "The body is not JSON.",
+    "422": "w has the wrong length, or is not finite.",
+    "429": "There were as many queries as the owner allows.",
+}
+
+
+def _content(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _TEMPLATE.format(name=kind.__name__)}}}
+
+
+def _refused(statuses: str) -> dict[str, Any]:
+    return {
+        status: {"description": _WHY[status], "content": _content(Refusal)}
+        for status in statuses.split()
     }

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 import ssl
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from fenchel.engines import masks
 from fenchel.engines.messages import (
     VERSION,
     Answer,
     Array,
+    Kind,
+    Opened,
+    Opening,
     Query,
     Refusal,
     Shape,
@@ -46,7 +49,32 @@ _SAME = {
     "feature_names": "all owners must have the same columns, in the same order",
     "index_base": "if a file lacks the index 0 or counts otherwise, serve it with --index-base",
     "classes": "all owners must call the two classes the same",
+    "exact": "all owners must add noise, or none",
+    "roster": "all owners must have masks for the same owners, or none",
 }
+
+
+class Withheld(Incompatible):
+    """An owner does not answer at this w; elsewhere it may."""
+
+
+class Spent(Withheld):
+    """An owner answers no more, wherever it is asked."""
+
+
+class SessionOver(Incompatible):
+    """An owner has forgotten the session."""
+
+
+_REFUSALS: dict[int, type[Incompatible]] = {403: Withheld, 410: SessionOver, 429: Spent}
+
+
+class Sums(NamedTuple):
+    """The sums over all owners' rows; the gradient is None where some have not told theirs."""
+
+    value: float
+    gradient: Array | None
+    told: int  # rows of owners who told their gradient
 
 
 class Owners:
@@ -69,7 +97,9 @@ class Owners:
             raise InvalidData(f"owners need a list of different URLs; got {urls!r}")
         self.urls = tuple(urls)
         self.deadline = positive("deadline", deadline)
-        self.session, self.rounds = secrets.token_hex(16), 0
+        self.rounds = 0
+        self._sessions: dict[str, str] = {}  # of each owner
+        self._numbers: dict[str, int] = {}  # of its last round
         try:
             import httpx
         except ImportError as error:
@@ -94,27 +124,58 @@ class Owners:
                     )
         if first.version != VERSION:
             raise Incompatible(f"the owners speak version {first.version}; this one is {VERSION}")
+        if first.roster is not None and first.n_owners != len(shapes):
+            raise Incompatible(
+                f"the owners' masks cancel in the sum of all {first.n_owners}; {len(shapes)} are "
+                "asked: give the URLs of all of them"
+            )
         return shapes
+
+    @property
+    def masked(self) -> bool:
+        """Whether only the sum over all owners can be read."""
+        return self.shapes[0].roster is not None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows of all owners, and features."""
         return sum(shape.n_rows for shape in self.shapes), self.shapes[0].n_features
 
-    def evaluate(self, w: Array) -> tuple[float, Array]:
-        """The sum of all rows' losses at w, and a subgradient."""
+    def evaluate(self, w: Array, kind: Kind = "gradient") -> Sums:
+        """The sum of all rows' losses at w, and a subgradient if it was told; see `Kind`.
+
+        Raises `Withheld` where an owner refuses this w.
+        """
         self.rounds += 1
-        answers = self._all(lambda url: self._ask(url, w))
-        values, parts = [], []
-        for url, shape, (value, part, n_rows) in zip(self.urls, self.shapes, answers, strict=True):
-            if n_rows != shape.n_rows:
+        shapes = self.shapes  # before the pool is busy, as it takes the pool to ask for them
+        answers: list[Answer] = self._all(lambda url: self._ask(url, kind, w))
+        for url, shape, answer in zip(self.urls, shapes, answers, strict=True):
+            if answer.n_rows != shape.n_rows:
                 raise InvalidData(
-                    f"{url} has {n_rows} rows in round {self.rounds}, not {shape.n_rows}"
+                    f"{url} has {answer.n_rows} rows in round {self.rounds}, not {shape.n_rows}"
                 )
-            values.append(value)
-            parts.append(part)
-        gradient = total(parts)
-        return float(total(values)), gradient.copy() if gradient is parts[0] else gradient
+        told = [answer.gradient for answer in answers]
+        rows = sum(
+            shape.n_rows for shape, each in zip(self.shapes, told, strict=True) if each is not None
+        )
+        (value,) = self._added("value", [answer.value for answer in answers], 1)
+        if None in told:
+            return Sums(float(value), None, rows)
+        parts = [each for each in told if each is not None]
+        return Sums(float(value), self._added("gradient", parts, len(w)), rows)
+
+    def _added(self, name: str, parts: list[bytes], n: int) -> Array:
+        """The sum of what the owners sent, from under their masks if there are any."""
+        numbers: list[Any] = []
+        for url, part in zip(self.urls, parts, strict=True):
+            try:
+                numbers.append((masks.unpacked if self.masked else unpacked)(name, part, n))
+            except InvalidData as error:
+                raise InvalidData(f"{url} in round {self.rounds}: {error}") from error
+        if self.masked:
+            return masks.floats(masks.added(numbers))
+        added: Array = total(numbers)
+        return added.copy()
 
     def _all(self, ask: Callable[[str], Any]) -> list[Any]:
         return list(self._pool.map(ask, self.urls))
@@ -122,34 +183,43 @@ class Owners:
     def _get(self, url: str) -> Shape:
         return _decoded(url, self._answered(url, "GET", "shape", lambda: None), Shape)
 
-    def _ask(self, url: str, w: Array) -> tuple[float, Array, int]:
-        asked = 0
+    def _open(self, url: str) -> str:
+        """A session's name, of an owner that has opened one for us."""
+        body = msgspec.json.encode(Opening(tuple(shape.nonce for shape in self.shapes)))
+        opened = _decoded(url, self._answered(url, "POST", "session", lambda: body), Opened)
+        return opened.session
+
+    def _ask(self, url: str, kind: Kind, w: Array) -> Answer:
+        number = 0
 
         def body() -> bytes:
-            nonlocal asked
-            asked += 1
+            nonlocal number
             # An owner answers a round once: a second try is another.
-            number = _TRIES * self.rounds + asked
-            return msgspec.json.encode(Query(self.session, number, packed(w)))
+            number = self._numbers[url] = self._numbers.get(url, 0) + 1
+            if url not in self._sessions:
+                self._sessions[url] = self._open(url)
+            return msgspec.json.encode(Query(self._sessions[url], number, kind, packed(w)))
 
-        answer = _decoded(url, self._answered(url, "POST", "evaluate", body), Answer)
-        if answer.round != _TRIES * self.rounds + asked:
-            raise InvalidData(f"{url} answered for round {answer.round}, which was not asked")
         try:
-            return answer.value, unpacked("subgradient", answer.subgradient, len(w)), answer.n_rows
-        except InvalidData as error:
-            raise InvalidData(f"{url} in round {self.rounds}: {error}") from error
+            response = self._answered(url, "POST", "evaluate", body)
+        except SessionOver:  # as ours was not used for long
+            del self._sessions[url]
+            response = self._answered(url, "POST", "evaluate", body)
+        answer = _decoded(url, response, Answer)
+        if answer.round != number:
+            raise InvalidData(f"{url} answered for round {answer.round}, which was not asked")
+        return answer
 
     def _answered(
         self, url: str, method: str, path: str, body: Callable[[], bytes | None]
     ) -> httpx.Response:
         import httpx
 
-        kind = {"content-type": "application/json"}
+        headers = {"content-type": "application/json"}
         for attempt in range(_TRIES):
             try:
-                where = f"{url.rstrip('/')}/v1/{path}"
-                response = self._client.request(method, where, content=body(), headers=kind)
+                where = f"{url.rstrip('/')}/v2/{path}"
+                response = self._client.request(method, where, content=body(), headers=headers)
                 break
             except (httpx.TransportError, OSError) as error:
                 if attempt + 1 == _TRIES or "certificate" in str(error).lower():
@@ -158,7 +228,8 @@ class Owners:
                     ) from error
                 time.sleep(_PAUSE)
         if response.status_code != 200:
-            raise Incompatible(f"the owner at {url} refuses: {_reason(response)}")
+            kind = _REFUSALS.get(response.status_code, Incompatible)
+            raise kind(f"the owner at {url} refuses: {_reason(response)}")
         return response
 
 

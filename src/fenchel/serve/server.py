@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import ssl
 from dataclasses import dataclass
 from typing import Any
 
 from fenchel.errors import Incompatible
 from fenchel.serve.app import application
+from fenchel.serve.connections import Patience, protocol
 from fenchel.serve.owner import Owner
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_CONNECTIONS = 16
-_IDLE = 30  # seconds
 _GRACE = 2  # seconds that open connections have when it is stopped
 
 
@@ -48,17 +49,30 @@ class Address:
         }
 
 
-def server(owner: Owner, address: Address) -> Any:
+def server(owner: Owner, address: Address, patience: Patience | None = None) -> Any:
     """A uvicorn server, ready to `run()`."""
     import uvicorn
 
-    return uvicorn.Server(
+    waits = patience or Patience()
+
+    class Hurried(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            """With a limit on handshakes, which uvicorn has no setting for."""
+            loop = asyncio.get_running_loop()
+            if address.certificate is not None:
+                limited = functools.partial(
+                    loop.create_server, ssl_handshake_timeout=waits.handshake
+                )
+                setattr(loop, "create_server", limited)  # noqa: B010  # a method, to mypy
+            await super().startup(sockets=sockets)
+
+    return Hurried(
         uvicorn.Config(
-            application(owner),
+            application(owner, waits.body),
             host=address.host,
             port=address.port,
-            limit_concurrency=_CONNECTIONS,
-            timeout_keep_alive=_IDLE,
+            http=protocol(waits),
+            timeout_keep_alive=waits.idle,
             timeout_graceful_shutdown=_GRACE,
             log_config=None,
             access_log=False,

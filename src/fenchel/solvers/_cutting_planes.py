@@ -76,7 +76,9 @@ class CuttingPlanes(ABC):
         return self._storage[: len(self.b)]
 
     def add(self, point: Point) -> None:
-        """The cut at a point: a in dR(w), b = R(w) - <a, w>."""
+        """The cut at a point: a in dR(w), b = R(w) - <a, w>; none where nothing is known of R."""
+        if point.constant == -np.inf:
+            return
         self.append(point.subgradient, point.constant, point.witness, sizes=point.sizes)
 
     def state(self, w: Array) -> State:
@@ -104,6 +106,8 @@ class CuttingPlanes(ABC):
 
     def minimize(self) -> ModelMinimum:
         """Argmin over w of lambda Omega(w) + max_i <a_i, w> + b_i, and the bound it proves."""
+        if not len(self.b):
+            raise InnerFailure("there is no cut")
         if len(self.b) > self.max_cuts:
             self.aggregate()
         self.maximize()

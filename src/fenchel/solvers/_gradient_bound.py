@@ -73,7 +73,7 @@ class GradientBound:
 
     def _solve(self) -> Bound:
         self._since = 0
-        if self.model is None:
+        if self.model is None or not len(self.model.b):
             return -math.inf, None
         _, bound, evidence = self.model.minimize()
         return bound, evidence

@@ -188,7 +188,7 @@ class _Oracle(_Asked):
 
 class _Owners(_Asked):
     def __init__(self, risk: OwnersRisk):
-        if risk.noisy:
+        if not risk.exact:
             raise InvalidData("the owners add noise to what they answer: nothing can be verified")
         self.owners, self.nonnegative = risk.owners, risk.loss.nonnegative
         self.n_parameters, self.n_rows = risk.n_parameters, risk.n_rows
@@ -201,5 +201,10 @@ class _Owners(_Asked):
         return (np.append(w, result.intercept) if self.has_offset else w), 0.0
 
     def asked(self, w: Array) -> tuple[float, Array]:
-        value, total = self.owners.evaluate(w)
-        return value / self.n_rows, total / self.n_rows
+        sums = self.owners.evaluate(w)
+        if sums.gradient is None:
+            raise InvalidData("the owners have not told their gradients, though they were asked to")
+        return sums.value / self.n_rows, sums.gradient / self.n_rows
+
+    def value(self, w: Array, b: float) -> float:
+        return self.owners.evaluate(w, "value").value / self.n_rows
