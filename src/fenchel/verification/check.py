@@ -40,7 +40,7 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
     lower = _proved(evidence, problem, result.witness, w, b)
     claimed, own = result.objective, ROUND_OFF * (abs(upper) + penalty)
     if not np.isfinite(upper) or (
-        abs(upper - claimed) > own and not abs(upper - claimed) <= own + evidence.blur(w, b)
+        not abs(upper - claimed) <= own and not abs(upper - claimed) <= own + evidence.blur(w, b)
     ):
         raise InvalidCertificate(
             f"the objective at w is {upper!r}, but the result claims {claimed!r}: it is the result "
