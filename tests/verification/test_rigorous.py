@@ -233,10 +233,10 @@ def test_a_bound_holds_in_rational_arithmetic(loss, intercept, monkeypatch):
             assert F(found.upper_bound) >= J - digits * (1 + J)
 
 
-@pytest.mark.parametrize("omega", ["l2", "l1", "elastic_net"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_next_to_nothing_is_given_away(omega, intercept):
+def test_next_to_nothing_is_given_away(intercept):
     for k, loss in enumerate(LOSSES):
+        omega = ("l2", "l1", "elastic_net")[(k + intercept) % 3]
         if isinstance(loss, losses.Tweedie):
             continue
         problem = problem_for(loss, omega, intercept=intercept, weighted=k % 2 == 1)

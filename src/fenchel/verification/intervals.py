@@ -68,7 +68,8 @@ class Interval(NamedTuple):
         """The squares, which are not negative."""
         least, largest = self.least_size, self.size
         with np.errstate(all="ignore"):
-            return Interval(np.maximum(down(least * least), 0.0), up(largest * largest))
+            found = Interval(np.maximum(down(least * least), 0.0), up(largest * largest))
+        return Interval(found.lo, np.where(largest == 0, 0.0, found.hi))
 
     @property
     def size(self) -> Array:

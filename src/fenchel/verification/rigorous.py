@@ -65,7 +65,7 @@ def proved(w: Array, b: float, witness: Witness | None, problem: Problem, data: 
     upper = float(exact(penalty.value_above(w)).plus(exact(rows.value_above(w, b))).hi)
     lower = rows.bound(data.duals(witness, problem), penalty)
     if data.nonnegative:
-        lower = max(lower, 0.0)
+        lower = max(0.0, lower)
     if lower > upper:
         raise InvalidCertificate(
             f"min J >= {lower!r} and J(w) <= {upper!r} are both proved in exact arithmetic, so one "

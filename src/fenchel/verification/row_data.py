@@ -34,7 +34,7 @@ from fenchel.tolerances import (
 )
 from fenchel.verification import penalties
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
-from fenchel.verification.evidence import Cut, Evidence
+from fenchel.verification.evidence import CheckedCut, Evidence
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -238,7 +238,7 @@ class RowEvidence(Evidence):
 
     def cut(
         self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
-    ) -> Cut:
+    ) -> CheckedCut:
         """That of all tangents and dual variables together."""
         line, doubt = self._mixed(witness, problem, blurred), 0.0
         if self.loss.has_conjugate:
@@ -260,7 +260,7 @@ class RowEvidence(Evidence):
                 raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
             doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
             a[free] = a_error[free] = 0.0
-        return Cut(a, line.constant, a_error, line.constant_error + doubt)
+        return CheckedCut(a, line.constant, a_error, line.constant_error + doubt)
 
     def _is_zero(
         self,
