@@ -214,10 +214,13 @@ class RowEvidence(Evidence):
             slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
             share = weight * self.each(self.share)
             product = share * slope * (z + offset)
-            error = 0.0 * slope if off is None else share * self._slope_error(at, off)
+            error, moved = 0.0 * slope, 0.0
+            if off is not None:
+                error = share * self._slope_error(at, off)
+                moved = float(np.sum(np.abs(share * slope) * off))
             terms = np.abs(weight * self.share * value), np.abs(product)
             size = float(sum(np.sum(part) for part in terms))
-            doubt = ROUND_OFF * size + float(np.sum(error * np.abs(z + offset)))
+            doubt = ROUND_OFF * size + moved + float(np.sum(error * np.abs(z + offset)))
             constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
             line = line.plus(RowCut(share * slope, constant, error, doubt))
         return line
