@@ -92,7 +92,9 @@ USERS_SUMS = 1e-9
 # is computed from the conjugate, which needs no scores and costs a sum over the rows.
 COARSE = 1e-9
 
-# Of J, by how much two computations of one bound may differ, the solver's and the verification's.
+# Of R, by how much two computations of one bound may differ, the solver's and the verification's,
+# where the losses are structured, of all rows at once or others': nobody bounds their round-off. Of
+# losses of single rows it is bounded by what errors of the scores do (verification/row_data.py).
 AGREEMENT = 1e-9
 
 # Of the largest diagonal entry of a kernel matrix: a residual so far below 0 is no round-off, as

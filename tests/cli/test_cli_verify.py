@@ -48,6 +48,17 @@ def test_what_train_proved_is_confirmed(run, flags, y):
     assert shown.out.count("verified, gap") == len(done.json["runs"])
 
 
+def test_bounds_are_proved_in_exact_arithmetic_where_that_is_possible(run):
+    svmlight("d.svm", np.sign)
+    assert run("train", "d.svm", "-o", "m", "--proof", "p", "--loss", "logistic").code == 0
+    done = run("verify", "m", "d.svm", "--proof", "p", "--rigorous")
+    assert done.code == 0 and "from the witness, in exact arithmetic" in done.out
+    flags = "--loss", "roc", "--strength", "1e-2"
+    assert run("train", "d.svm", "-o", "m", "--proof", "p", *flags).code == 0
+    refused = run("verify", "m", "d.svm", "--proof", "p", "--rigorous")
+    assert refused.code != 0 and "no mean over rows" in refused.err
+
+
 def test_rankings_are_verified_with_their_queries(run):
     X, z = rows(120)
     write_svmlight("d.svm", X, (z > 0).astype(float), np.repeat(np.arange(12), 10))

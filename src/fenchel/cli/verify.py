@@ -65,6 +65,9 @@ def verify(
     authority: Authority = None,
     target: Target = None,
     index_base: IndexBase = None,
+    rigorous: Annotated[
+        bool, typer.Option("--rigorous", help="Bounds that hold in exact arithmetic.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -72,7 +75,8 @@ def verify(
     """Check the bounds of MODEL on the DATA it was trained on, or by asking their owners.
 
     The objective is computed anew at the model's coefficients, and the lower bound from the
-    tangents and dual variables in the proof, by code that believes neither file.
+    tangents and dual variables in the proof, by code that believes neither file. With --rigorous
+    no round-off is believed either.
     """
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     fitted = models.load(model)
@@ -85,7 +89,7 @@ def verify(
     with terminal.warnings():
         posed = _posed(fitted, data, settings, terminal, target, index_base)
         with terminal.step("verify") as step:
-            certificates = _certificates(fitted, list(posed.problems), proof)
+            certificates = _certificates(fitted, list(posed.problems), proof, rigorous)
             step.found = f"{len(certificates)} certificate{'s' * (len(certificates) > 1)}"
     runs = [
         VerifiedRun(
@@ -123,7 +127,7 @@ def _posed(
     return fitted._posed(rows.X, rows.y, offset=rows.offset)
 
 
-def _certificates(fitted: Any, problems: Sequence[Any], proof: Path) -> list[Any]:
+def _certificates(fitted: Any, problems: Sequence[Any], proof: Path, rigorous: bool) -> list[Any]:
     from fenchel.model.proof import read_proof
 
     inputs.check_readable(proof)
@@ -135,7 +139,7 @@ def _certificates(fitted: Any, problems: Sequence[Any], proof: Path) -> list[Any
             f"{len(witnesses)} witnesses: they do not belong together"
         )
     return [
-        fenchel.verify(replace(each, witness=witness), problem)
+        fenchel.verify(replace(each, witness=witness), problem, rigorous=rigorous)
         for each, witness, problem in zip(found, witnesses, problems, strict=True)
     ]
 

@@ -23,7 +23,7 @@ from fenchel.risks.oracle import Examples, OracleRisk
 from fenchel.risks.owners import OwnersRisk
 from fenchel.tolerances import AGREEMENT, ROUND_OFF, SCORES, VERIFIED_ZERO
 from fenchel.verification import penalties
-from fenchel.verification.evidence import Cut, Evidence
+from fenchel.verification.evidence import CheckedCut, Evidence
 from fenchel.witness import Tangency, Witness
 
 
@@ -57,7 +57,7 @@ class _Cuts(Evidence):
 
     def cut(
         self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
-    ) -> Cut:
+    ) -> CheckedCut:
         """The weighted sum of the witness's cuts.
 
         Its slope, of terms whose lengths add up to `size`, is off by `ROUND_OFF` of that, which
@@ -85,7 +85,7 @@ class _Cuts(Evidence):
         if problem.strength > 0:
             reach = problem.regularizer.reach(-a / problem.strength, c / problem.strength)
         doubt += (SCORES if blurred else ROUND_OFF) * (abs(c) + self.size * reach)
-        return Cut(a, c, np.zeros_like(a), doubt + AGREEMENT * abs(c) * blurred)
+        return CheckedCut(a, c, np.zeros_like(a), doubt + AGREEMENT * abs(c) * blurred)
 
 
 class _Chains(_Cuts):

@@ -21,6 +21,9 @@ from fenchel.verification.enclosed_vectors import enclosed_vectors
 Array = npt.NDArray[np.float64]
 
 
+_NUMBERS = (Labels.REAL, Labels.VECTORS, Labels.COUNT, Labels.POSITIVE)
+
+
 class RowCut(NamedTuple):
     """R(v) >= <X'alpha, v> + constant + b sum(alpha) for all v and b, but for these errors."""
 
@@ -86,6 +89,8 @@ def conjugate_cut(data: WeightedRows, line: RowCut, blurred: bool) -> RowCut:
     share = data.share[counted]
     sizes = share * (np.abs(conjugate) + _sizes(loss, each, y))
     error = ROUND_OFF * float(np.sum(sizes) + np.sum(np.abs(shift)))
+    if blurred and loss.labels not in _NUMBERS:
+        error += ROUND_OFF  # others may compute 1 - p of probabilities p, and their shares are 1
     constant = float(np.sum(shift)) - float(np.sum(share * conjugate))
     return RowCut(
         alpha, constant, line.alpha_error, error + (line.constant_error if blurred else 0.0)

@@ -15,7 +15,7 @@ from fenchel.witness import Witness
 Array = npt.NDArray[np.float64]
 
 
-class Cut(NamedTuple):
+class CheckedCut(NamedTuple):
     """R(v) >= <a', v> + c - c_error for all v, with an a' whose |a' - a| is at most a_error.
 
     Both are 0 in unpenalised coordinates.
@@ -48,7 +48,7 @@ class Evidence(ABC):
     @abstractmethod
     def cut(
         self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
-    ) -> Cut:
+    ) -> CheckedCut:
         """The cut; if blurred, with errors that hold for others who compute it, too.
 
         Raises InvalidCertificate where the witness proves no such thing. In coordinates without a

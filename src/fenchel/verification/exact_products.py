@@ -137,4 +137,5 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def _scaled(x: Interval, exponent: Exponents) -> Interval:
     """2^exponent x."""
     with np.errstate(over="ignore", under="ignore"):
-        return Interval(down(np.ldexp(x.lo, exponent)), up(np.ldexp(x.hi, exponent)))
+        lo, hi = (np.ldexp(end, exponent) for end in x)
+    return Interval(np.where(x.lo == 0, 0.0, down(lo)), np.where(x.hi == 0, 0.0, up(hi)))

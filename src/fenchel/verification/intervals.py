@@ -39,9 +39,11 @@ class Interval(NamedTuple):
     hi: Array
 
     def plus(self, other: Interval) -> Interval:
-        """Sums."""
+        """Sums; what 0 is added to stays the same."""
         with np.errstate(all="ignore"):
-            return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
+            lo, hi = (mine + theirs for mine, theirs in zip(self, other, strict=True))
+        same = [(mine == 0) | (theirs == 0) for mine, theirs in zip(self, other, strict=True)]
+        return Interval(np.where(same[0], lo, down(lo)), np.where(same[1], hi, up(hi)))
 
     def minus(self, other: Interval) -> Interval:
         """Differences."""
@@ -50,20 +52,24 @@ class Interval(NamedTuple):
     def times(self, other: Interval) -> Interval:
         """The least and the largest of the products of ends."""
         with np.errstate(all="ignore"):
-            ends = [a * b for a in self for b in other]
-            return Interval(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
+            return _hull([a * b for a in self for b in other], self.is_zero | other.is_zero)
 
     def over(self, other: Interval) -> Interval:
         """The quotient by numbers > 0 (or >= 0, of which only one end may be known)."""
         with np.errstate(all="ignore"):
-            ends = [a / b for a in self for b in other]
-            return Interval(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
+            return _hull([a / b for a in self for b in other], self.is_zero & (other.lo > 0))
+
+    @property
+    def is_zero(self) -> npt.NDArray[np.bool_]:
+        """Where the number is known to be 0."""
+        return np.asarray((self.lo == 0) & (self.hi == 0))
 
     def squared(self) -> Interval:
         """The squares, which are not negative."""
         least, largest = self.least_size, self.size
         with np.errstate(all="ignore"):
-            return Interval(np.maximum(down(least * least), 0.0), up(largest * largest))
+            found = Interval(np.maximum(down(least * least), 0.0), up(largest * largest))
+        return Interval(found.lo, np.where(largest == 0, 0.0, found.hi))
 
     @property
     def size(self) -> Array:
@@ -81,6 +87,12 @@ class Interval(NamedTuple):
         return Interval(np.clip(self.lo, least, largest), np.clip(self.hi, least, largest))
 
 
+def _hull(ends: list[Array], zero: npt.NDArray[np.bool_]) -> Interval:
+    """The interval that rounded numbers are the ends of; 0 where that is known."""
+    lo, hi = down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends))
+    return Interval(np.where(zero, 0.0, lo), np.where(zero, 0.0, hi))
+
+
 def exact(x: npt.ArrayLike) -> Interval:
     """Numbers that are floats."""
     ends = np.asarray(x, dtype=np.float64)
@@ -89,6 +101,8 @@ def exact(x: npt.ArrayLike) -> Interval:
 
 def sum_above(x: Array) -> float:
     """A float that is no less than the exact sum."""
+    if not x.any():
+        return 0.0
     if not np.isfinite(x).all():
         return -math.inf if np.all(x < np.inf) else math.inf
     try:

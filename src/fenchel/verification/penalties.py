@@ -29,7 +29,7 @@ from fenchel.regularizers import (
 from fenchel.risks.base import Problem
 from fenchel.tolerances import DOMAIN_EDGE, ROUND_OFF
 from fenchel.verification.coupled_penalties import COUPLED
-from fenchel.verification.evidence import Cut
+from fenchel.verification.evidence import CheckedCut
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
     return np.empty(0, dtype=np.intp) if omega.weights is None else np.flatnonzero(omega.c == 0)
 
 
-def bound(problem: Problem, cut: Cut, nonnegative: bool, side: int = 1) -> float:
+def bound(problem: Problem, cut: CheckedCut, nonnegative: bool, side: int = 1) -> float:
     """c - lambda Omega*(-a / lambda), the cut shrunk into the domain of Omega* where R >= 0.
 
     Mixing with the cut R >= 0 stays valid: l*(s alpha) <= s l*(alpha), as l*(0) <= 0. The errors of

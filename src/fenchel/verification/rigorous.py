@@ -42,7 +42,6 @@ from fenchel.verification.intervals import (
     exact,
     sum_above,
     summed,
-    up,
 )
 from fenchel.verification.row_data import RowEvidence
 from fenchel.witness import Bracket, Tangency, Witness
@@ -63,10 +62,10 @@ def proved(w: Array, b: float, witness: Witness | None, problem: Problem, data: 
     else:
         source = "witness"
     penalty = ExactPenalty(problem, data, rows.S)
-    upper = float(up(penalty.value_above(w) + rows.value_above(w, b)))
+    upper = float(exact(penalty.value_above(w)).plus(exact(rows.value_above(w, b))).hi)
     lower = rows.bound(data.duals(witness, problem), penalty)
     if data.nonnegative:
-        lower = max(lower, 0.0)
+        lower = max(0.0, lower)
     if lower > upper:
         raise InvalidCertificate(
             f"min J >= {lower!r} and J(w) <= {upper!r} are both proved in exact arithmetic, so one "
@@ -131,7 +130,7 @@ class ExactRows:
         else:
             terms = self._scalar_terms(scaled)
         mean = exact(sum_above(terms)).over(self.S).hi
-        return float(down(-up(mean + conjugate)))
+        return -float(exact(mean).plus(exact(conjugate)).hi)
 
     def duals(self, alpha: Array) -> Array:
         """Exact dual variables near S alpha, inside their domains and with the sums they need."""

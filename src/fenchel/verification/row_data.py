@@ -34,7 +34,7 @@ from fenchel.tolerances import (
 )
 from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
-from fenchel.verification.evidence import Cut, Evidence
+from fenchel.verification.evidence import CheckedCut, Evidence
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -231,10 +231,13 @@ class RowEvidence(Evidence):
             slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
             share = weight * self.each(self.share)
             product = share * slope * (z + offset)
-            error = 0.0 * slope if off is None else share * self._slope_error(at, off)
+            error, moved = 0.0 * slope, 0.0
+            if off is not None:
+                error = share * self._slope_error(at, off)
+                moved = float(np.sum(np.abs(share * slope) * off))
             terms = np.abs(weight * self.share * value), np.abs(product)
             size = float(sum(np.sum(part) for part in terms))
-            doubt = ROUND_OFF * size + float(np.sum(error * np.abs(z + offset)))
+            doubt = ROUND_OFF * size + moved + float(np.sum(error * np.abs(z + offset)))
             constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
             line = line.plus(RowCut(share * slope, constant, error, doubt))
         return line
@@ -255,7 +258,7 @@ class RowEvidence(Evidence):
 
     def cut(
         self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
-    ) -> Cut:
+    ) -> CheckedCut:
         """That of all tangents and dual variables together."""
         line, doubt = self._mixed(witness, problem, blurred), 0.0
         if self.loss.has_conjugate:
@@ -277,7 +280,7 @@ class RowEvidence(Evidence):
                 raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
             doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
             a[free] = a_error[free] = 0.0
-        return Cut(a, line.constant, a_error, line.constant_error + doubt)
+        return CheckedCut(a, line.constant, a_error, line.constant_error + doubt)
 
     def _is_zero(
         self,
