@@ -10,12 +10,14 @@ import math
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, VECTOR_LOSSES, ids
+from catalogue import _COSTS, LOSSES, VECTOR_LOSSES, ids
 
 import fenchel
 from fenchel import losses
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.losses.vector import CostLoss
+from fenchel.verification.row_data import RowEvidence
+from fenchel.witness import Tangency, Witness
 
 KINKED = [loss for loss in LOSSES if not loss.differentiable]
 OFF = 5e-12  # of a kink, within the tolerance of a tie
@@ -126,3 +128,22 @@ def test_a_risk_small_beside_its_scores_takes_its_cut_from_the_conjugate():
     exact = problem.risk.at(np.array([1.0, -1.0]))
     assert exact.value == 0.0
     assert point.subgradient @ exact.w + point.constant == 0.0
+
+
+@pytest.mark.parametrize("loss", [Anonymous(), losses.MultilabelHinge(cost=_COSTS)], ids=ids)
+def test_verification_does_not_take_a_tie_for_exact_either(loss):
+    """Without a conjugate it goes by the slopes that the witness chose, at scores off the kink."""
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=N) if isinstance(loss, ScalarLoss) else np.eye(3)[np.arange(N) % 3] > 0
+    problem = fenchel.problem(np.eye(N), y, loss=loss, strength=1e-9)
+    evidence = RowEvidence(problem.risk)
+    for _ in range(20):
+        if isinstance(loss, ScalarLoss):
+            w = loss.kinks(y)[0] + OFF * rng.uniform(-1, 1, N)
+        else:
+            w = tied_scores(loss, y, rng).ravel()
+        point = problem.risk.at(w).steepest(rng.normal(size=w.size))
+        cut = evidence.cut(Witness([Tangency(w, ties=point._ties())], [1.0]), problem, w, 0.0)
+        for v in (w, *(w + OFF * rng.uniform(-1, 1, w.size) for _ in range(3))):
+            R = problem.risk.at(v).value
+            assert cut.a @ v + cut.c - cut.c_error <= R + 4 * np.finfo(float).eps * (1 + R)

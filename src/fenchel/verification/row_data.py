@@ -238,9 +238,30 @@ class RowEvidence(Evidence):
             terms = np.abs(weight * self.share * value), np.abs(product)
             size = float(sum(np.sum(part) for part in terms))
             doubt = ROUND_OFF * size + moved + float(np.sum(error * np.abs(z + offset)))
+            doubt += weight * self._shortfall(at, touch.ties)
             constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
             line = line.plus(RowCut(share * slope, constant, error, doubt))
         return line
+
+    def _shortfall(self, z: Array, ties: Ties | None) -> float:
+        """How far below the loss at z the lines of slopes chosen at ties lie, at most.
+
+        A line of the slope a supports the loss within `off` of z, not at z. Of one score, it is at
+        z no lower than l(z) - off |a - l'(z)|, as l is convex. Of several scores it is the piece
+        that is the highest at z + off a, and 0 where a is 0. A conjugate says it exactly: with one,
+        nothing rests on this.
+        """
+        if ties is None or self.loss.has_conjugate:
+            return 0.0
+        at, y, a = z[ties.rows], self.y[ties.rows], ties.slopes
+        here = self.loss.value(at, y)
+        if self.K is None:
+            lost = VERIFIED_KINK * (1 + np.abs(at)) * np.abs(a - self.loss.slope(at, y))
+        else:
+            off = VERIFIED_KINK * (1 + np.max(np.abs(at), axis=1, keepdims=True))
+            piece = self.loss.value(at + off * a, y) - np.sum(off * a**2, axis=1)
+            lost = np.maximum(here - np.where(np.any(a, axis=1), piece, 0.0), 0.0)
+        return float(np.sum(self.share[ties.rows] * (lost + ROUND_OFF * np.abs(here))))
 
     def _slope_error(self, z: Array, off: Array) -> Array:
         """How far slopes may be off at scores that are: of one score they do not fall.
