@@ -56,7 +56,7 @@ def balanced(t: Array, lowest: Array, highest: Array) -> Array:
     grid = grid_of(t)
     k, least, most = (grid.units(each) for each in (t, lowest, highest))
     k = np.clip(k, least, most)
-    surplus = sum(k.tolist())
+    surplus = _sum(k)
     room = k - least if surplus > 0 else most - k
     back = most - k if surplus > 0 else k - least
     return grid.numbers(k - np.sign(surplus) * _spread(abs(surplus), room, back))
@@ -69,6 +69,11 @@ def balanced_columns(t: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
+def _sum(k: Whole) -> int:
+    """The sum of whole numbers, which may be larger than they can be: in two parts."""
+    return (int(np.sum(k >> 26)) << 26) + int(np.sum(k & ((1 << 26) - 1)))
+
+
 def _spread(total: int, room: Whole, back: Whole) -> Whole:
     """How far each row moves, at most its room, to make up the total; all of them if it is short.
 
@@ -76,6 +81,10 @@ def _spread(total: int, room: Whole, back: Whole) -> Whole:
     """
     moved, left = np.zeros_like(room), total
     if left == 0:
+        return moved
+    best = int(np.argmax(np.minimum(room, back)))
+    if room[best] >= left:  # as it is after all but the last units were spread
+        moved[best] = left
         return moved
     order = np.lexsort((-room, -np.minimum(room, back)))
     for i in order.tolist():

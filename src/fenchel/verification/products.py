@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
@@ -63,12 +64,12 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
 
 
 def chunks(shard: Shard) -> list[slice]:
-    """A shard's rows in up to 32 chunks, of about 1024 rows or 65536 numbers if that is less.
+    """A shard's rows in up to 32 chunks, of about 1024 rows or 16384 numbers if that is less.
 
     Sums of sums are rounded less, and what is copied of the rows is a chunk of them.
     """
     n = shard.rows.n_rows
-    number = min(32, max(n // 1024, shard.rows.n_numbers // 65536, 1))
+    number = min(32, max(n // 1024, shard.rows.n_numbers // 16384, 1))
     step = max(-(-n // number), 1)
     return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
 
@@ -83,21 +84,38 @@ def sizes(shard: Shard, W: Array) -> Array:
     """|X| |W|."""
     W = np.abs(W)
     with _matrix(shard) as X:
-        parts = [abs(X[rows]) @ W for rows in chunks(shard)]
+        parts = [_magnitudes(_part(X, rows)) @ W for rows in chunks(shard)]
         return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
 def adjoint(shard: Shard, a: Array) -> Array:
     """X' a."""
     with _matrix(shard) as X:
-        return _total(X, (X[rows].T @ a[rows] for rows in chunks(shard)), a)
+        return _total(X, (_part(X, rows).T @ a[rows] for rows in chunks(shard)), a)
 
 
 def magnitude(shard: Shard, a: Array) -> Array:
     """|X|' |a|."""
     a = np.abs(a)
     with _matrix(shard) as X:
-        return _total(X, (abs(X[rows]).T @ a[rows] for rows in chunks(shard)), a)
+        return _total(X, (_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard)), a)
+
+
+def _part(X: Any, rows: slice) -> Any:
+    """Some rows: of a SciPy matrix, too, no copy."""
+    if not sparse.issparse(X):
+        return X[rows]
+    first, last = X.indptr[rows.start], X.indptr[rows.stop]
+    start = X.indptr[rows.start : rows.stop + 1] - first
+    shape = rows.stop - rows.start, X.shape[1]
+    return sparse.csr_array((X.data[first:last], X.indices[first:last], start), shape=shape)
+
+
+def _magnitudes(X: Any) -> Any:
+    """|X|, its columns' numbers not copied."""
+    if not sparse.issparse(X):
+        return np.abs(X)
+    return sparse.csr_array((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def _total(X: Any, parts: Iterator[Array], a: Array) -> Array:

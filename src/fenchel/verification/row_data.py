@@ -221,6 +221,8 @@ class RowEvidence(Evidence):
 
     def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:
         """The tangent at scores z; if blurred, at some that are off by what others' may be."""
+        if self.loss.has_conjugate and not blurred:
+            return self._slopes(touch, z)
         counted = self.share > 0  # a row of weight 0 is not there, even at inf
         off = self.score_error(touch.w) if blurred else None
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
@@ -242,6 +244,17 @@ class RowEvidence(Evidence):
             constant = float(np.sum(weight * self.share * value)) - float(np.sum(product))
             line = line.plus(RowCut(share * slope, constant, error, doubt))
         return line
+
+    def _slopes(self, touch: Tangency, z: Array) -> RowCut:
+        """The same where the conjugate says what the slopes prove, and nothing else counts."""
+        alpha = np.zeros_like(z)
+        below, above, *weights = touch.bracket
+        for offset, weight in zip((below, above), weights, strict=True):
+            if weight > 0:
+                slope = self._slope(z + (offset + self.offset), touch.ties)
+                slope[self.share == 0] = 0.0  # a row of weight 0 is not there, even at inf
+                alpha += weight * self.each(self.share) * slope
+        return RowCut(alpha, 0.0, np.zeros(1), 0.0)
 
     def _shortfall(self, z: Array, ties: Ties | None) -> float:
         """How far below the loss at z the lines of slopes chosen at ties lie, at most.
@@ -329,7 +342,7 @@ class RowEvidence(Evidence):
     def _mixed(self, witness: Witness, problem: Problem, blurred: bool) -> RowCut:
         """The cut of the whole witness."""
         weights, alpha = _checked(self, witness, problem.risk.n_parameters)
-        line = RowCut(alpha, 0.0, np.zeros_like(alpha), 0.0)
+        line = RowCut(alpha, 0.0, np.zeros(1), 0.0)
         scores = self._all_scores([touch.w for touch in witness.tangencies])
         for touch, weight, z in zip(witness.tangencies, weights.tolist(), scores, strict=True):
             line = line.plus(self.tangent(touch, z, blurred=blurred), weight)
