@@ -32,6 +32,7 @@ class RunSummary(msgspec.Struct):
     reason: str
     iterations: int
     passes: int
+    proof_passes: int  # more, to prove the bounds by other code
     seconds: float
     nonzeros: int
     coefficients: int
@@ -107,6 +108,7 @@ def _run(name: Label, found: Any) -> RunSummary:
         reason=found.reason,
         iterations=found.iterations,
         passes=int(found.passes),
+        proof_passes=int(found.proof_passes),
         seconds=float(found.seconds),
         nonzeros=int(np.count_nonzero(found.w)),
         coefficients=found.w.size,
@@ -136,12 +138,13 @@ def show_runs(runs: Sequence[RunSummary], gap: float) -> None:
     for run in runs if len(runs) > 1 else ():
         if run.status != "converged":
             result(f"  class {label(run.label)}: {_bounds(run, gap)}")
-    iterations, passes, nonzeros, coefficients = (
+    iterations, passes, proof, nonzeros, coefficients = (
         sum(getattr(run, what) for run in runs)
-        for what in ("iterations", "passes", "nonzeros", "coefficients")
+        for what in ("iterations", "passes", "proof_passes", "nonzeros", "coefficients")
     )
+    more = f" and {proof:,} to prove it" if proof else ""
     result(
-        f"{runs[0].solver}: {iterations:,} iterations, {passes:,} passes, "
+        f"{runs[0].solver}: {iterations:,} iterations, {passes:,} passes{more}, "
         f"{duration(sum(run.seconds for run in runs))}; "
         f"{nonzeros:,} of {coefficients:,} coefficients nonzero"
     )
