@@ -324,14 +324,19 @@ class _Run:
         return self.history[-1].gap <= self.gap
 
     def _prove(self, prover: Prover) -> None:
-        """Replaces what is claimed, in the last record too, by what is proved of it."""
+        """Replaces what is claimed by what is proved of it, in the records too."""
         with np.errstate(all="ignore"):  # overflow ends in a bound that is not finite
             certificate = prover.proved(self._claimed())
         self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
         self.proved, known = True, self.known_bound
-        self.history[-1] = self.history[-1]._replace(
-            objective=self.objective, lower_bound=known, gap=relative_gap(self.objective, known)
-        )
+        self.history[-1] = self.history[-1]._replace(objective=self.objective, lower_bound=known)
+        for k in reversed(range(len(self.history))):
+            record = self.history[k]
+            bound = min(record.lower_bound, known)
+            gap = relative_gap(record.objective, bound)
+            if (bound, gap) == (record.lower_bound, record.gap):
+                break  # and so all before it
+            self.history[k] = record._replace(lower_bound=bound, gap=gap)
 
     def _stalled(self) -> bool:
         if len(self.history) <= self.patience:
