@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fenchel import starts
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
+from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, Phrase
 from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Point, Problem
@@ -82,25 +82,33 @@ def minimize(
     run.prover = Prover(problem, method, bool(verify))
     start = starts.duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
+    status = _executed(run, method, w, start, file)
+    if not run.history:
+        raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
+    result = run.result(status, method.name, reason)
+    if status is not Status.STALLED:
+        return result
+    return replace(result, advice=too_large(problem, result.gap) or Phrase())
+
+
+def _executed(
+    run: _Run, method: Solver, w: Array, start: State | None, file: CheckpointFile | None
+) -> Status:
+    """Runs a solver to its end, which may be an interrupt."""
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
             if status is Status.STALLED and run.best is not None:
-                status = run.beyond(problem.risk.at(run.best.w)) or status
+                status = run.beyond(run.problem.risk.at(run.best.w)) or status
+            return status
     except (KeyboardInterrupt, _TimeIsUp) as cause:
         if run.best is None:
             raise
-        status = run.cut_short(cause)
+        return run.cut_short(cause)
     finally:
         run.under_way = False
         if file is not None:
             _write(file)
-    if not run.history:
-        raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
-    result = run.result(status, method.name, reason)
-    if status is Status.STALLED and (advice := too_large(problem, result.gap)) is not None:
-        warnings.warn(advice, stacklevel=2)
-    return result
 
 
 def _write(file: CheckpointFile) -> None:

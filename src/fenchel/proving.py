@@ -16,7 +16,7 @@ from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
-from fenchel.verification import Proof, can_recompute, recompute, verify
+from fenchel.verification import Recomputed, can_recompute, recompute, verify
 from fenchel.witness import Witness
 
 
@@ -51,7 +51,7 @@ class Prover:
         lower_bound = min(claim.lower_bound, proof.lower_bound, objective)
         return Certificate(lower_bound, objective, "witness")
 
-    def _recomputed(self, claim: Result) -> Proof:
+    def _recomputed(self, claim: Result) -> Recomputed:
         if self.strict and not isinstance(claim.witness, Witness):
             raise self._unproved(f"its witness is {claim.witness!r}, not a fenchel.Witness")
         try:

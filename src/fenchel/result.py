@@ -93,6 +93,7 @@ class Result:
     reason: str  # why this solver
     witness: Witness | None
     proof_passes: int = 0  # the same to prove the bounds from the witness, by other code
+    advice: Phrase = Phrase()  # what else may be done about a run that fell short
 
     @property
     def objective(self) -> float:
@@ -114,13 +115,18 @@ class Result:
         """Whether the requested gap was certified."""
         return self.status is Status.CONVERGED
 
+    @property
+    def ending(self) -> Phrase:
+        """How the run ended, and what to do about it, in a sentence or two."""
+        return Phrase(self.status.value, ". ", self.advice) if self.advice else self.status.value
+
     def raise_for_status(self) -> Result:
         """Raises NotConverged unless the requested gap was certified; returns the result itself."""
         if not self.converged:
             raise NotConverged(
                 f"{self.solver} stopped with gap {self.gap:.2e} after {self.iterations} "
                 "iterations: ",
-                self.status.value,
+                self.ending,
             )
         return self
 

@@ -290,7 +290,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return (
             f"{type(self).__name__} stopped short{which} after {worst.iterations} iterations: the "
             f"certified gap is {worst.gap:.2g}, tol asks for {self.tol:g}; "
-            f"{worst.status.value.worded(words)}"
+            f"{worst.ending.worded(words)}"
         )
 
     def _starts(self, shape: tuple[int, int]) -> list[Array | None]:

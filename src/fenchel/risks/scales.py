@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.errors import FenchelWarning, Setting
+from fenchel.errors import Phrase, Setting
 from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import EPSILON
@@ -20,7 +20,7 @@ from fenchel.tolerances import EPSILON
 _NOTEWORTHY = 1e-6  # a smaller gap is no cause for advice
 
 
-def too_large(problem: Problem, gap: float) -> FenchelWarning | None:
+def too_large(problem: Problem, gap: float) -> Phrase | None:
     """What to do about the worst column, where round-off in its terms is as large as the gap."""
     risk, regularizer, strength = problem.risk, problem.regularizer, problem.strength
     known = isinstance(risk, LinearRisk) and regularizer.quadratic and regularizer.separable
@@ -34,7 +34,7 @@ def too_large(problem: Problem, gap: float) -> FenchelWarning | None:
     if EPSILON * ratios[worst] < gap:
         return None
     column, size = worst // risk.n_outputs, float(np.sqrt(squares[worst]))
-    return FenchelWarning(
+    return Phrase(
         f"column {column} of X, whose values are about {size:.1g}, is too large for ",
         Setting("strength"),
         f" {strength:g}: round-off in its terms hides the minimum. Rescale the columns to values "

@@ -13,13 +13,13 @@ from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
-from fenchel.verification.check import Proof, judged, recomputed
+from fenchel.verification.check import Recomputed, judged, recomputed
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.evidence import Evidence
 from fenchel.verification.rigorous import proved
 from fenchel.verification.rows import rows_of
 
-__all__ = ["Proof", "can_recompute", "recompute", "verify"]
+__all__ = ["Recomputed", "can_recompute", "recompute", "verify"]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -40,7 +40,7 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
     return proved(*evidence.parameters(result), result.witness, problem, evidence)
 
 
-def recompute(result: Result, problem: Problem) -> Proof:
+def recompute(result: Result, problem: Problem) -> Recomputed:
     """The same without a judgement: both bounds, as the driver takes them over."""
     return recomputed(result, problem, _evidence(problem.risk))
 

@@ -23,7 +23,7 @@ from fenchel.verification.evidence import Array, Evidence
 from fenchel.witness import Bracket, Tangency, Witness
 
 
-class Proof(NamedTuple):
+class Recomputed(NamedTuple):
     """What a result's w and witness come to."""
 
     lower_bound: float  # that the witness proves
@@ -32,7 +32,7 @@ class Proof(NamedTuple):
     passes: int
 
 
-def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Proof:
+def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Recomputed:
     """Both bounds from the data; InvalidCertificate where the witness proves none at all."""
     w, b = evidence.parameters(result)
     penalty = problem.strength * penalties.value(problem.regularizer, w)
@@ -41,7 +41,7 @@ def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Proof:
     doubt = ROUND_OFF * (abs(upper) + penalty)
     if not (abs(upper - result.objective) <= doubt and lower <= upper + doubt):
         doubt += evidence.blur(w, b)  # for passes that are only worth it where something is odd
-    return Proof(lower, upper, doubt, evidence.passes)
+    return Recomputed(lower, upper, doubt, evidence.passes)
 
 
 def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
