@@ -248,15 +248,48 @@ def test_a_round_is_answered_once_to_many_who_ask_at_once():
 def test_labels_are_told_to_who_knows_the_rows():
     # No promise: slopes -y exp(-y z) = sinh z - y cosh z are linear in the labels, and n / d
     # queries make n equations. (Those of the logistic loss make d: its cosh would be constant.)
-    X, y = rows(d=20)
+    X, y = rows(n=200, d=20)
     attacker = Attacker(owned(X, y, loss="exponential"))
     left, right = [], []
-    for w in 0.2 * np.random.default_rng(1).normal(size=(22, 20)):
+    for w in 0.1 * np.random.default_rng(1).normal(size=(12, 20)):
         told = attacker.ask(w)
         left.append(-X.T * np.cosh(X @ w))
         right.append(told.gradient - X.T @ np.sinh(X @ w))
     found = np.linalg.lstsq(np.concatenate(left), np.concatenate(right), rcond=None)[0]
     assert np.array_equal(np.sign(found), y)
+
+
+def test_a_label_is_told_where_two_columns_share_one_row():
+    # No promise: v rests on many rows, but a coordinate of X'v on those of them with the column.
+    X = (np.random.default_rng(0).random(size=(N, 6)) < 0.3).astype(float)
+    X[:, 0] = 1.0
+    X[X[:, 1] == 1, 2] = 0.0
+    X[9, 1:3] = 1.0
+    for label in (-1.0, 1.0):
+        y = np.where(np.arange(N) % 3 == 0, 1.0, -1.0)
+        y[9] = label
+        attacker = Attacker(owned(X, y, loss="hinge"))
+        told = [attacker.ask(w) for w in (np.zeros(6), 2.0 * np.eye(6)[1])]
+        assert told[1].gradient[2] - told[0].gradient[2] == pytest.approx((label + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "same"),
+    [("logistic", True), ("squared_error", True), ("hinge", False), ("exponential", False)],
+)
+def test_of_labels_only_their_sums_with_columns_are_told(loss, same):
+    # Losses psi(z) - y z + c(y): whatever is asked, all is a function of X, X'y and the sum of c.
+    X = np.tile(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), (100, 1))
+    sides = np.tile([1.0, 1.0, -1.0], 100)
+    sides[150:] *= -1.0
+    swapped = sides.copy()
+    swapped[:3] *= -1.0  # X'y stays
+    owners = [Attacker(owned(X, y, loss=loss)) for y in (sides, swapped)]
+    for w in np.random.default_rng(0).uniform(0.6, 0.9, size=(3, 2)):
+        told = [each.ask(w) for each in owners]
+        values, gradients = zip(*told, strict=True)
+        assert (values[0] == pytest.approx(values[1], rel=1e-12)) is same
+        assert (gradients[0] == pytest.approx(gradients[1], abs=1e-9)) is same
 
 
 @pytest.mark.filterwarnings("error")

@@ -31,6 +31,9 @@ s_i = max(1, max_j |x_ij| / (4 m_j)), where m_j is the mean magnitude of the non
 1 but for outliers. No v_i s_i is 0 where v_i is not: what was said of few rows holds for either
 weight.
 
+This is about rows as a whole. Coordinate j of X'v rests on those rows of v that have the column j,
+which may be one: nothing here prevents that, as columns of few rows would leave no answers at all.
+
 A slope that leaves A by little leaves it: a gradient is told to a relative 1e-15 or so, and in it
 1e-12 of the slope of one row is that row to three digits. Only `FEW_OPERATIONS` of the length of a
 count as round-off. The slopes z - y of the squared error are `affine`: they never leave the
