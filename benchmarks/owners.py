@@ -71,7 +71,7 @@ def rounds(n: int) -> None:
     X, y = rows(n)
     points = iter(0.02 * np.random.default_rng(1).normal(size=(1000, COLUMNS)))
     for name, crowd in (("guard", 3), ("no guard", 1)):
-        owner = owned(X, y, loss="logistic", limits=Limits(crowd=crowd))
+        owner = owned(X, y, loss="logistic", limits=Limits(crowd=crowd, probes=10**6))
         if crowd == 1:
             setattr(owner.guard.span, "beyond", lambda a: None)  # noqa: B010  # switched off
         with asked([owner]) as owners:

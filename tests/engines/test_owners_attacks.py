@@ -34,7 +34,8 @@ def rows(seed=0):
 
 
 def owner_of(X, y, loss, crowd, **settings):
-    limits = Limits(crowd=crowd, **settings.pop("limits", {}))
+    few = {"probes": 10**6} if crowd == 1 else {}
+    limits = Limits(crowd=crowd, **few | settings.pop("limits", {}))
     return owned(X, y, loss=loss, strength=1e-3, limits=limits, **settings)
 
 

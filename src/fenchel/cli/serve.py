@@ -43,6 +43,7 @@ def serve(
     crowd: Annotated[int, _guard(help="No combination of answers tells of fewer rows.")] = 3,
     rise: Annotated[float, _guard(help="How far above that at w = 0 J may be.")] = 1000.0,
     climbs: Annotated[int, _guard(help="Gradients that a client has where J rose.")] = 1000,
+    probes: Annotated[int, _guard(help="Refused or idle queries before all end.")] = 32,
     privacy: Annotated[float | None, _privacy(help="Epsilon of all answers together.")] = None,
     privacy_delta: Annotated[float, _privacy(help="How likely it may fail.")] = 1e-6,
     clip: Annotated[float, _privacy(help="What a row counts for at most.")] = 1.0,
@@ -113,7 +114,7 @@ def _guards(flags: dict[str, Any]) -> dict[str, Any]:
     key, peers = flags["mask_key"], flags["mask_peers"]
     if (key is None) is not (peers is None):
         raise UsageError("--mask-key and --mask-peers belong together: give both, or neither")
-    limits = ("max_queries", "client_queries", "min_rows", "crowd", "rise", "climbs")
+    limits = ("max_queries", "client_queries", "min_rows", "crowd", "rise", "climbs", "probes")
     epsilon, delta = flags["privacy"], flags["privacy_delta"]
     return {
         "limits": Limits(**{name: flags[name] for name in limits}),

@@ -6,7 +6,8 @@ it shares with owners after it and minus those with owners before it, all modulo
 over all owners every stream appears once with each sign; in that of fewer, streams are left over
 that look random to anyone without the keys. The context holds w: owners who were asked about
 different points have different streams, so that only sums of all owners at one w come out. A stream
-never covers two different numbers, as the context says which number it is of which data.
+never covers two different numbers, as the context says which number it is of which data; with noise
+it may, and their difference is one of noise alone.
 
 Numbers are integers times 2^-64. Those below 2^62 / K in magnitude, for K owners, are converted
 with an error below 2^-64 each and added exactly, in any order; `error` bounds the sum's.

@@ -41,8 +41,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes: tuple[Label, ...] | None  # what stands for -1 and for +1, of a loss of two classes
     feature_names: tuple[str, ...] | None
     index_base: int | None  # what the owner's file called the first column
-    length: float  # the root of the rows' mean squared length
-    fingerprint: str
+    length: float  # a bound of the root of the rows' mean squared length
     exact: bool  # or there is noise, and bounds are not certified
     nonce: Name  # of the service since it was started
     roster: str | None  # a digest of the keys of all who answer together, under masks

@@ -28,7 +28,7 @@ from fenchel.risks.black_box import BlackBoxPoint, BlackBoxRay, BlackBoxRisk
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Tangency, Witness
 
-_TRIALS, _TRIALS_AT_KINKS = 20, 2  # that may be refused along a ray
+_TRIALS, _TRIALS_AT_KINKS = 6, 2  # that may be refused along a ray
 _REFUSALS_SAID, _REFUSALS = (
     10,
     30,
@@ -205,7 +205,7 @@ class OwnersRisk(BlackBoxRisk):
             self._refused(error)
             return None
         self._refusals = 0
-        self._answered |= sums.gradient is not None
+        self._answered |= sums.gradient is not None or self.owners.masked
         return sums
 
     def _refused(self, error: Withheld) -> None:

@@ -25,6 +25,30 @@ what is answered has this property, whatever was asked, by however many askers:
 An answer whose new direction alone has more than `_AT_ONCE` on k - 1 rows is refused even if there
 is room: a line search that went too far would leave none for the steps that follow.
 
+Weight is that of a_i s_i, not of a_i: the sum X'v rests on the rows for which v_i x_i is long, and
+a row whose entries are a thousand times those of others is told by any sum. `rows.reach` gives
+s_i = max(1, max_j |x_ij| / (4 m_j)), where m_j is the mean magnitude of the nonzeros of column j:
+1 but for outliers. No v_i s_i is 0 where v_i is not: what was said of few rows holds for either
+weight.
+
+This is about rows as a whole. Coordinate j of X'v rests on those rows of v that have the column j,
+which may be one: nothing here prevents that, as columns of few rows would leave no answers at all.
+
+A slope that leaves A by little leaves it: a gradient is told to a relative 1e-15 or so, and in it
+1e-12 of the slope of one row is that row to three digits. Only `FEW_OPERATIONS` of the length of a
+count as round-off. The slopes z - y of the squared error are `affine`: they never leave the
+span of the columns and y, however much the round-off of z is, and `ZERO_SUM` is allowed.
+
+**Refusals tell, too.** Where the hinge's slopes do not change, an answer tells nothing new; where
+those of one row do, it is refused. By halving, an asker finds the place in between, which is
+1 / <x_i, p> along p, and with d such p a row, without an answer that tells of it. Hence queries
+that are refused, and queries elsewhere than before whose slopes lie in A (but for affine slopes,
+which are never refused once A has all columns), are `probes`, of which an owner grants so many
+to all clients together, and then answers no more. With r probes and M further answers, there are at
+most C(M + r, r) 2^r ways in which they may come: r (1 + log2(e (M + r) / r)) bits are told by
+them at most. That is no protection of a row of few columns to few digits. A refusal
+says neither why nor how much: that is for the owner's log.
+
 **Fewer numbers are told than there are.** Where the loss is smooth, d + 1 numbers for each
 dimension of A; A has at most n / 3 dimensions, so at most 2/3 of the n d numbers of X are told. For
 losses whose slopes have few values (the hinge's: 0 and -1), sums over unknown subsets of rows give
@@ -37,6 +61,10 @@ rises. So a gradient above it can be insisted on, `climbs` times for each client
 w where it was told before is no climb. For losses >= 0 and n rows of all owners together,
 n_k of them here, a descent from w = 0 never meets J_k(w) > n/n_k J(0), as n_k/n J_k <= J: where J
 is above `rise` times J_k(0), nothing is answered, not even a value.
+
+Under masks nobody sees J_k, and whether a gradient is told must not tell whether it falls: the
+signs of its steps at w = 0 would tell the owner's own gradient. There a trial is answered by
+its value, a gradient wherever it is asked for, and every w of a gradient counts as a climb.
 """
 
 from __future__ import annotations
@@ -62,11 +90,14 @@ _LEAST_RANK = 16  # for which there is room at first
 
 
 class Refused(FenchelError):
-    """A query that the owner does not answer, with the status of HTTP that says so."""
+    """A query that the owner does not answer, with the status of HTTP that says so.
 
-    def __init__(self, status: int, message: str):
+    `why` is not for the client.
+    """
+
+    def __init__(self, status: int, message: str, why: str = ""):
         super().__init__(message)
-        self.status = status
+        self.status, self.why = status, why or message
 
 
 @dataclass(frozen=True)
@@ -79,20 +110,23 @@ class Limits:
     crowd: int = 3
     rise: float = 1000.0
     climbs: int = 1000
+    probes: int = 32
     memory: int = 1 << 30
 
     def __post_init__(self) -> None:
         for name in ("max_queries", "client_queries", "min_rows", "crowd", "memory"):
             whole(name, getattr(self, name), least=1)
-        whole("climbs", self.climbs, least=0)
+        for name in ("climbs", "probes"):
+            whole(name, getattr(self, name), least=0)
         positive("rise", self.rise)
 
 
 class Span:
-    """The span A of the slopes that were answered, of n rows."""
+    """The span A of the slopes that were answered, of n rows, each times its reach."""
 
-    def __init__(self, n_rows: int, limits: Limits):
+    def __init__(self, n_rows: int, limits: Limits, affine: bool = False):
         self.crowd = limits.crowd
+        self.round_off = ZERO_SUM if affine else FEW_OPERATIONS  # of the length of a
         self.most = max(1, min(n_rows // 3, limits.memory // (8 * n_rows)))
         self.rank = 0
         self.leverages = np.zeros(n_rows)  # P_ii
@@ -104,18 +138,16 @@ class Span:
         return self._basis[: self.rank]
 
     def beyond(self, a: Array) -> Array | None:
-        """The direction by which a leaves A, of length 1; None where a lies in it.
-
-        Of the length of a, `ZERO_SUM` is round-off: that of two projections, each a sum over rows.
-        """
-        length = float(np.linalg.norm(a))
-        if length == 0:
+        """The direction by which a leaves A, of length 1; None where a lies in it."""
+        largest = float(np.max(np.abs(a)))
+        if largest == 0:
             return None
-        q = a / length
+        q = a / largest  # whose squares do not overflow
+        q = q / np.linalg.norm(q)
         for _ in range(2):  # the second takes away what the first has left by round-off
             q = q - (self.basis @ q) @ self.basis
         left = float(np.linalg.norm(q))
-        return None if left <= ZERO_SUM else q / left
+        return None if left <= self.round_off else q / left
 
     def isolates(self, q: Array) -> bool:
         """Whether with q some combination might rest on fewer than `crowd` rows."""
@@ -215,53 +247,81 @@ class Client:
 class Guard:
     """Says what is told at w: value and gradient, the value alone, or nothing (Refused)."""
 
-    def __init__(self, n_rows: int, start: float, limits: Limits):
+    def __init__(
+        self,
+        n_rows: int,
+        start: float,
+        limits: Limits,
+        *,
+        affine: bool = False,
+        masked: bool = False,
+    ):
         self.limits, self.start = limits, start  # J at w = 0
-        self.span = Span(n_rows, limits)
+        self.affine, self.masked = affine, masked
+        self.span = Span(n_rows, limits, affine)
+        self.probes = 0
         self._told: set[bytes] = set()  # digests of every w whose gradient was told
+        self._answered: set[bytes] = set()  # of every w whose value was
 
     def client(self) -> Client:
         """One who has asked nothing yet."""
         return Client(self.start)
 
     def admit(self, client: Client, kind: str, w: bytes, J: float, slopes: Array) -> bool:
-        """Whether the gradient is told as well; raises Refused where not even the value is."""
-        if not max(self.limits.rise, 1.0) * max(self.start, 1.0) >= J:
-            raise Refused(
-                403,
-                f"the objective there is {J:.3g}, against {self.start:.3g} at w = 0: no descent "
-                "goes that far up",
-            )
+        """Whether the gradient is told as well; raises Refused where not even the value is.
+
+        `slopes` are each times its row's reach.
+        """
+        if self.probes >= self.limits.probes:
+            raise Refused(429, f"all {self.limits.probes} probes were made: nothing is told")
         at = hashlib.blake2b(w, digest_size=16).digest()
-        descends = J <= client.least + FEW_OPERATIONS * abs(client.least) or at in self._told
-        climbs = kind == "gradient" and not descends
-        if climbs and client.climbs >= self.limits.climbs:
-            raise Refused(
-                403,
-                f"the objective there is {J:.9g}, above {client.least:.9g} where a gradient was "
-                f"told before, and all {self.limits.climbs} such steps were taken",
-            )
-        q = self.span.beyond(slopes)
+        equal = FEW_OPERATIONS * abs(client.least)
+        falls = at in self._told or (not self.masked and J <= client.least + equal)
+        climbs = kind == "gradient" and not falls
+        why = self._too_high(client, climbs, J)
+        q = None if why else self.span.beyond(slopes)
+        if why := why or self._too_few(q):
+            self.probes += 1
+            raise Refused(403, _REFUSAL, why)
         if q is not None:
-            self._check(q)
             self.span.add(q)
+        elif at not in self._answered:
+            self.probes += not self.affine
+        self._answered.add(at)
         client.climbs += climbs
-        tells = kind == "gradient" or (kind == "trial" and descends)
+        tells = kind == "gradient" or (kind == "trial" and falls)
         if tells:
             client.least = min(client.least, J)
             self._told.add(at)
         return tells
 
-    def _check(self, q: Array) -> None:
-        if self.span.rank >= self.span.most:
+    def _too_high(self, client: Client, climbs: bool, J: float) -> str:
+        """Why nothing is told where the objective is J, for the owner alone."""
+        limits = self.limits
+        if not max(limits.rise, 1.0) * max(self.start, 1.0) >= J:
+            return f"the objective is {J:.3g}, against {self.start:.3g} at w = 0"
+        if climbs and client.climbs >= limits.climbs:
+            return (
+                f"the objective is above {client.least:.9g}, {limits.climbs} times before as well"
+            )
+        return ""
+
+    def _too_few(self, q: Array | None) -> str:
+        """Why q is not told, for the owner alone; raises Refused if nothing new will ever be."""
+        limits, rank = self.limits, self.span.rank
+        if q is None:
+            return ""
+        if rank >= self.span.most:
             raise Refused(
                 429,
-                f"sums over rows of {self.span.rank} kinds were told, as many as "
-                f"{len(q)} rows and {self.limits.memory:,} bytes of memory allow",
+                f"sums over rows of {rank} kinds were told, as many as {len(q)} rows and "
+                f"{limits.memory:,} bytes of memory allow",
             )
-        if self.span.isolates(q):
-            raise Refused(
-                403,
-                f"with the answers given before, this one might tell of fewer than "
-                f"{self.limits.crowd} rows",
-            )
+        few = self.span.isolates(q)
+        return f"it might tell of fewer than {limits.crowd} rows" if few else ""
+
+
+_REFUSAL = (
+    "nothing is told at this point: with the answers given before it might tell of few rows, or "
+    "the objective there is higher than where a descent goes"
+)

@@ -20,10 +20,12 @@ from fenchel.data.shards import Shard
 from fenchel.engines.messages import VERSION, Answer, Label, Opening, Query, Shape, packed, unpacked
 from fenchel.errors import FenchelWarning, InvalidData, Setting
 from fenchel.losses import Labels, ScalarLoss
+from fenchel.losses.residual import SquaredError
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
+from fenchel.serve import rows
 from fenchel.serve.guard import Client, Guard, Limits, Refused
 from fenchel.serve.keys import Roster
 from fenchel.serve.privacy import Accountant, Privacy, clipped, normal
@@ -69,11 +71,18 @@ class Owner:
         self.nonce = secrets.token_hex(16)
         self.accountant = None if self.privacy is None else Accountant(self.privacy)
         self.rare = np.zeros(risk.n_parameters, dtype=bool) if self.privacy else self._rare()
-        self._lengths = None if self.privacy is None else _lengths(risk)
+        self._lengths = None if self.privacy is None else rows.lengths(risk)
         self._clients: dict[str, Client] = {}
         self._lock = threading.Lock()  # one query at a time: kernels use all cores as it is
         origin = np.zeros(risk.n_parameters)
-        self.guard = Guard(risk.n_rows, self._objective(origin, self._at(origin)), self.limits)
+        self._reach = np.ones(risk.n_rows) if self.privacy else rows.reach(risk, ~self.rare)
+        self.guard = Guard(
+            risk.n_rows,
+            self._objective(origin, self._at(origin)),
+            self.limits,
+            affine=isinstance(risk.loss, SquaredError),
+            masked=self.roster is not None,
+        )
 
     @property
     def shape(self) -> Shape:
@@ -89,8 +98,7 @@ class Owner:
             about.classes,
             about.feature_names,
             about.index_base,
-            self.risk.length if privacy is None else privacy.clip,
-            self.risk.fingerprint().hex() if privacy is None else self.nonce,
+            rows.rounded(self.risk.length) if privacy is None else privacy.clip,
             privacy is None,
             self.nonce,
             None if self.roster is None else self.roster.digest,
@@ -114,7 +122,7 @@ class Owner:
             try:
                 answer = self._answer(query, client)
             except Refused as error:
-                log.warning("%s round %d: refused: %s", client, query.round, error)
+                log.warning("%s round %d: refused: %s", client, query.round, error.why)
                 raise
             told = "value" if answer.gradient is None else "value and gradient"
             log.info("%s round %d: query %d: %s", client, query.round, self.n_queries, told)
@@ -131,7 +139,8 @@ class Owner:
         if self.accountant is None:
             J = self._objective(w, point)
             with blas.one_thread():
-                tells = self.guard.admit(counted, query.kind, query.w, J, self._slopes(point))
+                slopes = self._reach * self._slopes(point)
+                tells = self.guard.admit(counted, query.kind, query.w, J, slopes)
             value = self.risk.n_rows * point.value
             gradient = self.risk.n_rows * point.subgradient if tells else None
         else:
@@ -197,8 +206,7 @@ class Owner:
 
     def _rare(self) -> npt.NDArray[np.bool_]:
         """The columns whose sums would tell of fewer than `crowd` rows: they count as zeros."""
-        engine = self.risk.engine
-        nonzero = engine.total(engine.map(_nonzero))
+        nonzero = rows.nonzero(self.risk)
         if self.about.intercept:
             nonzero = np.append(nonzero, self.risk.n_rows)
         rare: npt.NDArray[np.bool_] = (nonzero > 0) & (nonzero < self.limits.crowd)
@@ -212,25 +220,9 @@ class Owner:
         return rare
 
 
-def _nonzero(shard: Shard) -> Array:
-    counts = np.asarray((shard.rows.matrix() != 0).sum(axis=0), dtype=np.float64)
-    return counts.ravel()
-
-
 def _losses(shard: Shard, loss: ScalarLoss, z: Array) -> Array:
     values: Array = loss.value(z, shard.y)
     return values
-
-
-def _row_lengths(shard: Shard) -> Array:
-    X = shard.rows.matrix()
-    squares = np.asarray((X * X).sum(axis=1), dtype=np.float64).ravel()
-    lengths: Array = np.sqrt(squares + isinstance(shard.rows, WithOnes))
-    return lengths
-
-
-def _lengths(risk: LinearRisk) -> Array:
-    return risk.engine.gather(risk.engine.map(_row_lengths))
 
 
 def owned(
