@@ -1,0 +1,505 @@
+// Coordinate descent over columns of X: the least of a quadratic with an L1 penalty.
+//
+//     q(w) = <u, X d + e> + 1/2 sum_i h_i (<x_i, d> + e)^2 + sum_j t_j |w_j| + m_j/2 w_j^2
+//
+// with d the change of w from where u, the slopes of the rows, was taken, and e that of an offset,
+// which is minimised out: e = -(sum_i u_i + sum_i h_i <x_i, d>) / sum_i h_i at every d.
+//
+// The sums over rows are kept either as u itself, which a step on w_j changes along x_j, or through
+// the Gram matrix X'diag(h) X of the few columns in question. Epochs over those that are not 0
+// follow each epoch over all (Friedman et al. 2010), and every few epochs a jump to where their
+// sequence seems to lead (Anderson's extrapolation: Bertrand and Massias 2021), if q falls by it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "matrix.hpp"
+
+namespace fenchel {
+
+/// Compressed columns: column j is the nonzeros start[j] .. start[j + 1] - 1.
+template <class Value>
+struct SparseColumns {
+    std::size_t n_rows, n_columns;
+    const std::int64_t* start;
+    const std::int32_t* row;
+    const Value* value;
+
+    std::size_t count(std::size_t j) const { return std::size_t(start[j + 1] - start[j]); }
+};
+
+/// Dense columns, each of them contiguous.
+template <class Value>
+struct DenseColumns {
+    std::size_t n_rows, n_columns;
+    const Value* value;
+    std::ptrdiff_t stride;
+
+    std::size_t count(std::size_t) const { return n_rows; }
+    const Value* column(std::size_t j) const { return value + std::ptrdiff_t(j) * stride; }
+};
+
+/// The curvatures of rows: h_i, or the same for all where h is null.
+struct RowCurvature {
+    const double* h;
+    double each;
+    double operator()(std::size_t i) const { return h ? h[i] : each; }
+};
+
+namespace detail {
+
+/// x'u in four partial sums, so that additions do not wait on each other.
+template <int Lanes, class Value>
+FENCHEL_INLINE double column_dot(const Value* x, const double* u, std::size_t n) {
+    Pack<Lanes> sum[4] = {}, xk, uk;
+    std::size_t k = 0;
+    for (; k + 4 * Lanes <= n; k += 4 * Lanes)
+        for (int s = 0; s < 4; ++s) {
+            load<Lanes>(x + k + s * Lanes, xk);
+            load<Lanes>(u + k + s * Lanes, uk);
+            sum[s] += xk * uk;
+        }
+    const Pack<Lanes> whole = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    double total = 0;
+    for (int lane = 0; lane < Lanes; ++lane) total += whole[lane];
+    for (; k < n; ++k) total += x[k] * u[k];
+    return total;
+}
+
+template <class Value>
+FENCHEL_AVX2 double column_dot_avx2(const Value* x, const double* u, std::size_t n) {
+    return column_dot<4>(x, u, n);
+}
+
+/// u_i += c h_i x_i
+template <class Value>
+FENCHEL_INLINE void column_add(const Value* __restrict x, double c, RowCurvature h,
+                               double* __restrict u, std::size_t n) {
+    if (h.h == nullptr) {
+        const double scaled = c * h.each;
+#pragma omp simd
+        for (std::size_t i = 0; i < n; ++i) u[i] += scaled * double(x[i]);
+        return;
+    }
+    const double* __restrict each = h.h;
+#pragma omp simd
+    for (std::size_t i = 0; i < n; ++i) u[i] += c * each[i] * double(x[i]);
+}
+
+template <class Value>
+FENCHEL_AVX2 void column_add_avx2(const Value* x, double c, RowCurvature h, double* u,
+                                  std::size_t n) {
+    column_add(x, c, h, u, n);
+}
+
+}  // namespace detail
+
+/// <x_j, u>
+template <class Value>
+double product(const SparseColumns<Value>& X, std::size_t j, const double* u) {
+    const auto k = std::size_t(X.start[j]);
+    return detail::sparse_dot(X.row + k, X.value + k, X.count(j), 0, u);
+}
+
+template <class Value>
+double product(const DenseColumns<Value>& X, std::size_t j, const double* u) {
+    return has_avx2() ? detail::column_dot_avx2(X.column(j), u, X.n_rows)
+                      : detail::column_dot<2>(X.column(j), u, X.n_rows);
+}
+
+/// u_i += c h_i x_ij
+template <class Value>
+void add_column(const SparseColumns<Value>& X, std::size_t j, double c, RowCurvature h, double* u) {
+    const auto first = std::size_t(X.start[j]), last = std::size_t(X.start[j + 1]);
+    if (h.h == nullptr) {
+        detail::sparse_add(X.row + first, X.value + first, last - first, 0, c * h.each, u);
+        return;
+    }
+    for (std::size_t k = first; k < last; ++k)
+        u[X.row[k]] += c * h.h[X.row[k]] * double(X.value[k]);
+}
+
+template <class Value>
+void add_column(const DenseColumns<Value>& X, std::size_t j, double c, RowCurvature h, double* u) {
+    has_avx2() ? detail::column_add_avx2(X.column(j), c, h, u, X.n_rows)
+               : detail::column_add(X.column(j), c, h, u, X.n_rows);
+}
+
+/// (sum_i h_i x_ij, sum_i h_i x_ij^2)
+template <class Value>
+std::array<double, 2> moments(const SparseColumns<Value>& X, std::size_t j, RowCurvature h) {
+    double sum = 0, square = 0;
+    for (auto k = X.start[j]; k < X.start[j + 1]; ++k) {
+        const double x = double(X.value[k]), hx = h(std::size_t(X.row[k])) * x;
+        sum += hx;
+        square += hx * x;
+    }
+    return {sum, square};
+}
+
+template <class Value>
+std::array<double, 2> moments(const DenseColumns<Value>& X, std::size_t j, RowCurvature h) {
+    double sum = 0, square = 0;
+    const Value* column = X.column(j);
+#pragma omp simd reduction(+ : sum, square)
+    for (std::size_t i = 0; i < X.n_rows; ++i) {
+        const double x = double(column[i]), hx = (h.h ? h.h[i] : h.each) * x;
+        sum += hx;
+        square += hx * x;
+    }
+    return {sum, square};
+}
+
+/// q as a function of the columns `which`, through the rows' slopes u.
+template <class Columns>
+class RowModel {
+  public:
+    /// `shift` is e, of which u knows nothing; `total` is sum_i h_i, or 0 without an offset.
+    RowModel(const Columns& X, const std::int32_t* which, std::size_t size, RowCurvature h,
+             double total, double damping, double* u)
+        : X_(X), which_(which), size_(size), h_(h), total_(total), u_(u), q_(X.n_rows) {
+        mean_.resize(size);
+        curvature_.resize(size);
+        if (total > 0) {
+            double sum = 0;
+            for (std::size_t i = 0; i < X.n_rows; ++i) sum += u[i];
+            shift_ = -sum / total;
+        }
+        for (std::size_t p = 0; p < size; ++p) {
+            const auto [sum, square] = moments(X, std::size_t(which[p]), h);
+            work += double(X.count(std::size_t(which[p])));
+            mean_[p] = total > 0 ? sum : 0.0;
+            curvature_[p] = (1 + damping) * square;
+            if (total > 0) curvature_[p] -= sum * sum / total;
+            if (!(curvature_[p] > 1e-12 * square)) curvature_[p] = 0.0;  // a constant column
+        }
+    }
+
+    std::size_t size() const { return size_; }
+    double curvature(std::size_t p) const { return curvature_[p]; }
+
+    double slope(std::size_t p) {
+        work += double(X_.count(std::size_t(which_[p])));
+        return product(X_, std::size_t(which_[p]), u_) + shift_ * mean_[p];
+    }
+
+    void move(std::size_t p, double step) {
+        work += double(X_.count(std::size_t(which_[p])));
+        add_column(X_, std::size_t(which_[p]), step, h_, u_);
+        if (total_ > 0) shift_ -= step * mean_[p] / total_;
+    }
+
+    /// How much the sums over rows change if all columns move by `steps`.
+    double rise(const double* steps) {
+        std::fill(q_.begin(), q_.end(), 0.0);
+        jump_ = 0;
+        for (std::size_t p = 0; p < size_; ++p) {
+            if (steps[p] == 0) continue;
+            work += double(X_.count(std::size_t(which_[p])));
+            add_column(X_, std::size_t(which_[p]), steps[p], {nullptr, 1.0}, q_.data());
+            if (total_ > 0) jump_ -= steps[p] * mean_[p] / total_;
+        }
+        double change = 0;
+        for (std::size_t i = 0; i < X_.n_rows; ++i) {
+            const double step = q_[i] + jump_, h = h_(i);
+            change += (u_[i] + h * (shift_ + 0.5 * step)) * step;
+        }
+        return change;
+    }
+
+    /// Makes the last change that `rise` was asked for.
+    void jump() {
+        for (std::size_t i = 0; i < X_.n_rows; ++i) u_[i] += h_(i) * q_[i];
+        shift_ += jump_;
+    }
+
+    /// e, which from now on is in u as well.
+    double settle() {
+        if (shift_ != 0)
+            for (std::size_t i = 0; i < X_.n_rows; ++i) u_[i] += h_(i) * shift_;
+        const double moved = shift_;
+        shift_ = 0;
+        return moved;
+    }
+
+    double work = 0;  // numbers of X that were read
+
+  private:
+    const Columns X_;
+    const std::int32_t* which_;
+    std::size_t size_;
+    RowCurvature h_;
+    double total_, shift_ = 0, jump_ = 0;
+    double* u_;
+    std::vector<double> q_, mean_, curvature_;
+};
+
+/// q through the Gram matrix G of the columns, about their means where there is an offset; g are
+/// the slopes.
+class GramModel {
+  public:
+    GramModel(const double* G, std::size_t stride, std::size_t size, double damping, double* g)
+        : G_(G), stride_(stride), size_(size), damping_(damping), g_(g), change_(size) {}
+
+    std::size_t size() const { return size_; }
+    double curvature(std::size_t p) const { return (1 + damping_) * G_[p * stride_ + p]; }
+    double slope(std::size_t p) const { return g_[p]; }
+
+    void move(std::size_t p, double step) {
+        const double* __restrict column = G_ + p * stride_;
+        double* __restrict g = g_;
+#pragma omp simd
+        for (std::size_t q = 0; q < size_; ++q) g[q] += step * column[q];
+    }
+
+    double rise(const double* steps) {
+        std::fill(change_.begin(), change_.end(), 0.0);
+        for (std::size_t p = 0; p < size_; ++p) {
+            if (steps[p] == 0) continue;
+            const double* column = G_ + p * stride_;
+            for (std::size_t q = 0; q < size_; ++q) change_[q] += steps[p] * column[q];
+        }
+        double rise = 0;
+        for (std::size_t p = 0; p < size_; ++p) rise += steps[p] * (g_[p] + 0.5 * change_[p]);
+        return rise;
+    }
+
+    void jump() {
+        for (std::size_t p = 0; p < size_; ++p) g_[p] += change_[p];
+    }
+
+  private:
+    const double* G_;
+    std::size_t stride_, size_;
+    double damping_;
+    double* g_;
+    std::vector<double> change_;
+};
+
+/// t_j and m_j, and the unit in which a violation of the optimality of w_j is measured.
+struct ColumnPenalty {
+    const double *t, *m, *unit;
+
+    double value(std::size_t p, double w) const { return t[p] * std::abs(w) + 0.5 * m[p] * w * w; }
+
+    /// How far 0 is from the subdifferential at w_p, given the slope of the rest.
+    double violation(std::size_t p, double w, double slope) const {
+        const double excess = w == 0 ? std::max(0.0, std::abs(slope) - t[p])
+                                     : std::abs(slope + m[p] * w + std::copysign(t[p], w));
+        return excess / unit[p];
+    }
+
+    /// Argmin over w of slope (w - w0) + curvature/2 (w - w0)^2 + t |w| + m/2 w^2.
+    double best(std::size_t p, double w0, double slope, double curvature) const {
+        const double total = curvature + m[p];
+        if (!(total > 0)) return t[p] > 0 ? 0.0 : w0;  // nothing but the penalty moves it
+        const double v = curvature * w0 - slope;
+        return std::copysign(std::max(0.0, std::abs(v) - t[p]), v) / total;
+    }
+};
+
+namespace detail {
+
+/// Where a sequence of vectors leads: the mean of the last ones whose steps cancel best.
+class Extrapolation {
+  public:
+    explicit Extrapolation(std::size_t size) : size_(size), kept_((kSteps + 1) * size) {}
+
+    void restart() { n_ = 0; }
+
+    /// Adds the next vector; whether there are enough of them.
+    bool add(const double* w) {
+        std::copy(w, w + size_, kept_.begin() + std::ptrdiff_t(n_ * size_));
+        return n_++ == kSteps;
+    }
+
+    /// The step from the last vector to the limit; false where none can be told.
+    bool step(double* out) {
+        n_ = 0;
+        std::array<std::array<double, kSteps>, kSteps> U{};
+        double trace = 0;
+        for (std::size_t a = 0; a < kSteps; ++a)
+            for (std::size_t b = 0; b <= a; ++b) {
+                double sum = 0;
+                for (std::size_t p = 0; p < size_; ++p) sum += moved(a, p) * moved(b, p);
+                U[a][b] = sum;
+                if (a == b) trace += sum;
+            }
+        for (std::size_t a = 0; a < kSteps; ++a) U[a][a] += 1e-12 * trace;
+        std::array<double, kSteps> c{};
+        if (!(trace > 0) || !solve(U, c)) return false;
+        const double* last = kept_.data() + kSteps * size_;
+        for (std::size_t p = 0; p < size_; ++p) {
+            double sum = 0;
+            for (std::size_t a = 0; a < kSteps; ++a)
+                sum += c[a] * (kept_[(a + 1) * size_ + p] - last[p]);
+            out[p] = sum;
+        }
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t kSteps = 5;
+
+    double moved(std::size_t a, std::size_t p) const {
+        return kept_[(a + 1) * size_ + p] - kept_[a * size_ + p];
+    }
+
+    /// c with U c = 1, scaled to add up to 1; U's lower triangle becomes its Cholesky factor.
+    static bool solve(std::array<std::array<double, kSteps>, kSteps>& U,
+                      std::array<double, kSteps>& c) {
+        for (std::size_t a = 0; a < kSteps; ++a) {
+            for (std::size_t b = 0; b <= a; ++b) {
+                double sum = U[a][b];
+                for (std::size_t k = 0; k < b; ++k) sum -= U[a][k] * U[b][k];
+                if (a == b && !(sum > 0)) return false;
+                U[a][b] = a == b ? std::sqrt(sum) : sum / U[b][b];
+            }
+        }
+        for (std::size_t a = 0; a < kSteps; ++a) {
+            double sum = 1;
+            for (std::size_t k = 0; k < a; ++k) sum -= U[a][k] * c[k];
+            c[a] = sum / U[a][a];
+        }
+        double total = 0;
+        for (std::size_t a = kSteps; a-- > 0;) {
+            for (std::size_t k = a + 1; k < kSteps; ++k) c[a] -= U[k][a] * c[k];
+            c[a] /= U[a][a];
+            total += c[a];
+        }
+        for (double& each : c) each /= total;
+        return std::isfinite(total) && total != 0;
+    }
+
+    std::size_t size_, n_ = 0;
+    std::vector<double> kept_;
+};
+
+template <class Model>
+class Descent {
+  public:
+    Descent(Model& model, const ColumnPenalty& penalty, double* w)
+        : model_(model), penalty_(penalty), w_(w), ahead_(model.size()), to_(model.size()) {
+        some_.reserve(model.size());
+    }
+
+    /// Epochs until no column violates its optimality by more than `tolerance`, or `most` of them.
+    std::array<double, 2> run(double tolerance, std::size_t most) {
+        double violation = 0;
+        while (n_epochs_ < most) {
+            violation = all();
+            if (violation <= tolerance || !moved_) break;
+            const double enough = std::max(0.3 * tolerance, 0.03 * violation);
+            choose();
+            while (n_epochs_ < most && few() > enough && moved_) {
+            }
+        }
+        return {violation, double(n_epochs_)};
+    }
+
+  private:
+    double all() {
+        double worst = 0;
+        moved_ = false;
+        for (std::size_t p = 0; p < model_.size(); ++p) worst = std::max(worst, step(p));
+        return finish(worst);
+    }
+
+    double few() {
+        double worst = 0;
+        moved_ = false;
+        for (const std::size_t p : some_) worst = std::max(worst, step(p));
+        return finish(worst);
+    }
+
+    /// Those that are not 0.
+    void choose() {
+        some_.clear();
+        for (std::size_t p = 0; p < model_.size(); ++p)
+            if (w_[p] != 0 || penalty_.t[p] == 0) some_.push_back(p);
+    }
+
+    double step(std::size_t p) {
+        const double w = w_[p], slope = model_.slope(p);
+        const double best = penalty_.best(p, w, slope, model_.curvature(p));
+        if (best != w) {
+            w_[p] = best;
+            model_.move(p, best - w);
+            moved_ = true;
+        }
+        return penalty_.violation(p, w, slope);
+    }
+
+    double finish(double worst) {
+        ++n_epochs_;
+        if (ahead_.add(w_) && ahead_.step(to_.data())) jump();
+        return worst;
+    }
+
+    void jump() {
+        double change = model_.rise(to_.data());
+        for (std::size_t p = 0; p < model_.size(); ++p)
+            if (to_[p] != 0) change += penalty_.value(p, w_[p] + to_[p]) - penalty_.value(p, w_[p]);
+        if (!(change < 0)) return;
+        model_.jump();
+        for (std::size_t p = 0; p < model_.size(); ++p) w_[p] += to_[p];
+    }
+
+    Model& model_;
+    const ColumnPenalty& penalty_;
+    double* w_;
+    Extrapolation ahead_;
+    std::vector<double> to_;
+    std::vector<std::size_t> some_;
+    std::size_t n_epochs_ = 0;
+    bool moved_ = false;
+};
+
+}  // namespace detail
+
+/// Lowers q from w, which is changed; (the violation met in the last epoch over all, the epochs).
+template <class Model>
+std::array<double, 2> descend(Model& model, const ColumnPenalty& penalty, double* w,
+                              double tolerance, std::size_t most) {
+    return detail::Descent<Model>(model, penalty, w).run(tolerance, most);
+}
+
+/// v_j = <x_j, a> where it may exceed t_j; the number of columns for which it was computed.
+///
+/// `top_j` is what |v_j| was at most when it was last computed, less norm_j times the way that a
+/// had come by then; a has now come `way`. By the triangle inequality |v_j| is at most
+/// top_j + norm_j way, so that columns for which that is below t_j are known to be inside, and keep
+/// their old v_j.
+template <class Columns>
+std::size_t products(const Columns& X, const double* a, const double* t, const double* norm,
+                     double way, double* top, double* v) {
+    std::size_t count = 0;
+    for (std::size_t j = 0; j < X.n_columns; ++j) {
+        if (top[j] + norm[j] * way <= t[j]) continue;
+        v[j] = product(X, j, a);
+        top[j] = std::abs(v[j]) - norm[j] * way;
+        ++count;
+    }
+    return count;
+}
+
+/// The upper triangle of sum_i h_i x_ij x_ik over the columns `which`; `space` is of n_rows zeros.
+template <class Value>
+void gram(const SparseColumns<Value>& X, const std::int32_t* which, std::size_t size,
+          RowCurvature h, double* space, double* G) {
+    for (std::size_t p = 0; p < size; ++p) {
+        const auto j = std::size_t(which[p]);
+        for (auto k = X.start[j]; k < X.start[j + 1]; ++k)
+            space[X.row[k]] = h(std::size_t(X.row[k])) * double(X.value[k]);
+        for (std::size_t q = p; q < size; ++q)
+            G[p * size + q] = G[q * size + p] = product(X, std::size_t(which[q]), space);
+        for (auto k = X.start[j]; k < X.start[j + 1]; ++k) space[X.row[k]] = 0.0;
+    }
+}
+
+}  // namespace fenchel
