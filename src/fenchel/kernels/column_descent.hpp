@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "matrix.hpp"
@@ -74,6 +75,10 @@ FENCHEL_INLINE double column_dot(const Value* x, const double* u, std::size_t n)
 template <class Value>
 FENCHEL_AVX2 double column_dot_avx2(const Value* x, const double* u, std::size_t n) {
     return column_dot<4>(x, u, n);
+}
+
+inline double dot_of(const double* x, const double* y, std::size_t n) {
+    return has_avx2() ? column_dot_avx2(x, y, n) : column_dot<2>(x, y, n);
 }
 
 /// u_i += c h_i x_i
@@ -273,12 +278,44 @@ class GramModel {
         for (std::size_t p = 0; p < size_; ++p) g_[p] += change_[p];
     }
 
+    /// steps with (G + diag(m)) steps = residual in `some` columns, 0 in the others. Where the
+    /// columns depend on each other, a little is added to the diagonal.
+    bool solve(const std::vector<std::size_t>& some, const double* m, const double* residual,
+               double* steps) {
+        const std::size_t n = some.size();
+        factor_.resize(n * n);
+        std::fill(steps, steps + size_, 0.0);
+        for (std::size_t a = 0; a < n; ++a) {
+            const double* row = G_ + some[a] * stride_;
+            double* out = factor_.data() + a * n;
+            for (std::size_t b = 0; b <= a; ++b) {
+                double sum = row[some[b]];
+                if (a == b) sum += m[some[a]] + 1e-10 * sum;
+                sum -= detail::dot_of(out, factor_.data() + b * n, b);
+                if (a == b && !(sum > 0)) return false;
+                out[b] = a == b ? std::sqrt(sum) : sum / factor_[b * n + b];
+            }
+        }
+        for (std::size_t a = 0; a < n; ++a) {
+            const double* row = factor_.data() + a * n;
+            double sum = residual[some[a]];
+            for (std::size_t b = 0; b < a; ++b) sum -= row[b] * steps[some[b]];
+            steps[some[a]] = sum / row[a];
+        }
+        for (std::size_t a = n; a-- > 0;) {
+            const double* row = factor_.data() + a * n;
+            const double step = steps[some[a]] /= row[a];
+            for (std::size_t b = 0; b < a; ++b) steps[some[b]] -= row[b] * step;
+        }
+        return true;
+    }
+
   private:
     const double* G_;
     std::size_t stride_, size_;
     double damping_;
     double* g_;
-    std::vector<double> change_;
+    std::vector<double> change_, factor_;
 };
 
 /// t_j and m_j, and the unit in which a violation of the optimality of w_j is measured.
@@ -384,7 +421,12 @@ template <class Model>
 class Descent {
   public:
     Descent(Model& model, const ColumnPenalty& penalty, double* w)
-        : model_(model), penalty_(penalty), w_(w), ahead_(model.size()), to_(model.size()) {
+        : model_(model),
+          penalty_(penalty),
+          w_(w),
+          ahead_(model.size()),
+          to_(model.size()),
+          residual_(model.size()) {
         some_.reserve(model.size());
     }
 
@@ -396,7 +438,11 @@ class Descent {
             if (violation <= tolerance || !moved_) break;
             const double enough = std::max(0.3 * tolerance, 0.03 * violation);
             choose();
+            std::size_t until_newton = kEpochsToNewton + some_.size() / 20;
             while (n_epochs_ < most && few() > enough && moved_) {
+                if (--until_newton > 0) continue;
+                if (!newton()) break;
+                until_newton = kEpochsToNewton + some_.size() / 20;
             }
         }
         return {violation, double(n_epochs_)};
@@ -435,6 +481,70 @@ class Descent {
         return penalty_.violation(p, w, slope);
     }
 
+    /// A step towards the least of q among the w of these signs, as far along as q falls; false
+    /// where it does not.
+    bool newton() {
+        if constexpr (requires { model_.solve(some_, w_, w_, w_); }) {
+            std::fill(residual_.begin(), residual_.end(), 0.0);
+            some_.erase(
+                std::remove_if(some_.begin(), some_.end(),
+                               [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; }),
+                some_.end());
+            for (const std::size_t p : some_)
+                residual_[p] = -model_.slope(p) - penalty_.m[p] * w_[p] -
+                               (w_[p] == 0 ? 0.0 : std::copysign(penalty_.t[p], w_[p]));
+            if (some_.empty() || !model_.solve(some_, penalty_.m, residual_.data(), to_.data()))
+                return false;
+            ahead_.restart();
+            const std::size_t before = some_.size();
+            if (!search()) return false;
+            std::erase_if(some_, [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; });
+            return some_.size() == before || newton();
+        }
+        return true;
+    }
+
+    /// Goes along `to_` to the least of q, which is piecewise quadratic there: it bends where a w_p
+    /// changes its sign.
+    bool search() {
+        const double all = model_.rise(to_.data());  // also with the change of the slopes
+        double slope = 0, curvature = 0;
+        kinks_.clear();
+        for (const std::size_t p : some_) {
+            const double w = w_[p], step = to_[p];
+            slope += step * (model_.slope(p) + penalty_.m[p] * w);
+            slope +=
+                w == 0 ? penalty_.t[p] * std::abs(step) : std::copysign(penalty_.t[p], w) * step;
+            curvature += penalty_.m[p] * step * step;
+            if (w * step < 0) kinks_.push_back({-w / step, p});
+        }
+        double straight = 0;
+        for (const std::size_t p : some_) straight += to_[p] * model_.slope(p);
+        curvature += 2 * (all - straight);
+        if (!(slope < 0)) return false;
+        std::sort(kinks_.begin(), kinks_.end());
+        double at = 0;
+        std::size_t landed = model_.size();
+        for (const auto& [eta, p] : kinks_) {
+            if (slope + curvature * (eta - at) >= 0) break;
+            slope += curvature * (eta - at) + 2 * penalty_.t[p] * std::abs(to_[p]);
+            at = eta;
+            landed = p;
+            if (slope >= 0) break;
+        }
+        if (slope < 0) {
+            if (!(curvature > 0)) return false;
+            at -= slope / curvature;
+            landed = model_.size();
+        }
+        for (double& each : to_) each *= at;
+        if (landed < model_.size()) to_[landed] = -w_[landed];
+        model_.rise(to_.data());
+        model_.jump();
+        for (std::size_t p = 0; p < model_.size(); ++p) w_[p] += to_[p];
+        return true;
+    }
+
     double finish(double worst) {
         ++n_epochs_;
         if (ahead_.add(w_) && ahead_.step(to_.data())) jump();
@@ -453,8 +563,11 @@ class Descent {
     Model& model_;
     const ColumnPenalty& penalty_;
     double* w_;
+    static constexpr std::size_t kEpochsToNewton = 5;
+
     Extrapolation ahead_;
-    std::vector<double> to_;
+    std::vector<double> to_, residual_;
+    std::vector<std::pair<double, std::size_t>> kinks_;
     std::vector<std::size_t> some_;
     std::size_t n_epochs_ = 0;
     bool moved_ = false;

@@ -22,6 +22,7 @@ from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
+from fenchel.solvers.column_descent import ColumnDescent
 from fenchel.solvers.fista import FISTA
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
@@ -34,7 +35,7 @@ from fenchel.solvers.sublbfgs import SubLBFGS
 # The solvers that are measured against each other, for each kind of problem.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "differentiable, l2": (LBFGS, Newton, SDCA),
-    "differentiable, elastic_net": (OWLQN, SDCA),
+    "differentiable, elastic_net": (ColumnDescent, OWLQN, SDCA),
     "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
     "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
 }
@@ -60,6 +61,7 @@ _FEW_COLUMNS = 300
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (Newton, "the loss is smooth, the regulariser quadratic, and the columns are few"),
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
+    (ColumnDescent, "the loss is smooth, the regulariser sparse, and X is in one memory"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
@@ -74,7 +76,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     able = [
         kind for kind in CANDIDATES.get(kind_of(problem), ()) if kind().obstacle(problem) is None
     ]
-    sure = Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS
+    sure = (Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS) or ColumnDescent in able
     large = problem.risk.n_numbers >= _SMALL and problem.risk.facts.in_one_memory
     if large and len(able) > 1 and not sure:
         return _measured(able, problem)

@@ -226,7 +226,7 @@ class Columns:
             return True
         if isinstance(self.rows, SparseRows):
             return size <= _GRAM_SPARSE
-        return size <= min(_GRAM_DENSE, 2 * self.n_rows)
+        return size <= _GRAM_DENSE
 
     def _gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
         """(sum_i h_i x_i x_i', sum_i h_i x_i) in some columns."""
