@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "matrix.hpp"
+#include "triangular_factor.hpp"
 
 namespace fenchel {
 
@@ -278,44 +279,14 @@ class GramModel {
         for (std::size_t p = 0; p < size_; ++p) g_[p] += change_[p];
     }
 
-    /// steps with (G + diag(m)) steps = residual in `some` columns, 0 in the others. Where the
-    /// columns depend on each other, a little is added to the diagonal.
-    bool solve(const std::vector<std::size_t>& some, const double* m, const double* residual,
-               double* steps) {
-        const std::size_t n = some.size();
-        factor_.resize(n * n);
-        std::fill(steps, steps + size_, 0.0);
-        for (std::size_t a = 0; a < n; ++a) {
-            const double* row = G_ + some[a] * stride_;
-            double* out = factor_.data() + a * n;
-            for (std::size_t b = 0; b <= a; ++b) {
-                double sum = row[some[b]];
-                if (a == b) sum += m[some[a]] + 1e-10 * sum;
-                sum -= detail::dot_of(out, factor_.data() + b * n, b);
-                if (a == b && !(sum > 0)) return false;
-                out[b] = a == b ? std::sqrt(sum) : sum / factor_[b * n + b];
-            }
-        }
-        for (std::size_t a = 0; a < n; ++a) {
-            const double* row = factor_.data() + a * n;
-            double sum = residual[some[a]];
-            for (std::size_t b = 0; b < a; ++b) sum -= row[b] * steps[some[b]];
-            steps[some[a]] = sum / row[a];
-        }
-        for (std::size_t a = n; a-- > 0;) {
-            const double* row = factor_.data() + a * n;
-            const double step = steps[some[a]] /= row[a];
-            for (std::size_t b = 0; b < a; ++b) steps[some[b]] -= row[b] * step;
-        }
-        return true;
-    }
+    double entry(std::size_t p, std::size_t q) const { return G_[p * stride_ + q]; }
 
   private:
     const double* G_;
     std::size_t stride_, size_;
     double damping_;
     double* g_;
-    std::vector<double> change_, factor_;
+    std::vector<double> change_;
 };
 
 /// t_j and m_j, and the unit in which a violation of the optimality of w_j is measured.
@@ -438,11 +409,11 @@ class Descent {
             if (violation <= tolerance || !moved_) break;
             const double enough = std::max(0.3 * tolerance, 0.03 * violation);
             choose();
-            std::size_t until_newton = kEpochsToNewton + some_.size() / 20;
+            std::size_t until_newton = kEpochsToNewton + some_.size() / 5;
             while (n_epochs_ < most && few() > enough && moved_) {
                 if (--until_newton > 0) continue;
                 if (!newton()) break;
-                until_newton = kEpochsToNewton + some_.size() / 20;
+                until_newton = kEpochsToNewton + some_.size() / 5;
             }
         }
         return {violation, double(n_epochs_)};
@@ -481,47 +452,68 @@ class Descent {
         return penalty_.violation(p, w, slope);
     }
 
-    /// A step towards the least of q among the w of these signs, as far along as q falls; false
-    /// where it does not.
+    /// Steps to the least of q among the w of these signs, as far as q falls; a column that gets to
+    /// 0 on the way stays there, and the rest go on. False where nothing moves.
     bool newton() {
-        if constexpr (requires { model_.solve(some_, w_, w_, w_); }) {
-            std::fill(residual_.begin(), residual_.end(), 0.0);
-            some_.erase(
-                std::remove_if(some_.begin(), some_.end(),
-                               [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; }),
-                some_.end());
-            for (const std::size_t p : some_)
-                residual_[p] = -model_.slope(p) - penalty_.m[p] * w_[p] -
-                               (w_[p] == 0 ? 0.0 : std::copysign(penalty_.t[p], w_[p]));
-            if (some_.empty() || !model_.solve(some_, penalty_.m, residual_.data(), to_.data()))
-                return false;
-            ahead_.restart();
-            const std::size_t before = some_.size();
-            if (!search()) return false;
+        if constexpr (requires { model_.entry(0, 0); }) {
             std::erase_if(some_, [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; });
-            return some_.size() == before || newton();
+            ahead_.restart();
+            if (some_.empty() || !factorise()) return false;
+            for (bool first = true;; first = false) {
+                residual_.clear();
+                for (const std::size_t p : some_)
+                    residual_.push_back(-model_.slope(p) - penalty_.m[p] * w_[p] - pull(p));
+                factor_.substitute(residual_);
+                factor_.substitute_back(residual_);
+                std::fill(to_.begin(), to_.end(), 0.0);
+                for (std::size_t a = 0; a < some_.size(); ++a) to_[some_[a]] = residual_[a];
+                const std::size_t landed = search();
+                if (landed == kNowhere) return !first;
+                if (landed == model_.size() || some_.size() == 1) return true;
+                const auto place = std::find(some_.begin(), some_.end(), landed);
+                factor_.remove(std::size_t(place - some_.begin()), {});
+                some_.erase(place);
+            }
+        }
+        return true;
+    }
+
+    /// The slope of t |w| at w_p.
+    double pull(std::size_t p) const {
+        return w_[p] == 0 ? 0.0 : std::copysign(penalty_.t[p], w_[p]);
+    }
+
+    /// The factor of the Gram matrix in `some_`. Where columns depend on each other, a little is
+    /// added to the diagonal.
+    bool factorise() {
+        factor_.clear();
+        std::vector<double>& y = residual_;
+        for (std::size_t a = 0; a < some_.size(); ++a) {
+            y.clear();
+            for (std::size_t b = 0; b < a; ++b) y.push_back(model_.entry(some_[a], some_[b]));
+            factor_.substitute(y);
+            const double square = model_.entry(some_[a], some_[a]);
+            const double left =
+                (1 + 1e-10) * square + penalty_.m[some_[a]] - dot_of(y.data(), y.data(), a);
+            if (!(left > 0)) return false;
+            factor_.append(y, std::sqrt(left));
         }
         return true;
     }
 
     /// Goes along `to_` to the least of q, which is piecewise quadratic there: it bends where a w_p
-    /// changes its sign.
-    bool search() {
+    /// changes its sign. The column that is 0 from now on, or the number of columns if none is.
+    std::size_t search() {
         const double all = model_.rise(to_.data());  // also with the change of the slopes
-        double slope = 0, curvature = 0;
+        double slope = 0, curvature = 2 * all;
         kinks_.clear();
         for (const std::size_t p : some_) {
-            const double w = w_[p], step = to_[p];
-            slope += step * (model_.slope(p) + penalty_.m[p] * w);
-            slope +=
-                w == 0 ? penalty_.t[p] * std::abs(step) : std::copysign(penalty_.t[p], w) * step;
-            curvature += penalty_.m[p] * step * step;
+            const double w = w_[p], step = to_[p], rate = step * model_.slope(p);
+            curvature += penalty_.m[p] * step * step - 2 * rate;
+            slope += rate + penalty_.m[p] * w * step + pull(p) * step;
             if (w * step < 0) kinks_.push_back({-w / step, p});
         }
-        double straight = 0;
-        for (const std::size_t p : some_) straight += to_[p] * model_.slope(p);
-        curvature += 2 * (all - straight);
-        if (!(slope < 0)) return false;
+        if (!(slope < 0)) return kNowhere;
         std::sort(kinks_.begin(), kinks_.end());
         double at = 0;
         std::size_t landed = model_.size();
@@ -529,20 +521,21 @@ class Descent {
             if (slope + curvature * (eta - at) >= 0) break;
             slope += curvature * (eta - at) + 2 * penalty_.t[p] * std::abs(to_[p]);
             at = eta;
+            if (slope < 0) continue;
             landed = p;
-            if (slope >= 0) break;
+            break;
         }
         if (slope < 0) {
-            if (!(curvature > 0)) return false;
+            if (!(curvature > 0)) return kNowhere;
             at -= slope / curvature;
-            landed = model_.size();
         }
         for (double& each : to_) each *= at;
         if (landed < model_.size()) to_[landed] = -w_[landed];
         model_.rise(to_.data());
         model_.jump();
-        for (std::size_t p = 0; p < model_.size(); ++p) w_[p] += to_[p];
-        return true;
+        for (const std::size_t p : some_) w_[p] += to_[p];
+        if (landed < model_.size()) w_[landed] = 0.0;
+        return landed;
     }
 
     double finish(double worst) {
@@ -563,11 +556,12 @@ class Descent {
     Model& model_;
     const ColumnPenalty& penalty_;
     double* w_;
-    static constexpr std::size_t kEpochsToNewton = 5;
+    static constexpr std::size_t kEpochsToNewton = 5, kNowhere = std::size_t(-1);
 
     Extrapolation ahead_;
     std::vector<double> to_, residual_;
     std::vector<std::pair<double, std::size_t>> kinks_;
+    TriangularFactor factor_;
     std::vector<std::size_t> some_;
     std::size_t n_epochs_ = 0;
     bool moved_ = false;
