@@ -26,7 +26,6 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import Columns, Penalty, Rows, Which, columns_of, point_at
@@ -39,6 +38,10 @@ _FORCING = 0.1  # the violation that is left in the working set, relative to tha
 _NEWTON_STEPS = 20  # on one working set, at most
 _SUFFICIENT = 0.01  # of the decrease that the model promises
 _TRIALS = 40
+_GROWTH = 3  # columns in a working set for each that is not 0
+_DRIFT = 10  # working sets after which scores are computed anew
+_FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
+_MANY = 3  # steps back in a search after which that is raised
 _CERTAIN = 1 - 1e-9  # times t_j: a bound of |v_j| below it holds after rounding
 
 Bound = tuple[float, Callable[[], Witness] | None]
@@ -64,9 +67,8 @@ class ColumnDescent(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Working set after working set."""
-        at = _Descent(problem, w, self._gap)
-        if state is not None and "b" in state:
-            at.rows = at.rows._replace(b=float(state["b"]))
+        near = float(state["b"]) if state is not None and "b" in state else 0.0
+        at = _Descent(problem, w, self._gap, near)
         while True:
             J, bound = at.look()
             point = point_at(problem.risk, at.w, at.rows)
@@ -82,33 +84,34 @@ def _state(w: Array, b: float) -> State:
 class _Descent:
     """Where the descent is: w, the rows there, and v = X'alpha."""
 
-    def __init__(self, problem: Problem, w: Array, gap: float):
+    def __init__(self, problem: Problem, w: Array, gap: float, near: float):
         self.problem, self.columns = problem, columns_of(problem.risk)
         self.w, self.gap = np.array(w), gap
         regularizer, strength, d = problem.regularizer, problem.strength, len(w)
-        zero = np.zeros(d)
-        t = strength * regularizer.support(zero, np.ones(d))
-        m = strength * regularizer.orthant_curvature(d)
+        t = strength * regularizer.support(np.zeros(d), np.ones(d))
+        self.penalty = Penalty(
+            t, strength * regularizer.orthant_curvature(d), np.where(t > 0, t, strength)
+        )
         self.free = regularizer.free(d)
-        self.penalty = Penalty(t, m, np.where(t > 0, t, strength))
+        self.rows = self.columns.at(self.columns.scores(self.w), near)
+        self.drift = 0  # steps since the scores were computed from w
         self.v, self.top, self.way = np.zeros(d), np.full(d, np.inf), 0.0
         self.seen: Array | None = None  # the alpha of the last look
         self.goal = math.inf  # the violation at which the gap is likely to be reached
-        self.rows = Rows(np.empty(0), 0.0, 0.0, np.empty(0), None)
-        self.J, self.floor = math.inf, 1e-6
+        self.best = -math.inf
+        self.floor = _FLOOR
 
     def look(self) -> tuple[float, Bound]:
-        """The rows and v at w, J, and what they prove."""
+        """J, and what v = X'alpha proves."""
         columns = self.columns
-        self.rows = columns.at(columns.scores(self.w), self.rows.b)
+        if self.drift > _DRIFT:
+            self.rows, self.drift = columns.at(columns.scores(self.w), self.rows.b), 0
         alpha = columns.balanced(self.rows, self.free)
-        proves = alpha is not None
-        if alpha is None:
-            alpha = self.rows.alpha
-        self.rows = self.rows._replace(alpha=alpha)
-        self._multiply(alpha)
+        if alpha is not None:
+            self.rows = self.rows._replace(alpha=alpha)
+        self._multiply(self.rows.alpha)
         self.J = self.penalty.value(self.w) + self.rows.value
-        bound: Bound = self._bound(alpha) if proves else (-math.inf, None)
+        bound: Bound = (-math.inf, None) if alpha is None else self._bound(alpha)
         self._pay()
         return self.J, bound
 
@@ -126,13 +129,24 @@ class _Descent:
         columns.unpaid += count / columns.n_columns
 
     def _bound(self, alpha: Array) -> Bound:
+        """What alpha proves; nothing where that cannot come near the gap that is asked for.
+
+        The dual D(s) at s alpha is concave, with D'(1) = -<alpha, z>: it promises no more than
+        D(1) + (1 - s) <alpha, z>, which costs nothing, as D(1) = R(w) - <alpha, z>.
+        """
         problem, v = self.problem, self.v
         if len(self.free):
             v = v.copy()
             v[self.free] = 0.0
         scale = problem.regularizer.dual_scale(v / -problem.strength)
+        if problem.regularizer.strong_convexity == 0 and self.best > -math.inf:
+            promised = self.rows.value - scale * float(alpha @ self.rows.z)
+            if self.J - promised > 2 * self.gap * abs(self.J):
+                return -math.inf, None
         cut = self.columns.cut(alpha, v, scale)
-        return problem.bound(cut.a, cut.b, cut.sizes), cut.witness
+        bound = problem.bound(cut.a, cut.b, cut.sizes)
+        self.best = max(self.best, bound)
+        return bound, cut.witness
 
     def _pay(self) -> None:
         passes = int(self.columns.unpaid)
@@ -141,8 +155,7 @@ class _Descent:
 
     def improve(self, least: int) -> bool:
         """Lowers J on a working set; False where nothing moves any more."""
-        violation = self.penalty.violation(self.w, self.v)
-        worst = float(np.max(violation, initial=0.0))
+        worst = float(np.max(self.penalty.violation(self.w, self.v), initial=0.0))
         if worst == 0:
             return False
         linear = float(self.penalty.t @ np.abs(self.w))
@@ -150,82 +163,80 @@ class _Descent:
         if worst <= self.goal:
             self.goal = 0.1 * worst
         tolerance = max(_FORCING * worst, 0.5 * self.goal)
-        which = self._working_set(violation, least)
-        if self.columns.quadratic:
-            return self._descend(which, tolerance)
-        return self._newton(which, tolerance)
+        which = self._working_set(least)
+        w, penalty = self.w[which], self.penalty.of(which)
+        moved = (self._descend if self.columns.quadratic else self._newton)(
+            which, w, penalty, tolerance
+        )
+        self.w = self.w.copy()
+        self.w[which] = w
+        self.drift += 1
+        return moved
 
-    def _working_set(self, violation: Array, least: int) -> Which:
-        """Those that are not 0, and others that are furthest beyond their bound or nearest to it."""
+    def _working_set(self, least: int) -> Which:
+        """Those that are not 0, and others that are furthest beyond their bound or nearest it."""
         columns, d = self.columns, len(self.w)
         inside = self.w != 0
         inside[self.free] = True
-        size = max(2 * int(np.count_nonzero(inside)), least)
+        size = max(_GROWTH * int(np.count_nonzero(inside)), least)
         if columns.few or size >= d:
             return np.arange(d, dtype=np.int32)
         room = (self.penalty.t - np.abs(self.v)) / np.maximum(columns.norms, 1e-300)
         room[inside] = -math.inf
         return np.sort(np.argpartition(room, size)[:size]).astype(np.int32)
 
-    def _descend(self, which: Which, tolerance: float) -> bool:
+    def _descend(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
         """The least of J itself on the working set, where that is quadratic."""
-        w = self.w[which]
-        self.columns.descend(
-            which, self.rows, self.v[which], w, self.penalty.of(which), tolerance
-        )
-        moved = bool(np.any(w != self.w[which]))
-        self.w = self.w.copy()
-        self.w[which] = w
-        return moved
+        columns, rows, start = self.columns, self.rows, w.copy()
+        columns.descend(which, rows, self.v[which], w, penalty, tolerance)
+        p = w - start
+        self.rows = columns.at(rows.z + columns.moved(which, p), rows.b)
+        return bool(np.any(p))
 
-    def _newton(self, which: Which, tolerance: float) -> bool:
-        """Proximal Newton steps on the working set."""
-        columns, penalty, moved = self.columns, self.penalty.of(which), False
-        rows, v, w = self.rows, self.v[which], self.w[which]
-        rest = self.J - penalty.value(w) - rows.value  # the penalty of the others, 0
-        for _ in range(_NEWTON_STEPS):
+    def _newton(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
+        """Proximal Newton steps on the working set; one where `look` follows at the same cost."""
+        v, moved = self.v[which], False
+        for _ in range(1 if self.columns.few else _NEWTON_STEPS):
             worst = float(np.max(penalty.violation(w, v), initial=0.0))
             if worst <= tolerance:
                 break
-            rows, found = self._line(which, rows, v, w, penalty, max(_FORCING * worst, 0.5 * tolerance))
-            if found is None:
+            if not self._line(which, v, w, penalty, max(_FORCING * worst, 0.5 * tolerance)):
                 break
-            w, moved = found, True
-            alpha = rows.alpha
-            v = columns.products(which, alpha)
-        self.w = self.w.copy()
-        self.w[which] = w
-        self.rows = rows
+            moved = True
+            if not self.columns.few:
+                v = self.columns.products(which, self.rows.alpha)
         return moved
 
     def _line(
-        self, which: Which, rows: Rows, v: Array, w: Array, penalty: Penalty, tolerance: float
-    ) -> tuple[Rows, Array | None]:
-        """The point found on the line to the minimiser of the model, or None."""
-        columns = self.columns
-        to = w.copy()
+        self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float
+    ) -> bool:
+        """A point on the line to the minimiser of the model, by a search; False if there is none.
+
+        The search is that of Tseng and Yun (2009): J must fall by a part of what its slope, and
+        the change of the penalty, promise.
+        """
+        columns, rows, to = self.columns, self.rows, w.copy()
         step = columns.descend(which, self._bent(rows), v, to, penalty, tolerance)
         p = to - w
         q = columns.moved(which, p)
         here = penalty.value(w)
-        J = rows.value + here
-        promised = float(rows.alpha @ q) + step * float(np.sum(rows.alpha)) + penalty.value(to) - here
-        if not promised < 0:
-            return rows, None
-        eta = 1.0
-        for trial in range(_TRIALS):
-            there = w + eta * p if eta < 1 else to
+        J, rate = rows.value + here, float(rows.alpha @ q) + step * float(np.sum(rows.alpha))
+        promised, eta = rate + penalty.value(to) - here, 1.0
+        for trial in range(_TRIALS if promised < 0 else 0):
+            there = to if eta == 1 else w + eta * p
             value = columns.value(rows.z + eta * q, rows.b + eta * step) + penalty.value(there)
             if value <= J + _SUFFICIENT * eta * promised + FEW_OPERATIONS * abs(J):
-                self.floor = self.floor * (100.0 if trial > 3 else 0.1 if trial == 0 else 1.0)
-                self.floor = min(max(self.floor, 1e-9), 1.0)
-                return columns.at(rows.z + eta * q, rows.b + eta * step), there
+                factor = 100.0 if trial > _MANY else 0.1 if trial == 0 else 1.0
+                self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
+                self.rows = columns.at(rows.z + eta * q, rows.b + eta * step)
+                w[:] = there
+                return True
             eta *= 0.5
-        return rows, None
+        return False
 
     def _bent(self, rows: Rows) -> Rows:
         """Rows of which none is flat, as the model would have no minimum where all are."""
-        if not math.isfinite(self.columns.smoothness):
+        if rows.h is None or not math.isfinite(self.columns.smoothness):
             return rows
         floor = self.floor * self.columns.smoothness * self.columns.share
         return rows._replace(h=np.maximum(rows.h, floor))

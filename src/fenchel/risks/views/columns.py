@@ -43,6 +43,7 @@ FEW = 300  # columns that are seen through their Gram matrix
 _MOST_FREE = 1000  # unpenalised columns, of which a dense copy is made
 _MOST_ROWS = 2**31 - 1
 _EPOCHS = 1000  # in one descent
+_TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
 
 
@@ -56,8 +57,19 @@ class Rows(NamedTuple):
     h: Array | None  # None: each row's share, as for the squared error
 
 
+class _Gram(NamedTuple):
+    """A Gram matrix of some columns, about their means."""
+
+    which: Which
+    G: Array
+    mean: Array  # sum_i h_i x_i / sum_i h_i, or 0 without an intercept
+    total: float  # sum_i h_i
+
+
 class Columns:
     """The columns of a linear risk; see `columns_of`."""
+
+    _last_gram: _Gram | None = None
 
     def __init__(self, risk: LinearRisk):
         shard = risk.engine.joined()
@@ -196,30 +208,29 @@ class Columns:
 
         v is X'alpha in those columns.
         """
+        if not self._by_gram(len(which)):
+            return self._descend_rows(which, rows, w, penalty, tolerance)
+        gram, start = self._gram(which, rows.h), w.copy()
+        offset = -float(np.sum(rows.alpha)) / gram.total if self.has_intercept else 0.0
+        g = v + (offset * gram.total) * gram.mean
+        if rows.h is None or self.few:
+            tolerance *= _TIGHT
+        _kernels.descend_gram(gram.G, 0.0, g, w, *penalty, tolerance, 100 * _EPOCHS)
+        return offset - float(gram.mean @ (w - start))
+
+    def _descend_rows(
+        self, which: Which, rows: Rows, w: Array, penalty: Penalty, tolerance: float
+    ) -> float:
+        h = rows.h
+        if h is None and self.s is not None:
+            h = self.s / self.weight
         total = 0.0
         if self.has_intercept:
-            total = 1.0 if rows.h is None else float(np.sum(rows.h))
-        if not self._by_gram(len(which)):
-            h = self.s if rows.h is None else rows.h
-            h = None if h is None else (h / self.weight if rows.h is None else h)
-            u = rows.alpha.copy()
-            settings = which, h, 1 / self.weight, total, 0.0
-            step, _, _, work = self.native.descend(
-                *settings, u, w, *penalty, tolerance, _EPOCHS
-            )
-            self.unpaid += work / max(self.n_numbers, 1)
-            return step
-        G, mean = self._gram(which, rows.h)
-        start = w.copy()
-        if total > 0:
-            G = G - np.multiply.outer(mean / total, mean)
-        self._flatten(G)
-        g = np.ascontiguousarray(v)
-        _kernels.descend_gram(G, 0.0, g, w, *penalty, 0.01 * tolerance, 100 * _EPOCHS)
-        return -float(np.sum(rows.alpha) + mean @ (w - start)) / total if total > 0 else 0.0
-
-    def _flatten(self, G: Array) -> None:
-        return None
+            total = 1.0 if h is None else float(np.sum(h))
+        u, settings = rows.alpha.copy(), (which, h, 1 / self.weight, total, 0.0)
+        step, _, _, work = self.native.descend(*settings, u, w, *penalty, tolerance, _EPOCHS)
+        self.unpaid += work / max(self.n_numbers, 1)
+        return step
 
     def _by_gram(self, size: int) -> bool:
         if self.few:
@@ -228,20 +239,25 @@ class Columns:
             return size <= _GRAM_SPARSE
         return size <= _GRAM_DENSE
 
-    def _gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
-        """(sum_i h_i x_i x_i', sum_i h_i x_i) in some columns."""
-        if h is None and self.few:
-            G, mean = self._whole_gram
-        else:
-            G, mean = self._weighted_gram(which, h)
-            return G, mean
-        if len(which) == self.n_columns:
-            return G, mean
-        return np.ascontiguousarray(G[np.ix_(which, which)]), mean[which]
+    def _gram(self, which: Which, h: Array | None) -> _Gram:
+        """The Gram matrix in some columns, with the curvatures h as weights.
 
-    @functools.cached_property
-    def _whole_gram(self) -> tuple[Array, Array]:
-        return self._weighted_gram(np.arange(self.n_columns, dtype=np.int32), None)
+        That of the squared error is kept, as it is the same at all w and all strengths.
+        """
+        last = self._last_gram
+        if h is None and last is not None and np.array_equal(last.which, which):
+            return last
+        G, mean = self._weighted_gram(which, h)
+        total = 1.0 if h is None else float(np.sum(h))
+        mean /= total
+        if self.has_intercept:
+            G -= np.multiply.outer(total * mean, mean)
+        else:
+            mean[:] = 0.0
+        found = _Gram(which, G, mean, total)
+        if h is None:
+            self._last_gram = found
+        return found
 
     def _weighted_gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
         weights = np.full(self.n_rows, self.share) if h is None else h
