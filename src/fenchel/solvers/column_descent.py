@@ -38,7 +38,7 @@ _FORCING = 0.1  # the violation that is left in the working set, relative to tha
 _NEWTON_STEPS = 20  # on one working set, at most
 _SUFFICIENT = 0.01  # of the decrease that the model promises
 _TRIALS = 40
-_GROWTH = 3  # columns in a working set for each that is not 0
+_SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
 _DRIFT = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
 _MANY = 3  # steps back in a search after which that is raised
@@ -100,6 +100,7 @@ class _Descent:
         self.goal = math.inf  # the violation at which the gap is likely to be reached
         self.best = -math.inf
         self.floor = _FLOOR
+        self.which: Which = np.empty(0, dtype=np.int32)  # the last working set
 
     def look(self) -> tuple[float, Bound]:
         """J, and what v = X'alpha proves."""
@@ -174,16 +175,26 @@ class _Descent:
         return moved
 
     def _working_set(self, least: int) -> Which:
-        """Those that are not 0, and others that are furthest beyond their bound or nearest it."""
+        """Those that are not 0, and others that are furthest beyond their bound or nearest it.
+
+        The last one as long as it holds all that it must: what was computed for it is still good.
+        """
         columns, d = self.columns, len(self.w)
         inside = self.w != 0
         inside[self.free] = True
-        size = max(_GROWTH * int(np.count_nonzero(inside)), least)
+        excess = np.abs(self.v) - self.penalty.t
+        outside = inside | (excess > 0)
+        n, beyond = int(np.count_nonzero(inside)), int(np.count_nonzero(outside))
+        size = max(min(beyond, 2 * n), int(_SPARE * n), n + least)
         if columns.few or size >= d:
             return np.arange(d, dtype=np.int32)
-        room = (self.penalty.t - np.abs(self.v)) / np.maximum(columns.norms, 1e-300)
+        outside[self.which] = False
+        if len(self.which) and not outside.any():
+            return self.which
+        room = -excess / np.maximum(columns.norms, 1e-300)
         room[inside] = -math.inf
-        return np.sort(np.argpartition(room, size)[:size]).astype(np.int32)
+        self.which = np.sort(np.argpartition(room, size)[:size]).astype(np.int32)
+        return self.which
 
     def _descend(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
         """The least of J itself on the working set, where that is quadratic."""
@@ -200,7 +211,7 @@ class _Descent:
             worst = float(np.max(penalty.violation(w, v), initial=0.0))
             if worst <= tolerance:
                 break
-            if not self._line(which, v, w, penalty, max(_FORCING * worst, 0.5 * tolerance)):
+            if not self._line(which, v, w, penalty, _FORCING * worst):
                 break
             moved = True
             if not self.columns.few:
@@ -221,8 +232,8 @@ class _Descent:
         q = columns.moved(which, p)
         here = penalty.value(w)
         J, rate = rows.value + here, float(rows.alpha @ q) + step * float(np.sum(rows.alpha))
-        promised, eta = rate + penalty.value(to) - here, 1.0
-        for trial in range(_TRIALS if promised < 0 else 0):
+        promised, eta = min(rate + penalty.value(to) - here, 0.0), 1.0
+        for trial in range(_TRIALS if np.any(p) or step != 0 else 0):
             there = to if eta == 1 else w + eta * p
             value = columns.value(rows.z + eta * q, rows.b + eta * step) + penalty.value(there)
             if value <= J + _SUFFICIENT * eta * promised + FEW_OPERATIONS * abs(J):

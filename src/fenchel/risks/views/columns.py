@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fenchel import _kernels
 from fenchel.data.rows import NUMBERS_PER_BLOCK, DenseRows, SparseRows
@@ -45,6 +46,9 @@ _MOST_ROWS = 2**31 - 1
 _EPOCHS = 1000  # in one descent
 _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
+_GRAM_SLOW = 1000  # the same for sparse ones where descent without it is slow
+_GRAM_WORK = 12  # products of a Gram matrix in the time in which descent reads a number of X
+_ALIKE = 0.2  # change of curvatures, relative to their sum, that a Gram matrix outlives
 
 
 class Rows(NamedTuple):
@@ -61,6 +65,7 @@ class _Gram(NamedTuple):
     """A Gram matrix of some columns, about their means."""
 
     which: Which
+    h: Array | None  # the curvatures it was made of
     G: Array
     mean: Array  # sum_i h_i x_i / sum_i h_i, or 0 without an intercept
     total: float  # sum_i h_i
@@ -70,6 +75,7 @@ class Columns:
     """The columns of a linear risk; see `columns_of`."""
 
     _last_gram: _Gram | None = None
+    _slow = False  # the last descent read so much of X that a Gram matrix would have been cheaper
 
     def __init__(self, risk: LinearRisk):
         shard = risk.engine.joined()
@@ -230,23 +236,27 @@ class Columns:
         u, settings = rows.alpha.copy(), (which, h, 1 / self.weight, total, 0.0)
         step, _, _, work = self.native.descend(*settings, u, w, *penalty, tolerance, _EPOCHS)
         self.unpaid += work / max(self.n_numbers, 1)
+        size = len(which)
+        self._slow = size <= _GRAM_SLOW and _GRAM_WORK * work > self.n_rows * size * size
         return step
 
     def _by_gram(self, size: int) -> bool:
         if self.few:
             return True
         if isinstance(self.rows, SparseRows):
-            return size <= _GRAM_SPARSE
+            return size <= _GRAM_SPARSE or (self._slow and size <= _GRAM_SLOW)
         return size <= _GRAM_DENSE
 
     def _gram(self, which: Which, h: Array | None) -> _Gram:
         """The Gram matrix in some columns, with the curvatures h as weights.
 
-        That of the squared error is kept, as it is the same at all w and all strengths.
+        The last one is as good where curvatures are the same, as for the squared error, or nearly:
+        a step more makes up for that, unless columns are few.
         """
         last = self._last_gram
-        if h is None and last is not None and np.array_equal(last.which, which):
-            return last
+        if last is not None and np.array_equal(last.which, which):
+            if h is last.h or (h is not None and not self.few and self._alike(h, last)):
+                return last
         G, mean = self._weighted_gram(which, h)
         total = 1.0 if h is None else float(np.sum(h))
         mean /= total
@@ -254,10 +264,11 @@ class Columns:
             G -= np.multiply.outer(total * mean, mean)
         else:
             mean[:] = 0.0
-        found = _Gram(which, G, mean, total)
-        if h is None:
-            self._last_gram = found
-        return found
+        self._last_gram = _Gram(which, h, G, mean, total)
+        return self._last_gram
+
+    def _alike(self, h: Array, last: _Gram) -> bool:
+        return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
 
     def _weighted_gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
         weights = np.full(self.n_rows, self.share) if h is None else h
@@ -265,6 +276,10 @@ class Columns:
             weights = self.s / self.weight
         if isinstance(self.rows, DenseRows):
             return self._dense_gram(self.rows.values, which, weights)
+        if not self.few and len(which) > _GRAM_SPARSE:
+            X = self.rows.matrix()[:, which]
+            self.unpaid += 2 * self._count(which)
+            return self._dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
         if not self.few:
             G, mean, square = np.empty((len(which),) * 2), np.empty(len(which)), np.empty(len(which))
             self.native.gram(which, weights, 0.0, G)
@@ -283,11 +298,12 @@ class Columns:
     def _dense_gram(self, values: Any, which: Which, h: Array) -> tuple[Array, Array]:
         k = len(which)
         G, mean = np.zeros((k, k)), np.zeros(k)
-        every = k == self.n_columns
+        every = k == values.shape[1]
         step = max(64, 8 * NUMBERS_PER_BLOCK // max(k, 1))
         for first in range(0, self.n_rows, step):
             block = values[first : first + step]
-            X = (block if every else block[:, which]).astype(np.float64, copy=False)
+            block = block if every else block[:, which]
+            X = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
             weighted = X * h[first : first + step, np.newaxis]
             G += weighted.T @ X
             mean += np.sum(weighted, axis=0)
