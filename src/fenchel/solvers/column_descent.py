@@ -108,7 +108,7 @@ class _Descent:
         if self.drift > _DRIFT:
             self.rows, self.drift = columns.at(columns.scores(self.w), self.rows.b), 0
         alpha = columns.balanced(self.rows, self.free)
-        if alpha is not None:
+        if alpha is not None and not len(self.free):  # else it is no gradient
             self.rows = self.rows._replace(alpha=alpha)
         self._multiply(self.rows.alpha)
         self.J = self.penalty.value(self.w) + self.rows.value
@@ -137,7 +137,7 @@ class _Descent:
         """
         problem, v = self.problem, self.v
         if len(self.free):
-            v = v.copy()
+            v = self.columns.adjoint(alpha)
             v[self.free] = 0.0
         scale = problem.regularizer.dual_scale(v / -problem.strength)
         if problem.regularizer.strong_convexity == 0 and self.best > -math.inf:
