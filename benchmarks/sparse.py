@@ -86,16 +86,19 @@ SETS: dict[str, Callable[[], Data]] = {
     "covtype": covtype,
     "mnist": mnist,
 }
-LASSO, LOGISTIC = ("20news", "dense", "colon", "leukemia"), (
-    "a9a",
-    "w8a",
-    "20news",
-    "imdb",
-    "imdb-counts",
-    "covtype",
-    "mnist",
-    "colon",
-    "leukemia",
+LASSO, LOGISTIC = (
+    ("20news", "dense", "colon", "leukemia"),
+    (
+        "a9a",
+        "w8a",
+        "20news",
+        "imdb",
+        "imdb-counts",
+        "covtype",
+        "mnist",
+        "colon",
+        "leukemia",
+    ),
 )
 
 
@@ -230,7 +233,7 @@ def lasso(names: list[str]) -> list[float]:
 def logistic(names: list[str]) -> list[float]:
     ratios = []
     for name in names or LOGISTIC:
-        X, y = data = SETS[name]()
+        _, y = data = SETS[name]()
         for strength in (1e-3, 1e-4, 1e-5):
             options = {"loss": "logistic", "regularizer": "l1", "strength": strength}
             peers = logistic_peers(strength, len(y))

@@ -41,6 +41,7 @@ _TRIALS = 40
 _SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
 _DRIFT = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
+_SLOWER = 0.9  # times the violation, after a Newton step that calls for a new Gram matrix
 _MANY = 3  # steps back in a search after which that is raised
 _CERTAIN = 1 - 1e-9  # times t_j: a bound of |v_j| below it holds after rounding
 
@@ -99,6 +100,7 @@ class _Descent:
         self.seen: Array | None = None  # the alpha of the last look
         self.goal = math.inf  # the violation at which the gap is likely to be reached
         self.best = -math.inf
+        self.worst = 0.0  # the violation before the last Newton step
         self.floor = _FLOOR
         self.which: Which = np.empty(0, dtype=np.int32)  # the last working set
 
@@ -211,6 +213,8 @@ class _Descent:
             worst = float(np.max(penalty.violation(w, v), initial=0.0))
             if worst <= tolerance:
                 break
+            self.columns.outworn = self.columns.few or worst > _SLOWER * self.worst
+            self.worst = worst
             if not self._line(which, v, w, penalty, _FORCING * worst):
                 break
             moved = True
@@ -218,9 +222,7 @@ class _Descent:
                 v = self.columns.products(which, self.rows.alpha)
         return moved
 
-    def _line(
-        self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float
-    ) -> bool:
+    def _line(self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float) -> bool:
         """A point on the line to the minimiser of the model, by a search; False if there is none.
 
         The search is that of Tseng and Yun (2009): J must fall by a part of what its slope, and

@@ -92,6 +92,7 @@ class Columns:
         self.squares, self.length = risk.squares, risk.length
         self.norms = np.sqrt(self.squares)
         self.unpaid = 0.0  # passes that were not yet counted
+        self.outworn = True  # the last Gram matrix has served as long as it could
 
     @classmethod
     def obstacle(cls, risk: Risk) -> str | None:
@@ -134,7 +135,7 @@ class Columns:
         """
         slope, last = math.inf, b
         for _ in range(20):
-            total, a = self.loss.slopes(z, b)
+            a = self.loss.slopes(z, b)[1]
             here = float(np.sum(a))
             if not abs(here) <= 0.5 * abs(slope):
                 break
@@ -251,11 +252,11 @@ class Columns:
         """The Gram matrix in some columns, with the curvatures h as weights.
 
         The last one is as good where curvatures are the same, as for the squared error, or nearly:
-        a step more makes up for that, unless columns are few.
+        a step more makes up for that, unless it is `outworn`.
         """
         last = self._last_gram
         if last is not None and np.array_equal(last.which, which):
-            if h is last.h or (h is not None and not self.few and self._alike(h, last)):
+            if h is last.h or (not self.outworn and h is not None and self._alike(h, last)):
                 return last
         G, mean = self._weighted_gram(which, h)
         total = 1.0 if h is None else float(np.sum(h))
@@ -281,7 +282,11 @@ class Columns:
             self.unpaid += 2 * self._count(which)
             return self._dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
         if not self.few:
-            G, mean, square = np.empty((len(which),) * 2), np.empty(len(which)), np.empty(len(which))
+            G, mean, square = (
+                np.empty((len(which),) * 2),
+                np.empty(len(which)),
+                np.empty(len(which)),
+            )
             self.native.gram(which, weights, 0.0, G)
             self.native.chosen_moments(which, weights, 0.0, mean, square)
             self.unpaid += self._count(which) * len(which) / 2
