@@ -424,14 +424,24 @@ class Descent {
         double worst = 0;
         moved_ = false;
         for (std::size_t p = 0; p < model_.size(); ++p) worst = std::max(worst, step(p));
-        return finish(worst);
+        finish();
+        if constexpr (kKnowsSlopes) {
+            worst = 0;
+            for (std::size_t p = 0; p < model_.size(); ++p) worst = std::max(worst, left(p));
+        }
+        return worst;
     }
 
     double few() {
         double worst = 0;
         moved_ = false;
         for (const std::size_t p : some_) worst = std::max(worst, step(p));
-        return finish(worst);
+        finish();
+        if constexpr (kKnowsSlopes) {
+            worst = 0;
+            for (const std::size_t p : some_) worst = std::max(worst, left(p));
+        }
+        return worst;
     }
 
     /// Those that are not 0.
@@ -455,7 +465,7 @@ class Descent {
     /// Steps to the least of q among the w of these signs, as far as q falls; a column that gets to
     /// 0 on the way stays there, and the rest go on. False where nothing moves.
     bool newton() {
-        if constexpr (requires { model_.entry(0, 0); }) {
+        if constexpr (kKnowsSlopes) {
             std::erase_if(some_, [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; });
             ahead_.restart();
             if (some_.empty() || !factorise()) return false;
@@ -538,10 +548,13 @@ class Descent {
         return landed;
     }
 
-    double finish(double worst) {
+    /// The violation that is left; those that steps meet on the way say too little of it where
+    /// columns are alike, as each undoes a part of what the others did.
+    double left(std::size_t p) { return penalty_.violation(p, w_[p], model_.slope(p)); }
+
+    void finish() {
         ++n_epochs_;
         if (ahead_.add(w_) && ahead_.step(to_.data())) jump();
-        return worst;
     }
 
     void jump() {
@@ -556,6 +569,7 @@ class Descent {
     Model& model_;
     const ColumnPenalty& penalty_;
     double* w_;
+    static constexpr bool kKnowsSlopes = requires(Model m) { m.entry(0, 0); };  // without a pass
     static constexpr std::size_t kEpochsToNewton = 5, kNowhere = std::size_t(-1);
 
     Extrapolation ahead_;

@@ -31,7 +31,7 @@ from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import Columns, Penalty, Rows, Which, columns_of, point_at
 from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
-from fenchel.tolerances import FEW_OPERATIONS
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 _FORCING = 0.1  # the violation that is left in the working set, relative to that before
@@ -238,7 +238,7 @@ class _Descent:
         for trial in range(_TRIALS if np.any(p) or step != 0 else 0):
             there = to if eta == 1 else w + eta * p
             value = columns.value(rows.z + eta * q, rows.b + eta * step) + penalty.value(there)
-            if value <= J + _SUFFICIENT * eta * promised + FEW_OPERATIONS * abs(J):
+            if value <= J + _SUFFICIENT * eta * promised + ROUND_OFF * abs(J):
                 factor = 100.0 if trial > _MANY else 0.1 if trial == 0 else 1.0
                 self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
                 self.rows = columns.at(rows.z + eta * q, rows.b + eta * step)
