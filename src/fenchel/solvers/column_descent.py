@@ -28,7 +28,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.columns import Columns, Penalty, Rows, Which, columns_of, point_at
+from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
+from fenchel.risks.views.grams import Penalty, Which
 from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.tolerances import ROUND_OFF
@@ -39,7 +40,7 @@ _NEWTON_STEPS = 20  # on one working set, at most
 _SUFFICIENT = 0.01  # of the decrease that the model promises
 _TRIALS = 40
 _SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
-_DRIFT = 10  # working sets after which scores are computed anew
+_REFRESHED = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
 _SLOWER = 0.9  # times the violation, after a Newton step that calls for a new Gram matrix
 _MANY = 3  # steps back in a search after which that is raised
@@ -77,6 +78,13 @@ class ColumnDescent(Solver):
             if not at.improve(self.columns):
                 return
 
+    def obstacle(self, problem: Problem) -> str | None:
+        """What it needs; and of unpenalised columns it makes a dense copy."""
+        found = super().obstacle(problem)
+        if found is None and len(problem.regularizer.free(problem.risk.n_parameters)) > MOST_FREE:
+            return f"it takes at most {MOST_FREE} unpenalised columns (weights of 0)"
+        return found
+
 
 def _state(w: Array, b: float) -> State:
     return {"w": w, "b": np.array(b)}
@@ -107,7 +115,7 @@ class _Descent:
     def look(self) -> tuple[float, Bound]:
         """J, and what v = X'alpha proves."""
         columns = self.columns
-        if self.drift > _DRIFT:
+        if self.drift > _REFRESHED:
             self.rows, self.drift = columns.at(columns.scores(self.w), self.rows.b), 0
         alpha = columns.balanced(self.rows, self.free)
         if alpha is not None and not len(self.free):  # else it is no gradient
@@ -247,7 +255,7 @@ class _Descent:
             eta *= 0.5
         return False
 
-    def _bent(self, rows: Rows) -> Rows:
+    def _bent(self, rows: RowState) -> RowState:
         """Rows of which none is flat, as the model would have no minimum where all are."""
         if rows.h is None or not math.isfinite(self.columns.smoothness):
             return rows

@@ -19,29 +19,34 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from fenchel import _kernels
-from fenchel.data.rows import NUMBERS_PER_BLOCK, DenseRows, SparseRows
+from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.losses import SquaredError
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks.base import Array, Cut, Risk
 from fenchel.risks.intercept import Offset, profile
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
+from fenchel.risks.views.grams import (
+    Gram,
+    Penalty,
+    Which,
+    column_gram,
+    dense_gram,
+    row_gram,
+)
 from fenchel.risks.views.newton import Hessian
 from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
 from fenchel.witness import Bracket, Witness
 
-Which = npt.NDArray[np.int32]
-
 FEW = 300  # columns that are seen through their Gram matrix
-_MOST_FREE = 1000  # unpenalised columns, of which a dense copy is made
+MOST_FREE = 1000  # unpenalised columns, of which a dense copy is made
 _MOST_ROWS = 2**31 - 1
 _EPOCHS = 1000  # in one descent
 _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
@@ -51,7 +56,7 @@ _GRAM_WORK = 12  # products of a Gram matrix in the time in which descent reads 
 _ALIKE = 0.2  # change of curvatures, relative to their sum, that a Gram matrix outlives
 
 
-class Rows(NamedTuple):
+class RowState(NamedTuple):
     """The rows at some scores: their offset, mean loss, dual variables and curvatures."""
 
     z: Array
@@ -61,20 +66,10 @@ class Rows(NamedTuple):
     h: Array | None  # None: each row's share, as for the squared error
 
 
-class _Gram(NamedTuple):
-    """A Gram matrix of some columns, about their means."""
-
-    which: Which
-    h: Array | None  # the curvatures it was made of
-    G: Array
-    mean: Array  # sum_i h_i x_i / sum_i h_i, or 0 without an intercept
-    total: float  # sum_i h_i
-
-
 class Columns:
     """The columns of a linear risk; see `columns_of`."""
 
-    _last_gram: _Gram | None = None
+    _last_gram: Gram | None = None
     _slow = False  # the last descent read so much of X that a Gram matrix would have been cheaper
 
     def __init__(self, risk: LinearRisk):
@@ -116,13 +111,13 @@ class Columns:
         self.unpaid += self._count(which)
         return z
 
-    def at(self, z: Array, near: float) -> Rows:
+    def at(self, z: Array, near: float) -> RowState:
         """The rows at the scores z and the best offset, which is sought from one nearby."""
         b = self._settled(z, near) if self.has_intercept else 0.0
         value, a = self.loss.slopes(z, b)
         a /= self.weight
         h = None if self.quadratic else self.loss.curvatures(z, b)[0] / self.weight
-        return Rows(z, b, value / self.weight, a, h)
+        return RowState(z, b, value / self.weight, a, h)
 
     def value(self, z: Array, b: float) -> float:
         """The mean loss at scores and an offset."""
@@ -209,7 +204,7 @@ class Columns:
     # The quadratic model.
 
     def descend(
-        self, which: Which, rows: Rows, v: Array, w: Array, penalty: Penalty, tolerance: float
+        self, which: Which, rows: RowState, v: Array, w: Array, penalty: Penalty, tolerance: float
     ) -> float:
         """Lowers the risk's model and the penalty on some columns; w changes; the offset's step.
 
@@ -226,7 +221,7 @@ class Columns:
         return offset - float(gram.mean @ (w - start))
 
     def _descend_rows(
-        self, which: Which, rows: Rows, w: Array, penalty: Penalty, tolerance: float
+        self, which: Which, rows: RowState, w: Array, penalty: Penalty, tolerance: float
     ) -> float:
         h = rows.h
         if h is None and self.s is not None:
@@ -248,7 +243,7 @@ class Columns:
             return size <= _GRAM_SPARSE or (self._slow and size <= _GRAM_SLOW)
         return size <= _GRAM_DENSE
 
-    def _gram(self, which: Which, h: Array | None) -> _Gram:
+    def _gram(self, which: Which, h: Array | None) -> Gram:
         """The Gram matrix in some columns, with the curvatures h as weights.
 
         The last one is as good where curvatures are the same, as for the squared error, or nearly:
@@ -265,59 +260,29 @@ class Columns:
             G -= np.multiply.outer(total * mean, mean)
         else:
             mean[:] = 0.0
-        self._last_gram = _Gram(which, h, G, mean, total)
+        self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
 
-    def _alike(self, h: Array, last: _Gram) -> bool:
+    def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
 
     def _weighted_gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
-        weights = np.full(self.n_rows, self.share) if h is None else h
-        if h is None and self.s is not None:
-            weights = self.s / self.weight
+        weights = np.broadcast_to(self.share, self.n_rows) if h is None else h
+        weights = np.ascontiguousarray(weights)
+        self.unpaid += 2 * self._count(which)
         if isinstance(self.rows, DenseRows):
-            return self._dense_gram(self.rows.values, which, weights)
-        if not self.few and len(which) > _GRAM_SPARSE:
+            return dense_gram(self.rows.values, which, weights)
+        assert isinstance(self.rows, SparseRows)
+        if self.few:
+            return row_gram(self.rows, which, weights)
+        if len(which) > _GRAM_SPARSE:
             X = self.rows.matrix()[:, which]
-            self.unpaid += 2 * self._count(which)
-            return self._dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
-        if not self.few:
-            G, mean, square = (
-                np.empty((len(which),) * 2),
-                np.empty(len(which)),
-                np.empty(len(which)),
-            )
-            self.native.gram(which, weights, 0.0, G)
-            self.native.chosen_moments(which, weights, 0.0, mean, square)
-            self.unpaid += self._count(which) * len(which) / 2
-            return G, mean
-        rows, d = self.rows, self.n_columns
-        assert isinstance(rows, SparseRows)
-        whole = np.zeros((d + 1, d + 1))
-        bent = np.flatnonzero(weights).astype(np.int32)
-        _kernels.csr_gram(rows.row_start, rows.column, rows.value, weights, bent, len(bent), whole)
-        whole = whole + np.tril(whole, -1).T
-        self.unpaid += 1
-        return np.ascontiguousarray(whole[np.ix_(which, which)]), whole[-1, which]
-
-    def _dense_gram(self, values: Any, which: Which, h: Array) -> tuple[Array, Array]:
-        k = len(which)
-        G, mean = np.zeros((k, k)), np.zeros(k)
-        every = k == values.shape[1]
-        step = max(64, 8 * NUMBERS_PER_BLOCK // max(k, 1))
-        for first in range(0, self.n_rows, step):
-            block = values[first : first + step]
-            block = block if every else block[:, which]
-            X = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-            weighted = X * h[first : first + step, np.newaxis]
-            G += weighted.T @ X
-            mean += np.sum(weighted, axis=0)
-        self.unpaid += len(which) / self.n_columns
-        return G, mean
+            return dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
+        return column_gram(self.native, which, weights)
 
     # The cut.
 
-    def balanced(self, rows: Rows, free: npt.NDArray[np.intp]) -> Array | None:
+    def balanced(self, rows: RowState, free: npt.NDArray[np.intp]) -> Array | None:
         """alpha, moved to where it is orthogonal to the unpenalised columns; None if it cannot be.
 
         Along curvatures times those columns, which is a step of Newton's on them; for an intercept
@@ -374,28 +339,6 @@ class Columns:
         return Cut(scale * v, constant, sizes, lambda: Witness(alpha=alpha))
 
 
-class Penalty(NamedTuple):
-    """t_j |w_j| + m_j/2 w_j^2 for some columns, and the units of violations."""
-
-    t: Array
-    m: Array
-    unit: Array
-
-    def of(self, which: Which) -> Penalty:
-        """The same for some of them."""
-        return Penalty(*(each[which] for each in self))
-
-    def value(self, w: Array) -> float:
-        """The penalty of w."""
-        return float(self.t @ np.abs(w) + 0.5 * (self.m @ (w * w)))
-
-    def violation(self, w: Array, v: Array) -> Array:
-        """How far 0 is from the subdifferential, given the risk's slopes v, in units."""
-        at_zero = np.maximum(0.0, np.abs(v) - self.t)
-        off_zero = np.abs(v + self.m * w + np.copysign(self.t, w))
-        return np.where(w == 0, at_zero, off_zero) / self.unit
-
-
 def _even(alpha: Array) -> Array:
     """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
     up, down = float(np.sum(np.maximum(alpha, 0.0))), -float(np.sum(np.minimum(alpha, 0.0)))
@@ -417,7 +360,7 @@ def columns_of(risk: Risk) -> Columns:
     return found
 
 
-def point_at(risk: Risk, w: Array, rows: Rows) -> LinearPoint:
+def point_at(risk: Risk, w: Array, rows: RowState) -> LinearPoint:
     """The risk at w, whose scores and offset are known."""
     assert isinstance(risk, LinearRisk)
     point = LinearPoint(risk, w, risk.engine.scatter(rows.z), rows.b)
