@@ -54,7 +54,7 @@ class ColumnDescent(Solver):
 
     name = "column-descent"
     needs = Needs(
-        regularizer=("orthant_curvature", "dual_scale"), differentiable=True, views=(Columns,)
+        regularizer=("support", "orthant_curvature"), differentiable=True, views=(Columns,)
     )
 
     def __init__(self, columns: int = 100):
@@ -121,7 +121,8 @@ class _Descent:
         if alpha is not None and not len(self.free):  # else it is no gradient
             self.rows = self.rows._replace(alpha=alpha)
         self._multiply(self.rows.alpha)
-        self.J = self.penalty.value(self.w) + self.rows.value
+        penalty = self.problem.strength * self.problem.regularizer.value(self.w)
+        self.J = penalty + self.rows.value
         bound: Bound = (-math.inf, None) if alpha is None else self._bound(alpha)
         self._pay()
         return self.J, bound

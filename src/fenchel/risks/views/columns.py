@@ -267,11 +267,10 @@ class Columns:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
 
     def _weighted_gram(self, which: Which, h: Array | None) -> tuple[Array, Array]:
-        weights = np.broadcast_to(self.share, self.n_rows) if h is None else h
-        weights = np.ascontiguousarray(weights)
         self.unpaid += 2 * self._count(which)
         if isinstance(self.rows, DenseRows):
-            return dense_gram(self.rows.values, which, weights)
+            return dense_gram(self.rows.values, which, self.share if h is None else h)
+        weights = np.array(np.broadcast_to(self.share, self.n_rows)) if h is None else h
         assert isinstance(self.rows, SparseRows)
         if self.few:
             return row_gram(self.rows, which, weights)
