@@ -3,7 +3,7 @@
 Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
 problem gets the fastest on the three measured problems most like it. Newton's method needs no
-measurement where columns are few. For small problems, those of other kinds, and rows that are not
+measurement where columns are few, nor column descent where the regulariser is sparse. For small problems, those of other kinds, and rows that are not
 all in memory, where passes cost more, a fixed order decides.
 """
 
@@ -35,7 +35,6 @@ from fenchel.solvers.sublbfgs import SubLBFGS
 # The solvers that are measured against each other, for each kind of problem.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "differentiable, l2": (LBFGS, Newton, SDCA),
-    "differentiable, elastic_net": (ColumnDescent, OWLQN, SDCA),
     "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
     "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
 }
@@ -76,7 +75,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     able = [
         kind for kind in CANDIDATES.get(kind_of(problem), ()) if kind().obstacle(problem) is None
     ]
-    sure = (Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS) or ColumnDescent in able
+    sure = Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS
     large = problem.risk.n_numbers >= _SMALL and problem.risk.facts.in_one_memory
     if large and len(able) > 1 and not sure:
         return _measured(able, problem)
