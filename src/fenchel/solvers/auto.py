@@ -4,7 +4,8 @@ Where several solvers are good, measurements decide: auto_table.json holds the s
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
 problem gets the fastest on the three measured problems most like it. Newton's method needs no
 measurement where columns are few, nor column descent where the regulariser is sparse. For small
-problems, those of other kinds, and rows that are not all in memory, where passes cost more, a fixed order decides.
+problems, those of other kinds, and rows that are not all in memory, where passes cost more, a fixed
+order decides.
 """
 
 from __future__ import annotations
