@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.
 KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py tests/losses/test_losses.py tests/whole/test_bad_input.py \
     tests/data/test_svmlight.py tests/losses/test_vector_losses.py tests/losses/test_envelope.py \
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
-    tests/losses/test_chains.py
+    tests/losses/test_chains.py tests/solvers/test_column_descent.py
 
 .PHONY: setup demo quick test check benchmark lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 

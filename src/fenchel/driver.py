@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fenchel import starts
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
-from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate, Phrase
+from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
 from fenchel.proving import Prover, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Point, Problem
@@ -88,7 +88,7 @@ def minimize(
     result = run.result(status, method.name, reason)
     if status is not Status.STALLED:
         return result
-    return replace(result, advice=too_large(problem, result.gap) or Phrase())
+    return replace(result, advice=too_large(problem, result.gap))
 
 
 def _executed(

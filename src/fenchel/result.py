@@ -93,7 +93,7 @@ class Result:
     reason: str  # why this solver
     witness: Witness | None
     proof_passes: int = 0  # the same to prove the bounds from the witness, by other code
-    advice: Phrase = Phrase()  # what else may be done about a run that fell short
+    advice: Phrase | None = None  # what else may be done about a run that fell short
 
     @property
     def objective(self) -> float:

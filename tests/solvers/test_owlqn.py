@@ -210,11 +210,11 @@ def test_settings_that_make_no_sense_are_refused(name, options):
 
 
 @pytest.mark.parametrize("regularizer", PENALTIES, ids=ids)
-def test_auto_prefers_it_where_the_loss_is_smooth_and_says_why(regularizer):
+def test_auto_prefers_column_descent_where_the_loss_is_smooth_and_says_why(regularizer):
     smooth = fenchel.minimize(problem_for(losses.Logistic(), regularizer))
     kinked = fenchel.minimize(problem_for(losses.Hinge(), regularizer))
     assert smooth.converged and kinked.converged
-    assert (smooth.solver, kinked.solver) == ("owlqn", "ls-bmrm")
+    assert (smooth.solver, kinked.solver) == ("column-descent", "ls-bmrm")
     assert "sparse" in smooth.reason
     assert "bundle" in kinked.reason
 

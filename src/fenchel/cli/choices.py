@@ -19,6 +19,7 @@ Solver = Literal[
     "newton",
     "newton-cg",
     "lbfgs",
+    "column-descent",
     "owlqn",
     "owlqn-star",
     "kt-split",

@@ -70,6 +70,7 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
 }
 
 void bind_chains(nb::module_& m);
+void bind_columns(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);
 void bind_ground_problems(nb::module_& m);
 void bind_multivariate_losses(nb::module_& m);

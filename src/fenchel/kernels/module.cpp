@@ -231,6 +231,7 @@ NB_MODULE(_kernels, m) {
     bind_dense<double>(m);
     bind_dense<float>(m);
     bind_chains(m);
+    bind_columns(m);
     bind_dual_ascent(m);
     bind_ground_problems(m);
     bind_multivariate_losses(m);

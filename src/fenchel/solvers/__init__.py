@@ -13,6 +13,7 @@ from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
+from fenchel.solvers.column_descent import ColumnDescent
 from fenchel.solvers.excessive_gap import ExcessiveGap
 from fenchel.solvers.fista import FISTA
 from fenchel.solvers.hybrid import Hybrid
@@ -39,6 +40,7 @@ __all__ = [
     "AGMInf",
     "AGMOne",
     "BMRMWithoutQP",
+    "ColumnDescent",
     "ExcessiveGap",
     "Hybrid",
     "KTSplit",
@@ -66,6 +68,7 @@ SOLVERS: dict[str, type[Solver]] = {
         LBFGS,
         Newton,
         NewtonCG,
+        ColumnDescent,
         OWLQN,
         OWLQNStar,
         KTSplit,

@@ -3,8 +3,9 @@
 Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
 problem gets the fastest on the three measured problems most like it. Newton's method needs no
-measurement where columns are few. For small problems, those of other kinds, and rows that are not
-all in memory, where passes cost more, a fixed order decides.
+measurement where columns are few, nor column descent where the regulariser is sparse. For small
+problems, those of other kinds, and rows that are not all in memory, where passes cost more, a fixed
+order decides.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
+from fenchel.solvers.column_descent import ColumnDescent
 from fenchel.solvers.fista import FISTA
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
@@ -34,7 +36,6 @@ from fenchel.solvers.sublbfgs import SubLBFGS
 # The solvers that are measured against each other, for each kind of problem.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "differentiable, l2": (LBFGS, Newton, SDCA),
-    "differentiable, elastic_net": (OWLQN, SDCA),
     "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
     "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
 }
@@ -60,6 +61,7 @@ _FEW_COLUMNS = 300
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (Newton, "the loss is smooth, the regulariser quadratic, and the columns are few"),
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
+    (ColumnDescent, "the loss is smooth, the regulariser sparse, and X is in one memory"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),

@@ -1,0 +1,304 @@
+"""Lasso, elastic net and L1 logistic regression: column descent beside the peers, and paths.
+
+fenchel's time is that of posing the problem and of a fit that certifies the gap. A peer's is that
+of the loosest tolerance of a ladder whose solution lies within the distance of fenchel's lower
+bound: it is not told when to stop, nor does it know that it may. Compilation is not counted. One
+run, one thread, CPU seconds; ratio = fenchel / the best peer, so that less than 1 says fenchel is
+faster. Peers that are not installed (celer, skglm, liblinear-official) are left out.
+
+    python benchmarks/sparse.py [lasso|logistic|paths] [name of a set ...]
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from data import a9a, imdb, news, real, two_classes
+from peers import cpu_seconds
+from scipy import sparse
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+)
+from sklearn.preprocessing import MaxAbsScaler, normalize
+from threadpoolctl import threadpool_limits
+
+import fenchel
+
+DISTANCES = (1e-3, 1e-6)
+TOLERANCES = 10.0 ** -np.arange(1, 12)
+LIMIT = 12.0  # seconds for a peer's ladder, and for a fit of ours
+Data = tuple[Any, np.ndarray]
+Model = Callable[[float], Any]  # of a tolerance
+
+
+def standardised(name: str, d: int) -> Data:
+    """Columns of mean 0 and variance 1, as these sets are mostly used."""
+    X, y = real(f"{name}/{name}.svm", d)
+    dense = X.toarray()
+    deviation = dense.std(axis=0)
+    X = (dense - dense.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return np.asfortranarray(X), np.where(y > 0, 1.0, -1.0)
+
+
+def gaussian() -> Data:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 100))
+    return np.asfortranarray(X), X[:, :10] @ np.ones(10) + rng.normal(size=20_000)
+
+
+def covtype() -> Data:
+    X, y = real("covtype/covtype", 54)
+    return sparse.csr_array(MaxAbsScaler().fit_transform(X)), two_classes(y, 2)
+
+
+def mnist() -> Data:
+    X, y = real("mnist/mnist", 780)
+    return sparse.csr_array(X / 255), two_classes(y % 2, 0)
+
+
+def texts() -> Data:
+    X, y = imdb()
+    return sparse.csr_array(normalize(X)), y
+
+
+SETS: dict[str, Callable[[], Data]] = {
+    "20news": news,
+    "dense": gaussian,
+    "colon": lambda: standardised("colon", 2000),
+    "leukemia": lambda: standardised("leukemia", 7129),
+    "a9a": a9a,
+    "w8a": lambda: real("w8a/w8a", 300),
+    "imdb": texts,
+    "imdb-counts": imdb,
+    "covtype": covtype,
+    "mnist": mnist,
+}
+LASSO, LOGISTIC = (
+    ("20news", "dense", "colon", "leukemia"),
+    (
+        "a9a",
+        "w8a",
+        "20news",
+        "imdb",
+        "imdb-counts",
+        "covtype",
+        "mnist",
+        "colon",
+        "leukemia",
+    ),
+)
+
+
+def has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def lasso_peers(strength: float, ratio: float) -> dict[str, Model]:
+    """(1/2n) ||y - Xw - b||^2 + strength (ratio |w|_1 + (1 - ratio)/2 |w|^2)."""
+    plain = {"alpha": strength, "max_iter": 100_000}
+    net = plain if ratio == 1 else {**plain, "l1_ratio": ratio}
+    kind = Lasso if ratio == 1 else ElasticNet
+    found: dict[str, Model] = {"sklearn": lambda tol: kind(**net, tol=tol)}
+    if has("celer"):
+        import celer
+
+        theirs = celer.Lasso if ratio == 1 else celer.ElasticNet
+        found["celer"] = lambda tol: theirs(**{**net, "max_iter": 100}, tol=tol)
+    if has("skglm"):
+        import skglm
+
+        glm = skglm.Lasso if ratio == 1 else skglm.ElasticNet
+        found["skglm"] = lambda tol: glm(**{**net, "max_iter": 100}, tol=tol)
+    return found
+
+
+def logistic_peers(strength: float, n: int) -> dict[str, Model]:
+    C = 1 / (strength * n)
+    plain = {"C": C, "fit_intercept": False}
+    found: dict[str, Model] = {
+        "liblinear": lambda tol: LogisticRegression(
+            l1_ratio=1.0, solver="liblinear", max_iter=10_000, tol=tol, **plain
+        )
+    }
+    if has("celer"):
+        import celer
+
+        found["celer"] = lambda tol: celer.LogisticRegression(C=C, tol=tol, max_iter=100)
+    if has("skglm"):
+        import skglm
+
+        found["skglm"] = lambda tol: skglm.SparseLogisticRegression(
+            alpha=strength, tol=tol, fit_intercept=False, max_iter=100
+        )
+    return found
+
+
+def fitted(model: Model, X: Any, y: np.ndarray, limit: float = LIMIT) -> Iterator[Any]:
+    """(seconds, model) for ever smaller tolerances."""
+    spent = 0.0
+    for tol in TOLERANCES:
+        start = time.process_time()
+        done = model(tol).fit(X, y)
+        seconds = time.process_time() - start
+        yield seconds, done
+        spent += seconds
+        if spent > limit:
+            return
+
+
+def theirs(problem: fenchel.Problem, model: Model, data: Data, bounds: list[float]) -> list[float]:
+    """The seconds to come within each distance of the minimum, inf where the ladder ended first."""
+    X, y = data
+    reached = [math.inf] * len(bounds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        some = np.sort(np.argsort(y, kind="stable")[[*range(20), *range(-20, 0)]])
+        model(0.1).fit(X[some], y[some])  # compiles what is compiled
+        for seconds, done in fitted(model, X, y):
+            point = problem.risk.at(np.ravel(done.coef_))
+            J = problem.objective(point)
+            reached = [
+                seconds if before == math.inf and bound >= J else before
+                for before, bound in zip(reached, bounds, strict=True)
+            ]
+            if max(reached) < math.inf:
+                break
+    return reached
+
+
+def ours(X: Any, y: np.ndarray, gap: float, options: dict[str, Any]) -> tuple[float, Any]:
+    def work() -> tuple[fenchel.Problem, fenchel.Result]:
+        problem = fenchel.problem(X, y, engine="serial", **options)
+        return problem, fenchel.minimize(problem, gap=gap, max_seconds=LIMIT)
+
+    seconds, (problem, result) = cpu_seconds(work)
+    if result.converged:
+        fenchel.verify(result, problem)
+    return (seconds if result.converged else math.inf), (problem, result)
+
+
+def compare(name: str, data: Data, peers: dict[str, Model], options: dict[str, Any]) -> list[float]:
+    X, y = data
+    found = [ours(X, y, gap, options) for gap in DISTANCES]
+    problem, result = found[-1][1]
+    bounds = [result.lower_bound + gap * abs(result.objective) for gap in DISTANCES]
+    classic = X
+    if sparse.issparse(X):  # as scikit-learn takes it
+        classic = sparse.csr_matrix(X)
+        classic.indices, classic.indptr = (
+            each.astype(np.int32) for each in (classic.indices, classic.indptr)
+        )
+    times = {peer: theirs(problem, model, (classic, y), bounds) for peer, model in peers.items()}
+    ratios = []
+    for k, gap in enumerate(DISTANCES):
+        best = min(each[k] for each in times.values())
+        ratios.append(found[k][0] / best)
+        listed = "  ".join(f"{peer} {each[k]:8.3f}" for peer, each in times.items())
+        print(
+            f"{name:28} {gap:.0e}  {np.count_nonzero(result.w):5} columns  fenchel "
+            f"{found[k][0]:8.3f}  {listed}  ratio {ratios[-1]:.2f}",
+            flush=True,
+        )
+    return ratios
+
+
+def lasso(names: list[str]) -> list[float]:
+    ratios = []
+    for name in names or LASSO:
+        X, y = data = SETS[name]()
+        largest = float(np.max(np.abs(X.T @ (y - y.mean())))) / len(y)
+        for ratio in (1.0, 0.5):
+            penalty = "l1" if ratio == 1 else fenchel.regularizers.ElasticNet(ratio)
+            for strength in (1e-3 * largest / ratio, 1e-4 * largest / ratio, 1e-3, 1e-4):
+                options = {"loss": "squared_error", "regularizer": penalty, "strength": strength}
+                options["intercept"] = True
+                peers, label = lasso_peers(strength, ratio), f"{name} {ratio:g} {strength:.1e}"
+                ratios += compare(label, data, peers, options)
+    return ratios
+
+
+def logistic(names: list[str]) -> list[float]:
+    ratios = []
+    for name in names or LOGISTIC:
+        _, y = data = SETS[name]()
+        for strength in (1e-3, 1e-4, 1e-5):
+            options = {"loss": "logistic", "regularizer": "l1", "strength": strength}
+            peers = logistic_peers(strength, len(y))
+            ratios += compare(f"{name} {strength:.0e}", data, peers, options)
+    return ratios
+
+
+def paths(names: list[str]) -> list[float]:
+    """Cross-validation over the same grid, to the gap that scikit-learn's tolerance stands for."""
+    X, y = load_diabetes(return_X_y=True)
+    small = [("diabetes", X, y)]
+    ratios = []
+    for name, X, y in [*small, ("dense", *gaussian()), ("colon", *standardised("colon", 2000))]:
+        if names and name not in names:
+            continue
+        for label, kind, ratio in (("LassoCV", LassoCV, 1.0), ("ElasticNetCV", ElasticNetCV, 0.5)):
+            more = {} if ratio == 1 else {"l1_ratio": ratio}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                peer, fit = cpu_seconds(lambda k=kind, m=more: k(cv=5, **m).fit(X, y))  # noqa: B023
+            penalty = "l1" if ratio == 1 else fenchel.regularizers.ElasticNet(ratio)
+            model = fenchel.RegressorCV(penalty=penalty, alphas=fit.alphas_, cv=5, tol=1e-4)
+            seconds, mine = cpu_seconds(lambda: model.fit(X, y))  # noqa: B023
+            ratios.append(seconds / peer)
+            print(
+                f"{name} {label}: fenchel {seconds:.3f} (alpha {mine.alpha_:.4g}), scikit-learn "
+                f"{peer:.3f} (alpha {fit.alpha_:.4g}), ratio {ratios[-1]:.2f}",
+                flush=True,
+            )
+    return ratios + classified(names)
+
+
+def classified(names: list[str]) -> list[float]:
+    X, y = standardised("colon", 2000)
+    if names and "colon" not in names:
+        return []
+    Cs = np.geomspace(0.1, 100, 10)
+    theirs = LogisticRegressionCV(
+        Cs=Cs, cv=5, l1_ratios=(1.0,), solver="liblinear", fit_intercept=False, scoring="accuracy"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer, _ = cpu_seconds(lambda: theirs.fit(X, y))
+    model = fenchel.ClassifierCV(
+        loss="logistic", penalty="l1", alphas=1 / (Cs * len(y)), cv=5, fit_intercept=False
+    )
+    seconds, _ = cpu_seconds(lambda: model.fit(X, y))
+    print(f"colon LogisticRegressionCV: fenchel {seconds:.3f}, scikit-learn {peer:.3f}", flush=True)
+    return [seconds / peer]
+
+
+def main() -> None:
+    wanted = sys.argv[1:]
+    tables = {"lasso": lasso, "logistic": logistic, "paths": paths}
+    names = [each for each in wanted if each not in tables]
+    ratios: list[float] = []
+    with threadpool_limits(1):
+        for table, measured in tables.items():
+            if not set(wanted) & set(tables) or table in wanted:
+                ratios += measured(names)
+    finite = [ratio for ratio in ratios if 0 < ratio < math.inf]
+    if finite:
+        mean = math.exp(sum(map(math.log, finite)) / len(finite))
+        print(f"{len(ratios)} ratios, geometric mean {mean:.2f}, largest {max(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+// Bindings of column_descent.hpp: array types, sizes and the GIL. No mathematics.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bindings.hpp"
+#include "column_descent.hpp"
+
+using namespace bindings;
+using namespace nb::literals;
+
+namespace {
+
+using Which = Vector<std::int32_t>;
+
+void check_inside(const Which& which, std::size_t end, const char* message) {
+    const auto inside = [&](std::int32_t j) { return j >= 0 && std::size_t(j) < end; };
+    if (!std::all_of(which.data(), which.data() + which.size(), inside))
+        throw std::invalid_argument(message);
+}
+
+/// The columns of X, dense or compressed, in single or double precision.
+struct Columns {
+    std::variant<fenchel::SparseColumns<double>, fenchel::SparseColumns<float>,
+                 fenchel::DenseColumns<double>, fenchel::DenseColumns<float>>
+        view;
+    nb::object kept[3];  // the arrays that it is a view of
+
+    std::size_t n_rows() const {
+        return std::visit([](const auto& X) { return X.n_rows; }, view);
+    }
+    std::size_t n_columns() const {
+        return std::visit([](const auto& X) { return X.n_columns; }, view);
+    }
+    fenchel::RowCurvature curvature(const Weights& h, double each) const {
+        if (h) require(h->size() == n_rows(), "h", h->size(), n_rows());
+        return {h ? h->data() : nullptr, each};
+    }
+    void check(const Which& which) const {
+        check_inside(which, n_columns(), "which names a column that is not there");
+    }
+};
+
+template <class Value>
+Columns sparse_columns(const Vector<std::int64_t>& start, const Which& row,
+                       const Vector<Value>& value, std::size_t n_rows) {
+    require(start.size() > 0, "start", 0, 1);
+    require(row.size() == value.size(), "row", row.size(), value.size());
+    const auto end = std::size_t(start(start.size() - 1));
+    require(start(0) == 0 && end == value.size() &&
+                std::is_sorted(start.data(), start.data() + start.size()),
+            "value", value.size(), end);
+    check_inside(row, n_rows, "row names a row that is not there");
+    return {fenchel::SparseColumns<Value>{n_rows, start.size() - 1, start.data(), row.data(),
+                                          value.data()},
+            {nb::cast(start), nb::cast(row), nb::cast(value)}};
+}
+
+template <class Value>
+Columns dense_columns(const Table<Value>& X) {
+    if (X.stride(0) != 1 && X.shape(0) > 1)
+        throw std::invalid_argument("X must have contiguous columns");
+    return {fenchel::DenseColumns<Value>{X.shape(0), X.shape(1), X.data(), X.stride(1)},
+            {nb::cast(X), nb::none(), nb::none()}};
+}
+
+fenchel::ColumnPenalty penalty(const Vector<double>& t, const Vector<double>& m,
+                               const Vector<double>& unit, std::size_t size) {
+    require(t.size() == size, "t", t.size(), size);
+    require(m.size() == size, "m", m.size(), size);
+    require(unit.size() == size, "unit", unit.size(), size);
+    return {t.data(), m.data(), unit.data()};
+}
+
+std::size_t products(const Columns& X, const Vector<double>& a, const Vector<double>& t,
+                     const Vector<double>& norm, double way, Output& top, Output& v) {
+    const std::size_t d = X.n_columns();
+    require(a.size() == X.n_rows(), "a", a.size(), X.n_rows());
+    require(t.size() == d, "t", t.size(), d);
+    require(norm.size() == d, "norm", norm.size(), d);
+    require(top.size() == d, "top", top.size(), d);
+    require(v.size() == d, "v", v.size(), d);
+    nb::gil_scoped_release unlocked;
+    return std::visit(
+        [&](const auto& view) {
+            return fenchel::products(view, a.data(), t.data(), norm.data(), way, top.data(),
+                                     v.data());
+        },
+        X.view);
+}
+
+void chosen_products(const Columns& X, const Which& which, const Vector<double>& a, Output& v) {
+    require(a.size() == X.n_rows(), "a", a.size(), X.n_rows());
+    require(v.size() == which.size(), "v", v.size(), which.size());
+    X.check(which);
+    nb::gil_scoped_release unlocked;
+    std::visit(
+        [&](const auto& view) {
+            for (std::size_t p = 0; p < which.size(); ++p)
+                v.data()[p] = fenchel::product(view, std::size_t(which.data()[p]), a.data());
+        },
+        X.view);
+}
+
+void chosen_moments(const Columns& X, const Which& which, const Weights& h, double each,
+                    Output& sum, Output& square) {
+    require(sum.size() == which.size(), "sum", sum.size(), which.size());
+    require(square.size() == which.size(), "square", square.size(), which.size());
+    X.check(which);
+    const fenchel::RowCurvature curvature = X.curvature(h, each);
+    nb::gil_scoped_release unlocked;
+    std::visit(
+        [&](const auto& view) {
+            for (std::size_t p = 0; p < which.size(); ++p) {
+                const auto both = fenchel::moments(view, std::size_t(which.data()[p]), curvature);
+                sum.data()[p] = both[0];
+                square.data()[p] = both[1];
+            }
+        },
+        X.view);
+}
+
+void combine(const Columns& X, const Which& which, const Vector<double>& steps, Output& z) {
+    require(steps.size() == which.size(), "steps", steps.size(), which.size());
+    require(z.size() == X.n_rows(), "z", z.size(), X.n_rows());
+    X.check(which);
+    nb::gil_scoped_release unlocked;
+    std::visit(
+        [&](const auto& view) {
+            for (std::size_t p = 0; p < which.size(); ++p)
+                if (steps.data()[p] != 0)
+                    fenchel::add_column(view, std::size_t(which.data()[p]), steps.data()[p],
+                                        {nullptr, 1.0}, z.data());
+        },
+        X.view);
+}
+
+void sparse_gram(const Columns& X, const Which& which, const Weights& h, double each,
+                 OutputMatrix& G) {
+    const std::size_t size = which.size();
+    require(G.shape(0) == size && G.shape(1) == size, "G", G.shape(0), size);
+    X.check(which);
+    const fenchel::RowCurvature curvature = X.curvature(h, each);
+    nb::gil_scoped_release unlocked;
+    std::vector<double> space(X.n_rows());
+    std::visit(
+        [&](const auto& view) {
+            if constexpr (requires { view.row; })
+                fenchel::gram(view, which.data(), size, curvature, space.data(), G.data());
+        },
+        X.view);
+}
+
+std::tuple<double, double, double, double> descend(const Columns& X, const Which& which,
+                                                   const Weights& h, double each, double total,
+                                                   double damping, Output& u, Output& w,
+                                                   const Vector<double>& t, const Vector<double>& m,
+                                                   const Vector<double>& unit, double tolerance,
+                                                   std::size_t most) {
+    require(w.size() == which.size(), "w", w.size(), which.size());
+    require(u.size() == X.n_rows(), "u", u.size(), X.n_rows());
+    X.check(which);
+    const fenchel::ColumnPenalty lines = penalty(t, m, unit, which.size());
+    const fenchel::RowCurvature curvature = X.curvature(h, each);
+    nb::gil_scoped_release unlocked;
+    return std::visit(
+        [&](const auto& view) {
+            fenchel::RowModel model(view, which.data(), which.size(), curvature, total, damping,
+                                    u.data());
+            const auto [violation, epochs] =
+                fenchel::descend(model, lines, w.data(), tolerance, most);
+            const double offset = model.settle();
+            return std::make_tuple(offset, violation, epochs, model.work);
+        },
+        X.view);
+}
+
+std::pair<double, double> descend_gram(const Matrix& G, double damping, Output& g, Output& w,
+                                       const Vector<double>& t, const Vector<double>& m,
+                                       const Vector<double>& unit, double tolerance,
+                                       std::size_t most) {
+    const std::size_t size = w.size();
+    require(G.shape(0) == size && G.shape(1) == size, "G", G.shape(0), size);
+    require(g.size() == size, "g", g.size(), size);
+    const fenchel::ColumnPenalty lines = penalty(t, m, unit, size);
+    nb::gil_scoped_release unlocked;
+    fenchel::GramModel model(G.data(), size, size, damping, g.data());
+    const auto [violation, epochs] = fenchel::descend(model, lines, w.data(), tolerance, most);
+    return {violation, epochs};
+}
+
+template <class Value>
+void bind_storage(nb::module_& m) {
+    m.def("sparse_columns", &sparse_columns<Value>, "start"_a.noconvert(), "row"_a.noconvert(),
+          "value"_a.noconvert(), "n_rows"_a);
+    m.def("dense_columns", &dense_columns<Value>, "X"_a.noconvert());
+}
+
+}  // namespace
+
+namespace bindings {
+
+void bind_columns(nb::module_& m) {
+    nb::class_<Columns>(m, "Columns")
+        .def("products", &products, "a"_a.noconvert(), "t"_a.noconvert(), "norm"_a.noconvert(),
+             "way"_a, "top"_a.noconvert(), "v"_a.noconvert())
+        .def("chosen_products", &chosen_products, "which"_a.noconvert(), "a"_a.noconvert(),
+             "v"_a.noconvert())
+        .def("chosen_moments", &chosen_moments, "which"_a.noconvert(), "h"_a.none(), "each"_a,
+             "sum"_a.noconvert(), "square"_a.noconvert())
+        .def("combine", &combine, "which"_a.noconvert(), "steps"_a.noconvert(), "z"_a.noconvert())
+        .def("gram", &sparse_gram, "which"_a.noconvert(), "h"_a.none(), "each"_a, "G"_a.noconvert())
+        .def("descend", &descend, "which"_a.noconvert(), "h"_a.none(), "each"_a, "total"_a,
+             "damping"_a, "u"_a.noconvert(), "w"_a.noconvert(), "t"_a.noconvert(),
+             "m"_a.noconvert(), "unit"_a.noconvert(), "tolerance"_a, "most"_a);
+    bind_storage<double>(m);
+    bind_storage<float>(m);
+    m.def("descend_gram", &descend_gram, "G"_a.noconvert(), "damping"_a, "g"_a.noconvert(),
+          "w"_a.noconvert(), "t"_a.noconvert(), "m"_a.noconvert(), "unit"_a.noconvert(),
+          "tolerance"_a, "most"_a);
+}
+
+}  // namespace bindings

@@ -1,0 +1,272 @@
+"""Coordinate descent on working sets of columns, for smooth losses under L1 and the elastic net.
+
+At a minimum most columns of a sparse model are 0, and coordinate descent on the others is as fast
+as any method can be. Which they are is found on the way (Johnson and Guestrin 2015; Massias,
+Gramfort and Salmon 2018): with v = X'alpha the risk's gradient,
+
+    W = columns that are not 0, and those nearest to or beyond their bound |v_j| = t_j
+    w = argmin of J over the columns in W, roughly          (t_j = lambda c_j rho)
+    v = X'alpha                                             where |v_j| may exceed t_j
+
+The second line is one call of the kernel for the squared error. For other losses it is a few
+proximal Newton steps (Yuan, Ho and Lin 2012): coordinate descent on the loss's quadratic model,
+and a search along the line that leads to its minimiser.
+
+The third line reads all columns at first, later few: |v_j| changes by at most ||x_j|| times what
+alpha changes by, so that a column far inside its bound is known to have stayed there. This is what
+safe screening does ("Gap Safe", Ndiaye et al. 2017), but for the slopes at hand instead of the
+best ones, so that the dual point alpha, scaled into the box |v_j| <= t_j, is feasible for all
+columns, and proves its bound to whoever recomputes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
+from fenchel.risks.views.grams import Penalty, Which
+from fenchel.settings import whole
+from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.tolerances import ROUND_OFF
+from fenchel.witness import Witness
+
+_FORCING = 0.1  # the violation that is left in the working set, relative to that before
+_NEWTON_STEPS = 20  # on one working set, at most
+_SUFFICIENT = 0.01  # of the decrease that the model promises
+_TRIALS = 40
+_SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
+_REFRESHED = 10  # working sets after which scores are computed anew
+_FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
+_SLOWER = 0.9  # times the violation, after a Newton step that calls for a new Gram matrix
+_MANY = 3  # steps back in a search after which that is raised
+_CERTAIN = 1 - 1e-9  # times t_j: a bound of |v_j| below it holds after rounding
+
+Bound = tuple[float, Callable[[], Witness] | None]
+
+
+class ColumnDescent(Solver):
+    """Coordinate descent on working sets, which grow from `columns` to twice the columns not 0."""
+
+    name = "column-descent"
+    needs = Needs(
+        regularizer=("support", "orthant_curvature"), differentiable=True, views=(Columns,)
+    )
+
+    def __init__(self, columns: int = 100):
+        self.columns = whole("columns", columns, least=1)
+        self._gap = 1e-4
+
+    def aiming(self, gap: float) -> ColumnDescent:
+        """Its working sets are solved as exactly as the gap asks for."""
+        other = type(self)(self.columns)
+        other._gap = gap
+        return other
+
+    def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """Working set after working set."""
+        near = float(state["b"]) if state is not None and "b" in state else 0.0
+        at = _Descent(problem, w, self._gap, near)
+        while True:
+            J, bound = at.look()
+            point = point_at(problem.risk, at.w, at.rows)
+            yield Step(point, J, *bound, functools.partial(_state, at.w, at.rows.b))
+            if not at.improve(self.columns):
+                return
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """What it needs; and of unpenalised columns it makes a dense copy."""
+        found = super().obstacle(problem)
+        if found is None and len(problem.regularizer.free(problem.risk.n_parameters)) > MOST_FREE:
+            return f"it takes at most {MOST_FREE} unpenalised columns (weights of 0)"
+        return found
+
+
+def _state(w: Array, b: float) -> State:
+    return {"w": w, "b": np.array(b)}
+
+
+class _Descent:
+    """Where the descent is: w, the rows there, and v = X'alpha."""
+
+    def __init__(self, problem: Problem, w: Array, gap: float, near: float):
+        self.problem, self.columns = problem, columns_of(problem.risk)
+        self.w, self.gap = np.array(w), gap
+        regularizer, strength, d = problem.regularizer, problem.strength, len(w)
+        t = strength * regularizer.support(np.zeros(d), np.ones(d))
+        self.penalty = Penalty(
+            t, strength * regularizer.orthant_curvature(d), np.where(t > 0, t, strength)
+        )
+        self.free = regularizer.free(d)
+        self.rows = self.columns.at(self.columns.scores(self.w), near)
+        self.drift = 0  # steps since the scores were computed from w
+        self.v, self.top, self.way = np.zeros(d), np.full(d, np.inf), 0.0
+        self.seen: Array | None = None  # the alpha of the last look
+        self.goal = math.inf  # the violation at which the gap is likely to be reached
+        self.best = -math.inf
+        self.worst = 0.0  # the violation before the last Newton step
+        self.floor = _FLOOR
+        self.which: Which = np.empty(0, dtype=np.int32)  # the last working set
+
+    def look(self) -> tuple[float, Bound]:
+        """J, and what v = X'alpha proves."""
+        columns = self.columns
+        if self.drift > _REFRESHED:
+            self.rows, self.drift = columns.at(columns.scores(self.w), self.rows.b), 0
+        alpha = columns.balanced(self.rows, self.free)
+        if alpha is not None and not len(self.free):  # else it is no gradient
+            self.rows = self.rows._replace(alpha=alpha)
+        self._multiply(self.rows.alpha)
+        penalty = self.problem.strength * self.problem.regularizer.value(self.w)
+        self.J = penalty + self.rows.value
+        bound: Bound = (-math.inf, None) if alpha is None else self._bound(alpha)
+        self._pay()
+        return self.J, bound
+
+    def _multiply(self, alpha: Array) -> None:
+        """v = X'alpha, where it may exceed its bound."""
+        columns = self.columns
+        if columns.few:
+            self.v = columns.adjoint(alpha)
+            return
+        if self.seen is not None:
+            self.way += _distance(alpha - self.seen, columns.share)
+        self.seen = alpha
+        t = _CERTAIN * self.penalty.t
+        count = columns.native.products(alpha, t, columns.norms, self.way, self.top, self.v)
+        columns.unpaid += count / columns.n_columns
+
+    def _bound(self, alpha: Array) -> Bound:
+        """What alpha proves; nothing where that cannot come near the gap that is asked for.
+
+        The dual D(s) at s alpha is concave, with D'(1) = -<alpha, z>: it promises no more than
+        D(1) + (1 - s) <alpha, z>, which costs nothing, as D(1) = R(w) - <alpha, z>.
+        """
+        problem, v = self.problem, self.v
+        if len(self.free):
+            v = self.columns.adjoint(alpha)
+            v[self.free] = 0.0
+        scale = problem.regularizer.dual_scale(v / -problem.strength)
+        if problem.regularizer.strong_convexity == 0 and self.best > -math.inf:
+            promised = self.rows.value - scale * float(alpha @ self.rows.z)
+            if self.J - promised > 2 * self.gap * abs(self.J):
+                return -math.inf, None
+        cut = self.columns.cut(alpha, v, scale)
+        bound = problem.bound(cut.a, cut.b, cut.sizes)
+        self.best = max(self.best, bound)
+        return bound, cut.witness
+
+    def _pay(self) -> None:
+        passes = int(self.columns.unpaid)
+        self.problem.risk.passes += passes
+        self.columns.unpaid -= passes
+
+    def improve(self, least: int) -> bool:
+        """Lowers J on a working set; False where nothing moves any more."""
+        worst = float(np.max(self.penalty.violation(self.w, self.v), initial=0.0))
+        if worst == 0:
+            return False
+        linear = float(self.penalty.t @ np.abs(self.w))
+        self.goal = min(self.goal, 0.3 * self.gap * self.J / linear if linear > 0 else math.inf)
+        if worst <= self.goal:
+            self.goal = 0.1 * worst
+        tolerance = max(_FORCING * worst, 0.5 * self.goal)
+        which = self._working_set(least)
+        w, penalty = self.w[which], self.penalty.of(which)
+        moved = (self._descend if self.columns.quadratic else self._newton)(
+            which, w, penalty, tolerance
+        )
+        self.w = self.w.copy()
+        self.w[which] = w
+        self.drift += 1
+        return moved
+
+    def _working_set(self, least: int) -> Which:
+        """Those that are not 0, and others that are furthest beyond their bound or nearest it.
+
+        The last one as long as it holds all that it must: what was computed for it is still good.
+        """
+        columns, d = self.columns, len(self.w)
+        inside = self.w != 0
+        inside[self.free] = True
+        excess = np.abs(self.v) - self.penalty.t
+        outside = inside | (excess > 0)
+        n, beyond = int(np.count_nonzero(inside)), int(np.count_nonzero(outside))
+        size = max(min(beyond, 2 * n), int(_SPARE * n), n + least)
+        if columns.few or size >= d:
+            return np.arange(d, dtype=np.int32)
+        outside[self.which] = False
+        if len(self.which) and not outside.any():
+            return self.which
+        room = -excess / np.maximum(columns.norms, 1e-300)
+        room[inside] = -math.inf
+        self.which = np.sort(np.argpartition(room, size)[:size]).astype(np.int32)
+        return self.which
+
+    def _descend(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
+        """The least of J itself on the working set, where that is quadratic."""
+        columns, rows, start = self.columns, self.rows, w.copy()
+        columns.descend(which, rows, self.v[which], w, penalty, tolerance)
+        p = w - start
+        self.rows = columns.at(rows.z + columns.moved(which, p), rows.b)
+        return bool(np.any(p))
+
+    def _newton(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
+        """Proximal Newton steps on the working set; one where `look` follows at the same cost."""
+        v, moved = self.v[which], False
+        for _ in range(1 if self.columns.few else _NEWTON_STEPS):
+            worst = float(np.max(penalty.violation(w, v), initial=0.0))
+            if worst <= tolerance:
+                break
+            self.columns.outworn = self.columns.few or worst > _SLOWER * self.worst
+            self.worst = worst
+            if not self._line(which, v, w, penalty, _FORCING * worst):
+                break
+            moved = True
+            if not self.columns.few:
+                v = self.columns.products(which, self.rows.alpha)
+        return moved
+
+    def _line(self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float) -> bool:
+        """A point on the line to the minimiser of the model, by a search; False if there is none.
+
+        The search is that of Tseng and Yun (2009): J must fall by a part of what its slope, and
+        the change of the penalty, promise.
+        """
+        columns, rows, to = self.columns, self.rows, w.copy()
+        step = columns.descend(which, self._bent(rows), v, to, penalty, tolerance)
+        p = to - w
+        q = columns.moved(which, p)
+        here = penalty.value(w)
+        J, rate = rows.value + here, float(rows.alpha @ q) + step * float(np.sum(rows.alpha))
+        promised, eta = min(rate + penalty.value(to) - here, 0.0), 1.0
+        for trial in range(_TRIALS if np.any(p) or step != 0 else 0):
+            there = to if eta == 1 else w + eta * p
+            value = columns.value(rows.z + eta * q, rows.b + eta * step) + penalty.value(there)
+            if value <= J + _SUFFICIENT * eta * promised + ROUND_OFF * abs(J):
+                factor = 100.0 if trial > _MANY else 0.1 if trial == 0 else 1.0
+                self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
+                self.rows = columns.at(rows.z + eta * q, rows.b + eta * step)
+                w[:] = there
+                return True
+            eta *= 0.5
+        return False
+
+    def _bent(self, rows: RowState) -> RowState:
+        """Rows of which none is flat, as the model would have no minimum where all are."""
+        if rows.h is None or not math.isfinite(self.columns.smoothness):
+            return rows
+        floor = self.floor * self.columns.smoothness * self.columns.share
+        return rows._replace(h=np.maximum(rows.h, floor))
+
+
+def _distance(change: Array, share: Array | float) -> float:
+    """sqrt(sum_i change_i^2 / share_i), by which <x_j, alpha> changes over the column's norm."""
+    if isinstance(share, float):
+        return float(np.linalg.norm(change)) / math.sqrt(share)
+    each = np.divide(change * change, share, out=np.zeros_like(change), where=share > 0)
+    return math.sqrt(float(np.sum(each)))

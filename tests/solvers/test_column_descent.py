@@ -1,0 +1,271 @@
+"""Column descent: certified, sparse and right, however columns are stored or related."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from catalogue import LOSSES, ids, problem_for
+from scipy import sparse
+from sklearn.linear_model import ElasticNet as PeerNet
+from sklearn.linear_model import Lasso, LogisticRegression
+
+import fenchel
+from fenchel import _kernels
+from fenchel.errors import Incompatible
+from fenchel.regularizers import L1, ElasticNet
+from fenchel.risks.views import columns
+from fenchel.solvers import OWLQN, ColumnDescent
+
+SMOOTH = [loss for loss in LOSSES if loss.differentiable]
+PENALTIES = [
+    L1(),
+    L1(weights=[0.5, 0.0, 2.0, 3.0]),
+    ElasticNet(l1_ratio=0.9),
+    ElasticNet(weights=[3.0, 1.0, 0.0, 1.0]),
+]
+SOLVER = ColumnDescent()
+
+
+@pytest.fixture(params=["gram", "columns", "rows"])
+def way(request, monkeypatch):
+    """Columns seen through the Gram matrix of all, of a working set, or through rows."""
+    if request.param != "gram":
+        monkeypatch.setattr(columns, "FEW", 0)
+    if request.param == "rows":
+        for name in ("_GRAM_SPARSE", "_GRAM_DENSE", "_GRAM_SLOW"):
+            monkeypatch.setattr(columns, name, 0)
+    return request.param
+
+
+def regression(n=60, d=30, *, seed=0, **options):
+    """A response that five of d columns make."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10 ** rng.uniform(-1, 1, size=d)
+    y = X[:, :5] @ (1 / np.std(X[:, :5], axis=0, ddof=0).clip(0.1)) + rng.normal(size=n) + 3
+    return X, y
+
+
+def solved(X, y, *, loss="squared_error", gap=1e-9, solver=SOLVER, **options):
+    options = {"regularizer": "l1", "strength": 0.05, "engine": "serial", **options}
+    problem = fenchel.problem(X, y, loss=loss, **options)
+    result = fenchel.minimize(problem, solver, gap=gap)
+    assert result.converged, result
+    fenchel.verify(result, problem)
+    return result
+
+
+def least(X, y, strength, *, intercept, weights=None, c=None, ratio=1.0):
+    """The minimum for the squared error by CVXPY."""
+    n, d = X.shape
+    share = np.ones(n) / n if weights is None else weights / np.sum(weights)
+    c = np.ones(d) if c is None else c
+    w, b = cp.Variable(d), cp.Variable() if intercept else 0.0
+    penalty = ratio * cp.norm1(cp.multiply(c, w)) + (1 - ratio) / 2 * (c @ cp.square(w))
+    risk = cp.sum(cp.multiply(share / 2, cp.square(X @ w + b - y)))
+    return cp.Problem(cp.Minimize(strength * penalty + risk)).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("regularizer", PENALTIES, ids=ids)
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_every_smooth_loss_is_certified_whichever_way_columns_are_seen(loss, regularizer, way):
+    problem = problem_for(loss, regularizer, intercept=True, weighted=True, strength=0.02)
+    result = fenchel.minimize(problem, SOLVER, gap=1e-7)
+    assert result.converged, result
+    fenchel.verify(result, problem)
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_the_minimum_is_that_of_owlqn(loss):
+    problem = problem_for(loss, L1(), intercept=True, strength=0.02)
+    ours, other = (fenchel.minimize(problem, each, gap=1e-6) for each in (SOLVER, OWLQN()))
+    assert ours.lower_bound <= other.objective and other.lower_bound <= ours.objective
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_the_objective_never_rises(loss, way):
+    problem = problem_for(loss, L1(), intercept=True, strength=0.02)
+    steps = itertools.islice(SOLVER.iterate(problem, np.array([1.0, -2.0, 0.0, 0.5])), 20)
+    J = [step.objective for step in steps]
+    assert all(b <= a + 1e-14 * abs(a) for a, b in itertools.pairwise(J))
+
+
+@pytest.mark.parametrize("shape", [(40, 8), (8, 40), (1, 5), (5, 1)], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_the_minimum_is_cvxpys(shape, intercept, ratio, way):
+    """With columns twice, of zeros, constant, and one without penalty."""
+    rng = np.random.default_rng(sum(shape))
+    X = rng.normal(size=shape)
+    X = np.hstack([X, X[:, :1], np.zeros((shape[0], 1)), np.ones((shape[0], 1))])
+    y, s = rng.normal(size=shape[0]) + 1, rng.integers(1, 4, size=shape[0]).astype(float)
+    c = rng.uniform(0.5, 2, size=X.shape[1])
+    c[1] = 0.0 if shape[0] > 2 else 1.0
+    regularizer = L1(weights=c) if ratio == 1 else ElasticNet(ratio, weights=c)
+    options = {"regularizer": regularizer, "intercept": intercept, "sample_weight": s}
+    truth = least(X, y, 0.05, intercept=intercept, weights=s, c=c, ratio=ratio)
+    for matrix in (X, np.asfortranarray(X), sparse.csr_array(X)):
+        result = solved(matrix, y, gap=1e-8, **options) if truth > 1e-6 else None
+        assert result is None or result.objective == pytest.approx(truth, rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.3])
+def test_coefficients_and_zeros_are_scikit_learns(ratio, way):
+    X, y = regression()
+    strength = 0.1
+    if ratio == 1:
+        peer = Lasso(alpha=strength, tol=1e-12, max_iter=10**6).fit(X, y)
+    else:
+        peer = PeerNet(alpha=strength, l1_ratio=ratio, tol=1e-12, max_iter=10**6).fit(X, y)
+    regularizer = "l1" if ratio == 1 else ElasticNet(ratio)
+    result = solved(X, y, strength=strength, regularizer=regularizer, intercept=True, gap=1e-11)
+    np.testing.assert_array_equal(result.w != 0, peer.coef_ != 0)
+    np.testing.assert_allclose(result.w, peer.coef_, rtol=1e-5, atol=1e-7)
+    assert result.intercept == pytest.approx(peer.intercept_, rel=1e-6)
+
+
+def test_logistic_coefficients_are_liblinears(way):
+    X, y = regression()
+    y = np.where(y > 3, 1.0, -1.0)
+    peer = LogisticRegression(
+        l1_ratio=1.0, solver="liblinear", fit_intercept=False, C=1 / 3.0, tol=1e-10, max_iter=10**5
+    ).fit(X, y)
+    result = solved(X, y, loss="logistic", strength=0.05, gap=1e-10)
+    np.testing.assert_array_equal(result.w != 0, peer.coef_[0] != 0)
+    np.testing.assert_allclose(result.w, peer.coef_[0], rtol=1e-4, atol=1e-6)
+
+
+def test_offsets_of_rows_are_part_of_the_scores(way):
+    X, y = regression()
+    offset = np.random.default_rng(1).normal(size=len(y))
+    ours = solved(X, y, offset=offset, intercept=True)
+    other = solved(X, y - offset, intercept=True)
+    assert ours.objective == pytest.approx(other.objective, rel=1e-8)
+
+
+def test_storage_does_not_matter(way):
+    X, y = regression(n=80, d=60)
+    X[np.abs(X) < 0.3] = 0
+    plain = solved(X, y)
+    for other in (np.asfortranarray(X), sparse.csr_array(X), sparse.csc_array(X)):
+        assert solved(other, y).objective == pytest.approx(plain.objective, rel=1e-8)
+    single = solved(X.astype(np.float32), y, gap=1e-8)
+    assert single.objective == pytest.approx(plain.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_bits_do_not_depend_on_threads_or_chance(loss, way):
+    X, y = regression(n=200)
+    first = solved(X, y, loss=loss)
+    for engine in ("serial", fenchel.engines.Threads(2)):
+        again = solved(X, y, loss=loss, engine=engine)
+        np.testing.assert_array_equal(again.w, first.w)
+        assert again.lower_bound == first.lower_bound
+
+
+def test_working_sets_find_the_columns_among_many(way):
+    """Wide and sparse, from working sets of one column on."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((100, 2000), density=0.05, rng=rng, format="csr")
+    y = X @ np.where(np.arange(2000) < 10, 5.0, 0.0) + 0.1 * rng.normal(size=100)
+    strength = 0.02 * float(np.max(np.abs(X.T @ y))) / 100
+    small = solved(X, y, strength=strength, solver=ColumnDescent(columns=1))
+    assert small.objective == pytest.approx(solved(X, y, strength=strength).objective, rel=1e-8)
+
+
+def test_columns_that_are_not_read_again_are_inside_their_bounds():
+    """What `products` leaves out cannot exceed t, whatever way alpha takes."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(30, 50)))
+    native, norms = _kernels.dense_columns(X), np.linalg.norm(X, axis=0)
+    alpha, way, t = rng.normal(size=30), 0.0, np.full(50, 8.0)
+    top, v = np.full(50, np.inf), np.zeros(50)
+    left_out = 0
+    for _ in range(40):
+        count = native.products(alpha, t, norms, way, top, v)
+        left_out += 50 - count
+        true = X.T @ alpha
+        outside = np.abs(true) > t
+        np.testing.assert_allclose(v[outside], true[outside])
+        assert np.all(np.abs(v[~outside]) <= t[~outside])
+        step = 0.02 * rng.normal(size=30)
+        alpha, way = alpha + step, way + float(np.linalg.norm(step))
+    assert left_out > 500
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_both_models_have_the_same_least(storage):
+    """Through rows and through the Gram matrix, with weights and an offset."""
+    rng = np.random.default_rng(3)
+    X, h, u = rng.normal(size=(40, 12)), rng.uniform(0, 0.1, size=40), rng.normal(size=40) / 40
+    X[rng.random(X.shape) < 0.3] = 0
+    which = np.array([0, 2, 3, 5, 7, 11], dtype=np.int32)
+    if storage == "dense":
+        native = _kernels.dense_columns(np.asfortranarray(X))
+    else:
+        C = sparse.csc_array(X)
+        row = C.indices.astype(np.int32)
+        native = _kernels.sparse_columns(C.indptr.astype(np.int64), row, C.data, 40)
+    t, m, unit = np.full(6, 0.01), np.full(6, 0.02), np.ones(6)
+    total, W = float(np.sum(h)), X[:, which]
+    rows, gram, slopes = np.zeros(6), np.zeros(6), u.copy()
+    step = native.descend(which, h, 0.0, total, 0.0, slopes, rows, t, m, unit, 1e-13, 10**4)[0]
+    mean = W.T @ h / total
+    G = W.T @ (h[:, np.newaxis] * W) - total * np.outer(mean, mean)
+    g = W.T @ u - np.sum(u) * mean
+    _kernels.descend_gram(np.ascontiguousarray(G), 0.0, g, gram, t, m, unit, 1e-13, 10**4)
+    np.testing.assert_allclose(rows, gram, atol=1e-10)
+    assert step == pytest.approx(-np.sum(u) / total - mean @ rows)
+    np.testing.assert_allclose(slopes, u + h * (W @ rows + step), atol=1e-12)
+
+
+def test_kernels_refuse_what_does_not_fit():
+    X = np.asfortranarray(np.ones((3, 2)))
+    native, v = _kernels.dense_columns(X), np.zeros(1)
+    with pytest.raises(ValueError, match="which names a column"):
+        native.chosen_products(np.array([2], dtype=np.int32), np.ones(3), v)
+    with pytest.raises(ValueError, match="contiguous columns"):
+        _kernels.dense_columns(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="row names a row"):
+        start, row = np.array([0, 1]), np.array([3], dtype=np.int32)
+        _kernels.sparse_columns(start, row, np.ones(1), 3)
+
+
+def test_auto_takes_it_for_sparse_models():
+    X, y = regression()
+    for regularizer in (L1(), ElasticNet()):
+        problem = fenchel.problem(X, y, loss="squared_error", regularizer=regularizer)
+        assert fenchel.minimize(problem).solver == "column-descent"
+
+
+def test_refusals_say_what_is_missing():
+    X, y = regression()
+    y = np.where(y > 3, 1.0, -1.0)
+    with pytest.raises(Incompatible, match="needs a differentiable loss"):
+        solved(X, y, loss="hinge")
+    with pytest.raises(Incompatible, match="orthant_curvature"):
+        solved(X, y, loss="logistic", regularizer="l2")
+    with pytest.raises(Incompatible, match="strength"):
+        solved(X, y, loss="logistic", strength=0.0)
+
+
+def test_a_checkpointed_run_goes_on(tmp_path):
+    X, y = regression(n=100, d=80)
+    problem = fenchel.problem(X, y, loss="huber", regularizer="l1", strength=1e-3)
+    whole = fenchel.minimize(problem, SOLVER, gap=1e-8)
+    file = tmp_path / "run"
+    fenchel.minimize(problem, SOLVER, gap=1e-8, max_iterations=2, checkpoint=file)
+    rest = fenchel.minimize(problem, SOLVER, gap=1e-8, checkpoint=file)
+    assert rest.converged
+    assert rest.objective == pytest.approx(whole.objective, rel=1e-7)
+
+
+def test_a_path_has_the_supports_of_its_single_fits():
+    X, y = regression(n=50, d=80)
+    problem = fenchel.problem(X, y, loss="squared_error", regularizer="l1", intercept=True)
+    path = fenchel.path(problem, 10, gap=1e-9)
+    assert not path.results[0].w.any()
+    for strength, result in zip(path.strengths, path.results, strict=True):
+        assert result.converged
+        alone = solved(X, y, strength=float(strength), intercept=True)
+        np.testing.assert_array_equal(result.w != 0, alone.w != 0)
