@@ -332,10 +332,10 @@ class Columns:
     def cut(self, alpha: Array, v: Array, scale: float) -> Cut:
         """The cut that scale * alpha makes, given v = X'alpha."""
         alpha = scale * alpha
-        constant = -self.loss.conjugates(self._slopes(alpha)) / self.weight
+        total, size = self.loss.conjugates(self._slopes(alpha))
         slopes = float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
-        sizes = self.length * slopes, abs(constant) + float(np.abs(alpha) @ np.abs(self.y))
-        return Cut(scale * v, constant, sizes, lambda: Witness(alpha=alpha))
+        sizes = self.length * slopes, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
+        return Cut(scale * v, -total / self.weight, sizes, lambda: Witness(alpha=alpha))
 
 
 def _even(alpha: Array) -> Array:
