@@ -32,7 +32,9 @@ _FALLEN = 0.2  # the rise of a round, relative to that at the last look, at whic
 _SAFE = 0.7  # the gap is taken to fall like the rise: a look is due where it is this near the aim
 _FIRST = 0.1  # the gap after the first round, relative to that at the start
 _PATIENCE = 3  # rounds without a look; later a quarter of all so far
-_MOST = 64  # rounds without a look, however late: looks are then a few per cent of the passes, and a
+_MOST = (
+    64  # rounds without a look, however late: looks are then a few per cent of the passes, and a
+)
 # run whose gap no round makes smaller is seen to stall
 _LATE = 8  # rounds of which w's mean keeps the last alone; later it keeps an eighth of all so far
 
