@@ -21,6 +21,7 @@ alpha> rises until a weight vanishes, which is a step of the simplex method.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from fenchel.risks.base import Array
 
 _DEPENDENT = 1e-13  # of a difference's length: what is left of it once it is made orthogonal
 _LEVEL = 1e-13  # of the terms of <B_i, x> + b_i: by so much a cut may be above those in use
+_back = functools.partial(solve_triangular, check_finite=False)  # overflow ends the exchanges
 _STEPS_PER_CUT, _STEPS = 4, 100  # exchanges, at most; as a rule a few
 
 
@@ -87,7 +89,7 @@ def _met(B: Array, b: Array) -> _Met:
     if not len(others):
         alpha[o] = 1.0
         return _Met(-B[o], alpha)
-    Q, R, order = qr(N.T, mode="economic", pivoting=True)
+    Q, R, order = qr(N.T, mode="economic", pivoting=True, check_finite=False)
     lengths = np.linalg.norm(N, axis=1)[order]
     pivots = np.zeros(len(others))
     pivots[: min(R.shape)] = np.abs(np.diag(R))
@@ -97,12 +99,12 @@ def _met(B: Array, b: Array) -> _Met:
         way = np.zeros(len(others))
         way[order[k]] = 1.0
         if k:
-            way[order[:k]] = -solve_triangular(R[:k, :k], R[:k, k])
+            way[order[:k]] = -_back(R[:k, :k], R[:k, k])
         alpha[others], alpha[o] = way, -np.sum(way)
         return _Met(None, alpha if b @ alpha >= 0 else -alpha)
-    t = solve_triangular(R, c[order], trans="T")
+    t = _back(R, c[order], trans="T")
     across = B[o] - Q @ (Q.T @ B[o])
     across -= Q @ (Q.T @ across)
-    alpha[others[order]] = solve_triangular(R, -t - Q.T @ B[o])
+    alpha[others[order]] = _back(R, -t - Q.T @ B[o])
     alpha[o] = 1 - np.sum(alpha)
     return _Met(Q @ t - across, alpha)

@@ -116,7 +116,8 @@ class QuadraticPlanes(CuttingPlanes):
     def _orthogonally(self, B: Array, b: Array, alpha: Array) -> tuple[Array, Array | None]:
         """The programme's weights from its factor B, and the point -B'alpha, if it was found."""
         n_cuts, d = B.shape
-        if d * min(n_cuts, d + 1) ** 2 > _SMALL or not np.isfinite(B).all():
+        overflow = not np.isfinite(np.sum(B * B) + np.sum(b) + np.sum(alpha))
+        if overflow or not 0 < d * min(n_cuts, d + 1) ** 2 <= _SMALL:
             return alpha, None
         return solved(B, b, alpha, self.problem.pulse)
 
