@@ -36,7 +36,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
 
 # Solvers that take most of a campaign's time to come close to a minimum, and their iterations.
 SLOW_ONES = dict.fromkeys(("gd", "subgd", "pegasos", "fista", "proximal-gradient"), 40)
-SLOW_ONES |= dict.fromkeys(("agm-inf", "agm-1", "excessive-gap"), 80)
+SLOW_ONES |= dict.fromkeys(("agm-inf", "agm-1", "excessive-gap", "kt-split"), 80)
 
 
 @dataclass

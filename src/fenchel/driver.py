@@ -335,6 +335,8 @@ class _Run:
         """Replaces what is claimed by what is proved of it, in the records too."""
         with np.errstate(all="ignore"):  # overflow ends in a bound that is not finite
             certificate = prover.proved(self._claimed())
+        if prover.refused:  # what does not prove the bound is not handed on with it
+            self.claim, self.evidence = certificate.lower_bound, Witness
         self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
         self.proved, known = True, self.known_bound
         self.history[-1] = self.history[-1]._replace(objective=self.objective, lower_bound=known)

@@ -34,12 +34,14 @@ class Prover:
         self.asked = self.able and (asked or self.strict)
         self.shortfall = 0.0  # by how much the last claim that was tried exceeded its proof
         self.passes = 0
+        self.refused = False  # the last evidence proved nothing
 
     def proved(self, claim: Result) -> Certificate:
         """The bounds that a result's evidence proves, which are no better than those it claims.
 
         Raises InvalidCertificate where they contradict each other, or a user's solver its claim.
         """
+        self.refused = False
         proof = self._recomputed(claim)
         self.passes += proof.passes
         if proof.lower_bound > proof.objective + proof.doubt:
@@ -64,6 +66,7 @@ class Prover:
             if self.problem.risk.facts.user_written:
                 raise  # the loss is not what its user says
             # A fault of ours: what is left is what needs no evidence.
+            self.refused = True
             return recompute(dataclasses.replace(claim, witness=Witness()), self.problem)
 
     def _unproved(self, why: str) -> InvalidCertificate:

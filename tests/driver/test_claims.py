@@ -18,7 +18,7 @@ from catalogue import (
 from structures import CASES
 
 import fenchel
-from fenchel import FenchelWarning, InvalidCertificate, Status, losses
+from fenchel import FenchelWarning, InvalidCertificate, Status, losses, proving
 from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
 from fenchel.risks.base import Problem
@@ -362,6 +362,22 @@ def test_a_run_whose_claim_is_not_proved_goes_on_until_one_is():
     shortest = fenchel.minimize(problem, "bmrm", gap=0.02)
     assert result.converged and result.iterations >= shortest.iterations
     assert fenchel.verify(result, problem).gap <= 0.02
+
+
+def test_evidence_that_is_refused_is_not_handed_on(monkeypatch):
+    """What is left is R >= 0, with the evidence that this needs: none."""
+
+    def refusing(claim, problem):
+        if claim.witness.tangencies:
+            raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
+        return recompute(claim, problem)
+
+    recompute = proving.recompute
+    monkeypatch.setattr(proving, "recompute", refusing)
+    problem = problem_for(losses.Logistic())
+    result = fenchel.minimize(problem, "bmrm", gap=1e-3, max_iterations=5)
+    assert result.lower_bound == 0 and result.witness == fenchel.Witness()
+    assert fenchel.verify(result, problem).lower_bound == 0
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=ids)

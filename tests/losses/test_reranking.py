@@ -25,6 +25,19 @@ def test_the_likelihood_is_that_of_the_gold_candidate():
     assert np.isfinite(losses.RerankLikelihood().value(1e4 * z, Y, groups=LISTS))
 
 
+def test_slopes_of_a_list_cancel_to_the_last_digit_of_the_smallest():
+    """A cut whose slopes did not would follow a shift of all scores, and be false by its size."""
+    z, y = np.array([700.0, 665.0, 664.0, 3.0, 40.0]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+    problem = fenchel.problem(
+        np.eye(5), y, loss="rerank_likelihood", strength=1.0, groups=np.array([0, 0, 0, 1, 1])
+    )
+    slopes = problem.risk.at(z).subgradient
+    for mine in (slopes[:3], slopes[3:]):
+        assert abs(np.sum(mine)) <= 1e-15 * np.max(np.abs(mine))
+    others = np.exp(z[1:3] - 700.0)
+    np.testing.assert_allclose(slopes[:3], 0.5 * np.r_[-np.sum(others), others], rtol=1e-12)
+
+
 def test_the_margin_is_that_of_the_worst_candidate():
     z, quality = RNG.normal(size=len(X)), RNG.integers(0, 4, len(X)) + 0.5
     each = []

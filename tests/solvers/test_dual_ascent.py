@@ -1,5 +1,8 @@
 """Dual coordinate ascent: its steps, its sweeps and its shards."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
@@ -141,6 +144,21 @@ def test_a_few_active_rows_do_not_swing_ever_further(seed):
     loss = losses.EpsilonInsensitive(0.1)
     problem = problem_for(loss, net, n=25, intercept=True, weighted=True, strength=0.1)
     assert fenchel.minimize(problem, SDCA(seed=seed), gap=1e-8).converged
+
+
+def test_the_rounds_of_an_iteration_are_bounded_and_a_run_in_vain_ends():
+    """Columns of 1e8 leave nothing to gain; a quarter of all rounds so far would have no end."""
+    rng = np.random.default_rng(0)
+    X, y = 1e8 * rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30)
+    problem = fenchel.problem(X, y, loss="hinge", strength=1e-6)
+    rounds = []
+    counted = replace(problem, pulse=lambda: rounds.append(None))
+    steps = SDCA().iterate(counted, np.zeros(3))
+    marks = [len(rounds) for _ in itertools.islice(steps, 30)]
+    assert 20 < max(np.diff(marks)) <= 64
+    with pytest.warns(UserWarning):
+        result = fenchel.minimize(problem, "sdca", max_iterations=200)
+    assert result.status is fenchel.Status.STALLED
 
 
 def test_the_seed_sets_the_order():

@@ -63,7 +63,11 @@ class RerankLikelihood(Reranking):
         total = np.repeat(np.add.reduceat(e, first), lengths)
         p, share = e / total, np.repeat(self.shares(sample), lengths)
         entropy = float(np.sum(share * p * (np.log(total) - z)))
-        return Tangent(entropy, share * (p - _gold(sample)))
+        # Slopes of a list add up to 0, or the cut would follow a shift of all its scores. Where
+        # the gold's p is nearly 1, p - 1 has no digits: the others' sum has them all.
+        gold = _gold(sample)
+        excess = np.add.reduceat(p - gold, first)
+        return Tangent(entropy, share * (p - gold - gold * np.repeat(excess, lengths)))
 
 
 class RerankMargin(Reranking):

@@ -41,11 +41,14 @@ class DualPlanes(QuadraticPlanes):
     def extend(self, d: Array, b: float) -> None:
         """Extends the Gram matrix: a pass, two for a cut that is a mean of others."""
         if not d.any():
-            self.qp.append(np.zeros(len(self.b) - 1), 0.0, b)
+            self.joined(np.zeros(len(self.b)), b)
             return
         a = self._rows.adjoint(d) if self._subgradient is None else self._subgradient
-        row = self.A @ self._rows.scores(self._curvature(a) * a)
-        self.qp.append(row[:-1], row[-1], b)
+        self.joined(self.A @ self._rows.scores(self._curvature(a) * a), b)
+
+    def metric(self) -> None:
+        """The cuts themselves are not kept."""
+        return None
 
     def combined(self) -> Array:
         """X'(D'alpha), with D the cuts' dual variables, one cut a row: a pass."""

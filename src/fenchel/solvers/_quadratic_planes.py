@@ -20,9 +20,10 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.risks.base import Array, Problem
-from fenchel.solvers._cutting_planes import CuttingPlanes, Indices
+from fenchel.solvers._cutting_planes import CuttingPlanes, Indices, ModelMinimum
+from fenchel.solvers._orthogonal_programme import solved
 from fenchel.solvers.base import State
-from fenchel.tolerances import ZERO_SUM
+from fenchel.tolerances import EPSILON, ZERO_SUM
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 30
@@ -33,6 +34,10 @@ _DIFFERENCE = 1e-7  # of u, for the derivative of w along a cut
 _INNER_GAP = 1e-13  # of the dual, relative to the terms it is the difference of
 _STEPS = 100_000  # of a programme; warm as it is, most take a few
 _AT_ONCE, _AT_ONCE_PER_CUT = 2000, 10  # of them in one call: a second or so of work at most
+_WORTHWHILE = 0.5  # of its gap may be left by one more call; where round-off rules, all of it is
+_HIDDEN = 1e-6  # of <|b|, alpha>: a gradient that is off by more hides what is wanted
+_STIFFEST = 1e16  # rho of orthogonal factors, for cuts of length 1 with <|b|, alpha> = 1
+_SMALL = 3_000_000  # columns times squared cuts, up to which orthogonal factors take milliseconds
 
 
 class QuadraticPlanes(CuttingPlanes):
@@ -43,6 +48,8 @@ class QuadraticPlanes(CuttingPlanes):
         self.strength = problem.strength
         self.qp = _kernels.SimplexQP()
         self.v = np.zeros(problem.risk.n_parameters)  # the proximal centre; 0 where penalised
+        self.longest = 0.0  # the largest number on Q's diagonal, ever
+        self.met: Array | None = None  # w, where round-off leaves nothing of the one of alpha
         super().__init__(problem, max_cuts)
 
     def state(self, w: Array) -> State:
@@ -54,6 +61,7 @@ class QuadraticPlanes(CuttingPlanes):
         super().restore(state)
         self.v = state["v"].copy()
         if self.regularizer.quadratic:
+            self.longest = float(np.max(np.diag(state["Q"])))
             self.qp.assign(state["Q"], self.b, self.alpha)
 
     def maximize(self) -> None:
@@ -63,6 +71,8 @@ class QuadraticPlanes(CuttingPlanes):
         )
         maximize()
         for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
+            if self.met is not None:
+                break
             slope = self.alpha @ self.A[:, self.free]
             terms = self.alpha @ np.abs(self.A[:, self.free])
             if np.all(np.abs(slope) <= _NEARLY * terms) and self._polish():
@@ -70,14 +80,46 @@ class QuadraticPlanes(CuttingPlanes):
             self.v[self.free] -= self._rho * slope
             maximize()
 
-    def _solve(self) -> None:
-        """The programme, from where its weights are."""
-        at_once = _AT_ONCE + _AT_ONCE_PER_CUT * len(self.b)
+    def minimize(self) -> ModelMinimum:
+        """With the w at which the cuts meet, where that is known better than the one of alpha."""
+        minimum = super().minimize()
+        return minimum if self.met is None else minimum._replace(w=self.met)
+
+    def _solve(self, b: Array) -> bool:
+        """The programme, from where its weights are; whether its Gram matrix was exact enough."""
+        at_once, gap, last = _AT_ONCE + _AT_ONCE_PER_CUT * len(b), np.inf, np.inf
         for _ in range(0, _STEPS, at_once):
             self.problem.pulse()
-            self.qp.solve(_INNER_GAP, at_once)
+            last, gap = gap, self.qp.solve(_INNER_GAP, at_once)
             if self.qp.finished:
-                return
+                return self._is_exact(b, gap)
+            if not gap < _WORTHWHILE * last:
+                break
+        return False
+
+    def _is_exact(self, b: Array, gap: float) -> bool:
+        """Whether the programme is solved, and alpha'Q alpha, whose terms are rounded, is known."""
+        alpha = self.qp.weights
+        enough = _HIDDEN * float(np.abs(b) @ alpha)
+        if gap > max(enough, _INNER_GAP * float(np.max(np.abs(b)))):
+            return False
+        if EPSILON * self.longest <= enough:
+            return True
+        length = float(alpha @ np.sqrt(np.maximum(np.diag(self.qp.gram), 0.0)))
+        return EPSILON * length**2 <= enough
+
+    def joined(self, row: Array, b: float) -> None:
+        """Extends the Gram matrix by a row."""
+        self.longest = max(self.longest, float(row[-1]))
+        self.qp.append(row[:-1], row[-1], b)
+
+    def _orthogonally(self, B: Array, b: Array, alpha: Array) -> tuple[Array, Array | None]:
+        """The programme's weights from its factor B, and the point -B'alpha, if it was found."""
+        n_cuts, d = B.shape
+        overflow = not np.isfinite(np.sum(B * B) + np.sum(b) + np.sum(alpha))
+        if overflow or not 0 < d * min(n_cuts, d + 1) ** 2 <= _SMALL:
+            return alpha, None
+        return solved(B, b, alpha, self.problem.pulse)
 
     def _polish(self) -> bool:
         """Solves the conditions of optimality on the support, where A_F'alpha = 0 holds exactly.
@@ -104,6 +146,7 @@ class QuadraticPlanes(CuttingPlanes):
             return False
         self.alpha[support] = np.maximum(polished, 0.0)
         self.alpha /= np.sum(self.alpha)
+        self.met = None
         self.v[self.free] += solution[len(support) + 1 :] * scale / size
         return True
 
@@ -134,19 +177,47 @@ class QuadraticPlanes(CuttingPlanes):
     def extend(self, a: Array, b: float) -> None:
         """Extends the Gram matrix by the new cut."""
         if self.regularizer.quadratic:
-            row = self.A @ self._moved(a)
-            self.qp.append(row[:-1], row[-1], b)
+            self.joined(self.A @ self._moved(a), b)
 
     def shrink(self, cuts: Indices) -> None:
         """Shrinks the Gram matrix."""
         if self.regularizer.quadratic:
             self.qp.remove(cuts.astype(np.int64))
 
+    def metric(self) -> Array | None:
+        """The diagonal H of Q = A H A'; None where that is not one."""
+        separable = self.regularizer.separable
+        return self._curvature(np.zeros(self.width)) if separable else None
+
     def _maximize_exactly(self) -> None:
+        b = self.b
         if len(self.free):
-            self.qp.set_linear(self.b + self.A @ self.v)
-        self._solve()
-        self.alpha = self.qp.weights
+            b = self.b + self.A @ self.v
+            self.qp.set_linear(b)
+        exact, h = self._solve(b), self.metric()
+        if self.met is None or exact or not self.alpha.any():
+            self.alpha = self.qp.weights
+        self.met = None
+        if not exact and h is not None:
+            self._meet(h)
+
+    def _meet(self, h: Array) -> None:
+        """The weights by orthogonal factors, and the w at which their cuts meet.
+
+        They bear any stiffness of free coordinates, so that w_F/h_F, which A_F'alpha is off by in
+        the first step, is little, and nothing in the second.
+        """
+        width = np.max(np.abs(self.A[:, self.free]), axis=0)
+        stiff = _STIFFEST * np.max(np.abs(self.b)) / np.where(width > 0, width, np.inf) ** 2
+        h[self.free] = np.maximum(h[self.free], stiff)
+        B = self.A * np.sqrt(h)
+        for _ in range(2 if len(self.free) else 1):
+            b = self.b + self.A @ self.v
+            self.alpha, x = self._orthogonally(B, b, self.alpha / np.sum(self.alpha))
+            if x is None:
+                return
+            self.met = self.v + np.sqrt(h) * x
+            self.v[self.free] = self.met[self.free]
 
     # Any other Omega*: damped Newton.
 
@@ -165,10 +236,15 @@ class QuadraticPlanes(CuttingPlanes):
             round_off = _INNER_GAP * float(np.abs(self.b) @ alpha + np.abs(alpha @ g) + stiff)
             if gap <= max(enough, round_off):
                 break
-            Q = self._hessian(a)
+            B = self._root(a)  # BB' is the Hessian of -D
+            Q = B @ B.T
+            self.longest = float(np.max(np.diag(Q)))
             self.qp.assign(Q, g + Q @ alpha, alpha)
-            self._solve()
-            towards = self.qp.weights - alpha
+            exact = self._solve(g + Q @ alpha)
+            best = self.qp.weights
+            if not exact:
+                best, _ = self._orthogonally(B, g + Q @ alpha, best)
+            towards = best - alpha
             step = self._exact_step(a, towards @ A, float(towards @ self.b))
             # Where lambda is tiny, w gains more than shows in the dual: while the gap falls, go on.
             settled = float(towards @ g) <= round_off and gap > 0.5 * last
@@ -177,11 +253,8 @@ class QuadraticPlanes(CuttingPlanes):
             alpha, last = alpha + step * towards, gap
         self.alpha = alpha
 
-    def _hessian(self, a: Array) -> Array:
-        """A H A' / lambda, the Hessian of -D; by differences where H is not written."""
-        if self.regularizer.has("conjugate_curvature"):
-            root = self._root(a)
-            return root @ root.T
+    def _root_by_differences(self, a: Array) -> Array:
+        """A root of A H A' / lambda where H is not written."""
         u, w = -a / self.strength, self.minimizer(a)
         size = max(float(np.linalg.norm(u)), 1.0)
         Q = np.zeros((len(self.b), len(self.b)))
@@ -191,10 +264,12 @@ class QuadraticPlanes(CuttingPlanes):
                 moved = self.regularizer.conjugate_argmax(u + h * cut)
                 Q[i] = self.A @ (moved - w) / (h * self.strength)
         values, vectors = np.linalg.eigh((Q + Q.T) / 2)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _root(self, a: Array) -> Array:
         """A H^1/2, where H is not 0."""
+        if not self.regularizer.has("conjugate_curvature"):
+            return self._root_by_differences(a)
         h = self._curvature(a)
         moving = h > 0
         root: Array = self.A[:, moving] * np.sqrt(h[moving])

@@ -32,6 +32,10 @@ _FALLEN = 0.2  # the rise of a round, relative to that at the last look, at whic
 _SAFE = 0.7  # the gap is taken to fall like the rise: a look is due where it is this near the aim
 _FIRST = 0.1  # the gap after the first round, relative to that at the start
 _PATIENCE = 3  # rounds without a look; later a quarter of all so far
+_MOST = (
+    64  # rounds without a look, however late: looks are then a few per cent of the passes, and a
+)
+# run whose gap no round makes smaller is seen to stall
 _LATE = 8  # rounds of which w's mean keeps the last alone; later it keeps an eighth of all so far
 
 
@@ -103,12 +107,13 @@ class _Ascent:
     def ascend(self, wanted: float) -> None:
         """Rounds until the gap may have fallen as far as is wanted, or a look lets rows rest."""
         before, fallen = self.rise, max(self.fallen, _SAFE * wanted)
+        most = min(max(_PATIENCE, self.n_rounds // 4), _MOST)
         for n in itertools.count(1):
             self.problem.pulse()
             self._ascend_once()
             if math.isinf(before) and _SAFE * wanted < _FIRST:
                 before = self.rise
-            elif self.rise <= fallen * before or n >= max(_PATIENCE, self.n_rounds // 4):
+            elif self.rise <= fallen * before or n >= most:
                 return
 
     def _ascend_once(self) -> None:
