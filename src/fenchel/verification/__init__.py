@@ -13,6 +13,7 @@ from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
+from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.check import Proof, judged, recomputed
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.evidence import Evidence
@@ -51,6 +52,8 @@ def can_recompute(risk: Risk) -> bool:
 
 
 def _evidence(risk: Risk) -> Evidence:
+    if isinstance(risk, ChainRisk):
+        return ChainEvidence(risk)
     evidence = rows_of(risk) or cuts_of(risk)
     if evidence is None:
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")
