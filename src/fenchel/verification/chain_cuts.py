@@ -91,6 +91,12 @@ class ChainEvidence(Cuts):
         W, T = self.pairs.states(w), self.pairs.transitions(w)
         return np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks]), T
 
+    def _scores_at(self, touch: Tangency) -> tuple[Array, Array]:
+        w = np.asarray(touch.w, dtype=np.float64)
+        if w.shape != self.shape:
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+        return self._scores(w)
+
     def value(self, w: Array, b: float) -> float:
         """From scores as float64 has them."""
         Z, T = self._scores(w)
@@ -99,11 +105,9 @@ class ChainEvidence(Cuts):
 
     def at(self, touch: Tangency) -> tuple[Interval, float]:
         """(S a, no more than S c)."""
-        w = np.asarray(touch.w, dtype=np.float64)
-        if w.shape != self.shape:
-            raise InvalidCertificate("a tangent of the witness belongs to another problem")
         units = self.grid.units(self.s).astype(np.float64)
-        slopes = self._path(touch, units) if isinstance(self.loss, M3N) else self._walk(w, units)
+        of = self._path if isinstance(self.loss, M3N) else self._walk
+        slopes = of(touch, units)
         unit = 2.0**self.grid.exponent
         steps = slopes.transitions.numbers.times(exact(unit))
         a = exact(np.zeros(self.shape))
@@ -113,10 +117,10 @@ class ChainEvidence(Cuts):
             a, steps = a.plus(Interval(*ends)), exact(np.zeros_like(steps.lo))
         return a, float(exact(slopes.constant).times(exact(unit)).lo)
 
-    def _walk(self, w: Array, units: Array) -> _Slopes:
-        """Of the distribution at w."""
+    def _walk(self, touch: Tangency, units: Array) -> _Slopes:
+        """Of the distribution at the tangency."""
         assert isinstance(self.loss, CRF | SoftM3N)
-        (Z, T), L, tau = self._scores(w), self.pairs.n_labels, 1.0
+        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, 1.0
         if isinstance(self.loss, SoftM3N):
             Z, tau = self.loss.augmented(Z, self.y), self.loss.temperature
         found = walks(Z / tau, T / tau, self.starts, units)
@@ -154,7 +158,7 @@ class ChainEvidence(Cuts):
             if labels.shape != self.y.shape or np.any((labels < 0) | (labels >= L)):
                 raise InvalidCertificate("the witness's labels belong to another problem")
             return labels
-        Z, T = self._scores(np.asarray(touch.w, dtype=np.float64))
+        Z, T = self._scores_at(touch)
         if not self.slack:
             return chain_formulas.best(self.loss.augmented(Z, self.y), T, self.starts)[1]
         parts = [np.split(each, self.starts[1:-1]) for each in (Z, self.y)]

@@ -9,8 +9,8 @@ v_j = alpha_j + T_jk as computed, top the largest of them and d_j = v_j - top as
 
 for the exact sums v'_j <= v_j + u |v_j|: as v'_j - top <= d_j + u |d_j| + u |v_j|, which is at most
 d_j + u |top| + 2.1 u |d_j|, and exp(d) (exp(2.1 u |d|) - 1) <= u for d <= 0. The sum of the L
-exponentials is off by EXP + L u of itself, its logarithm by LOG (1 + |log|) (tables.py). All else is
-rounded up.
+exponentials is off by EXP + L u of itself, its logarithm by LOG (1 + |log|) (tables.py). All else
+is rounded up.
 """
 
 from __future__ import annotations
