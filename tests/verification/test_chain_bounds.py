@@ -202,6 +202,13 @@ def test_a_witness_of_any_points_is_true():
         assert 0 <= fenchel.verify(claim, problem, rigorous=True).lower_bound <= J
 
 
+def test_weights_of_a_mixture_add_up_to_no_more_than_one():
+    data = ChainEvidence(chain_problem(losses.CRF()).risk)
+    touch = Tangency(np.random.default_rng(0).normal(size=data.shape))
+    mixed = data.mixed(Witness([touch, touch], [0.7, 0.3 + 1e-11]))
+    assert cut_below(mixed, touch.w) <= exact_risk(data, touch.w)
+
+
 def test_losses_that_overflow_are_above_all():
     Z, T = np.array([[0.0, 1e308], [1e308, 0.0]]), np.full((2, 2), -1e308)
     y, starts = np.array([0, 1]), np.array([0, 2])

@@ -12,10 +12,10 @@ round-off. A mixture's weights are made to add up to at most 1, for the same rea
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from fenchel.data.sequences import Sequences
 from fenchel.errors import InvalidCertificate
@@ -29,7 +29,7 @@ from fenchel.verification.exact_products import SlicedMatrix
 from fenchel.verification.grid import Grid, grid_of
 from fenchel.verification.intervals import Interval, down, exact, sum_above, sum_below, summed, up
 from fenchel.verification.walks import Indices, Sums, paths, walks
-from fenchel.witness import Tangency
+from fenchel.witness import Tangency, Witness
 
 
 class _Slopes(NamedTuple):
@@ -62,23 +62,23 @@ class ChainEvidence(Cuts):
         self.share: Array = self.s / np.sum(self.s)  # s_i / S
         self.slack = isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
         self.shape, self.size = (len(risk.pairs.label),), self._length()
+        self._last: tuple[Witness, tuple[Interval, float]] | None = (
+            None  # plain and rigorous use it
+        )
 
     def _length(self) -> float:
         """The mean length of phi(y') - phi(y) at most, times the wrong labels of a slack."""
         tokens = np.diff(self.starts)
         each = np.repeat(self.share * (tokens if self.slack else 1), tokens)
-        parts = zip(self.blocks, self.by_block(each), strict=True)
+        ends = np.cumsum([block.shape[0] for block in self.blocks])
+        parts = zip(self.blocks, np.split(each, ends[:-1]), strict=True)
         sizes = sum(float(np.repeat(part, np.diff(X.indptr)) @ np.abs(X.data)) for X, part in parts)
         return 2.0 * (sizes + float(np.sum(each)))
 
-    def by_block(self, tokens: Array) -> list[Array]:
-        """What tokens have, a part for each block of them."""
-        return np.split(tokens, np.cumsum([block.shape[0] for block in self.blocks])[:-1])
-
     @functools.cached_property
-    def matrices(self) -> list[SlicedMatrix]:
-        """The blocks, for exact products."""
-        return [SlicedMatrix(block) for block in self.blocks]
+    def matrix(self) -> SlicedMatrix:
+        """All tokens, for exact products."""
+        return SlicedMatrix(sparse.vstack(self.blocks, format="csr"))
 
     @functools.cached_property
     def grid(self) -> Grid:
@@ -108,14 +108,15 @@ class ChainEvidence(Cuts):
         units = self.grid.units(self.s).astype(np.float64)
         of = self._path if isinstance(self.loss, M3N) else self._walk
         slopes = of(touch, units)
-        unit = 2.0**self.grid.exponent
+        pairs, n, unit = self.pairs, self.pairs.n_states, 2.0**self.grid.exponent
+        features, labels = pairs.feature, pairs.label
+        states = self.matrix.adjoint(unit * slopes.tokens, (features[:n], labels[:n]))
         steps = slopes.transitions.numbers.times(exact(unit))
-        a = exact(np.zeros(self.shape))
-        for matrix, part in zip(self.matrices, self.by_block(unit * slopes.tokens), strict=True):
-            states = matrix.adjoint(part)
-            ends = (self.pairs.gathered(*each) for each in zip(states, steps, strict=True))
-            a, steps = a.plus(Interval(*ends)), exact(np.zeros_like(steps.lo))
-        return a, float(exact(slopes.constant).times(exact(unit)).lo)
+        ends = [
+            np.concatenate([state, step[features[n:] - pairs.n_features, labels[n:]]])
+            for state, step in zip(states, steps, strict=True)
+        ]
+        return Interval(*ends), float(exact(slopes.constant).times(exact(unit)).lo)
 
     def _walk(self, touch: Tangency, units: Array) -> _Slopes:
         """Of the distribution at the tangency."""
@@ -165,21 +166,25 @@ class ChainEvidence(Cuts):
         found = (chain_formulas.most_violating(z, T, y)[1] for z, y in zip(*parts, strict=True))
         return np.concatenate(list(found))
 
-    def mixed(self, touches: Sequence[Tangency], weights: Array) -> tuple[Interval, float]:
+    def mixed(self, witness: Witness) -> tuple[Interval, float]:
         """(S a, no more than S c) of the cuts together, with weights that add up to 1 or less."""
+        if self._last is not None and self._last[0] is witness:
+            return self._last[1]
+        weights = np.asarray(witness.weights, dtype=np.float64)
         total = sum_above(weights)
         if total > 1:
             weights = np.maximum(down(weights / total), 0.0)
-        a, constants = exact(np.zeros(self.shape)), exact(np.zeros(1))
-        for touch, weight in zip(touches, weights.tolist(), strict=True):
+        a, constants = exact(np.zeros(self.shape)), exact(0.0)
+        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
             slope, constant = self.at(touch)
-            a = a.plus(slope.times(exact(weight)))
-            constants = constants.plus(exact([constant]).times(exact(weight)))
-        return a, float(constants.lo[0])
+            a = a.plus(slope.times(exact(weight)) if weight != 1 else slope)
+            constants = constants.plus(exact(constant).times(exact(weight)))
+        self._last = witness, (a, float(constants.lo))
+        return self._last[1]
 
-    def mixture(self, touches: Sequence[Tangency], weights: Array) -> CheckedCut:
+    def mixture(self, witness: Witness) -> CheckedCut:
         """Its middle and how far from that it may be."""
-        a, constant = self.mixed(touches, weights)
+        a, constant = self.mixed(witness)
         lo, hi = a.over(self.S)
         middle = 0.5 * lo + 0.5 * hi
         error = np.maximum(up(hi - middle), up(middle - lo))

@@ -7,7 +7,6 @@ is taken on trust. Chains are in chain_cuts.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,8 +36,8 @@ class Cuts(Evidence):
     shape: tuple[int, ...]  # of the result's w
 
     @abstractmethod
-    def mixture(self, touches: Sequence[Tangency], weights: Array) -> CheckedCut:
-        """The weighted sum of the cuts that touch R there."""
+    def mixture(self, witness: Witness) -> CheckedCut:
+        """The weighted sum of the witness's cuts, whose weights are in order."""
 
     def parameters(self, result: Result) -> tuple[Array, float]:
         w = np.asarray(result.w, dtype=np.float64)
@@ -57,7 +56,8 @@ class Cuts(Evidence):
         Unless it is enclosed, its slope, of terms whose lengths add up to `size`, is off by
         `ROUND_OFF` of that, which counts as often as the w is long that attains the bound.
         """
-        a, c, a_error, _ = self.mixture(witness.tangencies, self._weights(witness))
+        self._check_weights(witness)
+        a, c, a_error, _ = self.mixture(witness)
         free = penalties.free(problem.regularizer, len(a))
         if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.size):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
@@ -70,8 +70,7 @@ class Cuts(Evidence):
             doubt += (SCORES if blurred else ROUND_OFF) * (abs(c) + self.size * reach)
         return CheckedCut(a, c, a_error, doubt + AGREEMENT * abs(c) * blurred)
 
-    def _weights(self, witness: Witness) -> Array:
-        """Those of the witness's tangents."""
+    def _check_weights(self, witness: Witness) -> None:
         weights = np.asarray(witness.weights, dtype=np.float64)
         if witness.alpha is not None or len(weights) != len(witness.tangencies):
             raise InvalidCertificate(
@@ -81,7 +80,6 @@ class Cuts(Evidence):
         short = total < 1 - VERIFIED_ZERO and not self.nonnegative
         if not np.all(weights >= 0) or total > 1 + VERIFIED_ZERO or short:
             raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
-        return weights
 
 
 class _Asked(Cuts):
@@ -96,9 +94,9 @@ class _Asked(Cuts):
     def value(self, w: Array, b: float) -> float:
         return self.asked(w)[0]
 
-    def mixture(self, touches: Sequence[Tangency], weights: Array) -> CheckedCut:
+    def mixture(self, witness: Witness) -> CheckedCut:
         a, c = np.zeros(self.n_parameters), 0.0
-        for touch, weight in zip(touches, weights.tolist(), strict=True):
+        for touch, weight in zip(witness.tangencies, witness.weights, strict=True):
             slope, constant = self.at(touch)
             a += weight * slope
             c += weight * constant

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.chain_losses import losses_above
-from fenchel.verification.intervals import Array, Interval, exact, sum_above
+from fenchel.verification.intervals import Array, exact, sum_above
 from fenchel.witness import Witness
 
 
@@ -20,8 +18,7 @@ class ExactChains:
 
     def bound(self, witness: Witness, penalty: Any) -> float:
         """What the witness's cuts prove, scaled by a theta <= 1 where an L1 norm asks for it."""
-        weights = np.asarray(witness.weights, dtype=np.float64)
-        a, constant = self.data.mixed(witness.tangencies, weights)
+        a, constant = self.data.mixed(witness)
         theta, conjugate = penalty.conjugate_above(a)
         mean = exact(theta).times(exact(constant)).over(self.S)
         return float(mean.minus(exact(conjugate)).lo)
@@ -30,8 +27,7 @@ class ExactChains:
         """No less than the mean loss at w."""
         data, counted = self.data, self.data.s > 0
         W = data.pairs.states(w).toarray()
-        parts = [matrix.scores(W) for matrix in data.matrices]
-        Z = Interval(*(np.concatenate(ends) for ends in zip(*parts, strict=True)))
+        Z = data.matrix.scores(W)
         each = losses_above(data.loss, Z, data.pairs.transitions(w), data.y, data.starts)
         total = sum_above(exact(each[counted]).times(exact(data.s[counted])).hi)
         return float(exact(total).over(self.S).hi)

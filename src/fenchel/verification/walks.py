@@ -84,7 +84,7 @@ def walks(Z: Array, T: Array, starts: Indices, units: Array) -> Walks:
             before = before[: len(now)]
             E = parted(before, P)
             entropies.append(_entropies(before, E))
-            if E.shape[1] == L and now is not steps[0]:
+            if now is not steps[0]:
                 both = np.sum(E.astype(np.int64), axis=0)
                 total = Sums(total.high + (both >> _HALF), total.low + (both & (1 << _HALF) - 1))
             labels[now] = before = np.sum(E, axis=1)
