@@ -31,8 +31,8 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
 
     With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
     numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
-    there is no such bound: for losses without a conjugate or of a user, structured outputs, and
-    other regularisers than l2, l1 and elastic_net.
+    there is no such bound: for losses of a user, losses without a conjugate but those of sequences,
+    and other regularisers than l2, l1 and elastic_net.
     """
     evidence = _evidence(problem.risk)
     certificate = judged(result, problem, evidence)

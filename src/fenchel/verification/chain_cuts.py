@@ -28,7 +28,7 @@ from fenchel.verification.evidence import CheckedCut
 from fenchel.verification.exact_products import SlicedMatrix
 from fenchel.verification.grid import Grid, grid_of
 from fenchel.verification.intervals import Interval, down, exact, sum_above, sum_below, summed, up
-from fenchel.verification.walks import Indices, Sums, paths, walks
+from fenchel.verification.walks import Indices, WholeSums, paths, walks
 from fenchel.witness import Tangency, Witness
 
 
@@ -36,7 +36,7 @@ class _Slopes(NamedTuple):
     """A cut of the sum of all losses in the scores, in units."""
 
     tokens: Array
-    transitions: Sums
+    transitions: WholeSums
     constant: float  # or less
 
 

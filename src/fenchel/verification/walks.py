@@ -48,15 +48,15 @@ _SEQUENCES = 1 << 10  # of a batch: sums of so many numbers up to 2^52 are whole
 _HALF = 26
 
 
-class Sums(NamedTuple):
-    """Sums of whole numbers, which may have more bits than a float: high 2^26 + low."""
+class WholeSums(NamedTuple):
+    """WholeSums of whole numbers, which may have more bits than a float: high 2^26 + low."""
 
     high: Indices
     low: Indices
 
-    def minus(self, other: Sums) -> Sums:
+    def minus(self, other: WholeSums) -> WholeSums:
         """Differences."""
-        return Sums(self.high - other.high, self.low - other.low)
+        return WholeSums(self.high - other.high, self.low - other.low)
 
     @property
     def numbers(self) -> Interval:
@@ -69,14 +69,14 @@ class Walks(NamedTuple):
     """What all sequences together have, in units."""
 
     labels: Array  # N for each token
-    transitions: Sums  # of E over all tokens but the first of each sequence
+    transitions: WholeSums  # of E over all tokens but the first of each sequence
     entropy: float  # no more than that of all
 
 
 def walks(Z: Array, T: Array, starts: Indices, units: Array) -> Walks:
     """The distributions proportional to exp of these scores, of so many units each."""
     L = len(T)
-    labels, total = np.zeros_like(Z), Sums(*np.zeros((2, L, L), dtype=np.int64))
+    labels, total = np.zeros_like(Z), WholeSums(*np.zeros((2, L, L), dtype=np.int64))
     entropies = [np.zeros(1)]
     for order, steps in batches(starts, L):
         before = units[order][:, np.newaxis]
@@ -86,18 +86,20 @@ def walks(Z: Array, T: Array, starts: Indices, units: Array) -> Walks:
             entropies.append(_entropies(before, E))
             if now is not steps[0]:
                 both = np.sum(E.astype(np.int64), axis=0)
-                total = Sums(total.high + (both >> _HALF), total.low + (both & (1 << _HALF) - 1))
+                total = WholeSums(
+                    total.high + (both >> _HALF), total.low + (both & (1 << _HALF) - 1)
+                )
             labels[now] = before = np.sum(E, axis=1)
     return Walks(labels, total, sum_below(np.concatenate(entropies)))
 
 
-def paths(labels: Indices, starts: Indices, units: Array, L: int) -> Sums:
+def paths(labels: Indices, starts: Indices, units: Array, L: int) -> WholeSums:
     """The transitions of one labelling of each sequence."""
     inner = np.ones(len(labels), dtype=bool)
     inner[starts[:-1]] = False
     now = np.flatnonzero(inner)
     each = np.repeat(units, np.diff(starts))[now].astype(np.int64)
-    found = Sums(*np.zeros((2, L, L), dtype=np.int64))
+    found = WholeSums(*np.zeros((2, L, L), dtype=np.int64))
     for total, part in zip(found, (each >> _HALF, each & (1 << _HALF) - 1), strict=True):
         np.add.at(total, (labels[now - 1], labels[now]), part)
     return found
