@@ -6,6 +6,7 @@ Logarithms and exponentials are Decimal's, to eighty digits, and count as exact.
 from __future__ import annotations
 
 import decimal
+import itertools
 import math
 from fractions import Fraction
 
@@ -132,3 +133,28 @@ def _weights(omega, w):
     c = [F(1)] * len(w) if omega.weights is None else rationals(omega.weights)[: len(w)]
     rho = {"L1": F(1), "L2": F(0)}.get(type(omega).__name__)
     return c, F(omega.l1_ratio) if rho is None else rho
+
+
+def chain_loss(loss, Z, T, y):
+    """Of one sequence, by all of its labellings; terms below exp(-1000) of the largest are 0."""
+    L = len(T)
+    margins = {}
+    for labels in itertools.product(range(L), repeat=len(y)):
+        score = sum(Z[t][k] - Z[t][y[t]] for t, k in enumerate(labels))
+        steps = zip(itertools.pairwise(labels), itertools.pairwise(y), strict=True)
+        margins[labels] = score + sum(T[j][k] - T[a][b] for (j, k), (a, b) in steps)
+    if type(loss).__name__ == "CRF":
+        return _log_sum_exp(list(margins.values()))
+    costs = [rationals(row) for row in loss.costs(L)]
+    cost = {labels: sum(costs[k][c] for k, c in zip(labels, y, strict=True)) for labels in margins}
+    if type(loss).__name__ == "M3N":
+        if loss.rescaling == "slack":
+            return max(cost[labels] * (1 + margins[labels]) for labels in margins)
+        return max(cost[labels] + margins[labels] for labels in margins)
+    tau = F(loss.temperature)
+    return tau * _log_sum_exp([(cost[labels] + margins[labels]) / tau for labels in margins])
+
+
+def _log_sum_exp(x):
+    top = max(x)
+    return top + log(sum(exp(v - top) for v in x if v - top > -1000))

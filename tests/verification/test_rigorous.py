@@ -301,6 +301,7 @@ def exact_ordinal(X, y, s, w, strength):
     return lost / sum(s[i] * s[j] for i, j in pairs) + F(strength) * sum(v * v for v in w) / 2
 
 
+@pytest.mark.filterwarnings("ignore:column . of X")
 def test_a_bound_is_not_above_the_exact_objective():
     """Columns far from 0, weights over eight decades: sums cancel, and lose up to nine digits."""
     rng = np.random.default_rng(3)
@@ -317,6 +318,7 @@ def test_a_bound_is_not_above_the_exact_objective():
         assert F(found.lower_bound) <= exact_ordinal(X, y, s, result.w, strength)
 
 
+@pytest.mark.filterwarnings("ignore:column . of X")
 @pytest.mark.parametrize(
     ("loss", "omega", "solver"), [("squared_error", "l2", "newton"), ("huber", "l1", "owlqn")]
 )

@@ -13,6 +13,7 @@ from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
+from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.check import Recomputed, judged, recomputed
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.evidence import Evidence
@@ -30,8 +31,8 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
 
     With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
     numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
-    there is no such bound: for losses without a conjugate or of a user, structured outputs, and
-    other regularisers than l2, l1 and elastic_net.
+    there is no such bound: for losses of a user, losses without a conjugate but those of sequences,
+    and other regularisers than l2, l1 and elastic_net.
     """
     evidence = _evidence(problem.risk)
     certificate = judged(result, problem, evidence)
@@ -51,6 +52,8 @@ def can_recompute(risk: Risk) -> bool:
 
 
 def _evidence(risk: Risk) -> Evidence:
+    if isinstance(risk, ChainRisk):
+        return ChainEvidence(risk)
     evidence = rows_of(risk) or cuts_of(risk)
     if evidence is None:
         raise InvalidData(f"verify does not know risks of type {type(risk).__name__}")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from scipy import sparse
 from fenchel.verification.intervals import Array, Interval, down, exact, up
 
 Exponents = npt.NDArray[np.int32]
+Places = EllipsisType | tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]  # or all of them
 
 _SLICES = 5
 _LEAST = 2.0**-1074  # what scaling by a power of two may lose to underflow, at most
@@ -82,18 +84,21 @@ class SlicedMatrix:
         top = np.max((np.frexp(w)[1] + E)[w != 0])
         return _scaled(self._product(self.slices, w, E - top), top)
 
-    def adjoint(self, t: Array) -> Interval:
-        """X't, for t with a column or K of them."""
+    def adjoint(self, t: Array, places: Places = ...) -> Interval:
+        """X't, for t with a column or K of them; or what it has in some places."""
         if not t.any():
-            return exact(np.zeros((self._shape[1], *t.shape[1:])))
+            return exact(np.zeros((self._shape[1], *t.shape[1:]))[places])
         top = np.frexp(np.max(np.abs(t)))[1]
-        found = self._product([each.T for each in self.slices], t, -top)
-        return _scaled(found, _column(self.exponent + top, t))
+        found = self._product([each.T for each in self.slices], t, -top, places)
+        exponent = np.broadcast_to(_column(self.exponent + top, t), (self._shape[1], *t.shape[1:]))
+        return _scaled(found, exponent[places])
 
-    def _product(self, slices: Sequence[Any], v: Array, exponent: Exponents) -> Interval:
+    def _product(
+        self, slices: Sequence[Any], v: Array, exponent: Exponents, places: Places = ...
+    ) -> Interval:
         """The product with 2^exponent v, which is at most 1: the sum over all pairs of slices."""
         parts, rest = _sliced(v, exponent, self.bits)
-        products = [np.asarray(each @ part) for each in slices for part in parts]
+        products = [np.asarray(each @ part)[places] for each in slices for part in parts]
         total, errors = products[0], exact(np.zeros_like(products[0]))
         for each in products[1:]:
             total, error = _two_sum(total, each)

@@ -23,11 +23,13 @@ from typing import Any
 import numpy as np
 
 from fenchel.errors import Incompatible, InvalidCertificate
-from fenchel.losses import Conjugable
+from fenchel.losses import CRF, M3N, Conjugable, SoftM3N
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.result import Certificate
 from fenchel.risks.base import Problem
+from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.duals import exact_duals
+from fenchel.verification.enclosed_chains import ExactChains
 from fenchel.verification.enclosed_losses import (
     SCALAR,
     conjugate_above,
@@ -48,22 +50,26 @@ from fenchel.witness import Bracket, Tangency, Witness
 
 _POSSIBLE = (
     "rigorous bounds are for the mean of a built-in loss with a conjugate, of one score a row or "
-    "of K, under l2, l1 or elastic_net with a strength > 0 and every coordinate but intercepts "
-    "penalised"
+    "of K, or of a built-in loss of sequences, under l2, l1 or elastic_net with a strength > 0 and "
+    "every coordinate but intercepts penalised"
 )
 
 
 def proved(w: Array, b: float, witness: Witness | None, problem: Problem, data: Any) -> Certificate:
     """The bounds that the witness and w prove; Incompatible where there are no formulas."""
     _check(problem, data)
-    rows = ExactRows(data)
+    exactly = ExactChains(data) if isinstance(data, ChainEvidence) else ExactRows(data)
     if witness is None:
         source, witness = "tangent at w", Witness([Tangency(w, Bracket(b, b))], [1.0])
     else:
         source = "witness"
-    penalty = ExactPenalty(problem, data, rows.S)
-    upper = float(exact(penalty.value_above(w)).plus(exact(rows.value_above(w, b))).hi)
-    lower = rows.bound(data.duals(witness, problem), penalty)
+    n = len(w) if isinstance(data, ChainEvidence) else data.n_columns * (data.K or 1)
+    penalty = ExactPenalty(problem, n, exactly.S)
+    upper = float(exact(penalty.value_above(w)).plus(exact(exactly.value_above(w, b))).hi)
+    if isinstance(exactly, ExactChains):
+        lower = exactly.bound(witness, penalty)
+    else:
+        lower = exactly.bound(data.duals(witness, problem), penalty)
     if data.nonnegative:
         lower = max(0.0, lower)
     if lower > upper:
@@ -76,13 +82,17 @@ def proved(w: Array, b: float, witness: Witness | None, problem: Problem, data: 
 
 def _check(problem: Problem, data: Any) -> None:
     omega = problem.regularizer
-    if type(data) is not RowEvidence:
+    if type(data) is RowEvidence:
+        known = data.loss.has_conjugate and (data.K is not None or type(data.loss) in SCALAR)
+        n_offsets = (data.K or 1) if data.has_offsets else 0
+    elif type(data) is ChainEvidence:
+        known, n_offsets = type(data.loss) in (CRF, SoftM3N, M3N), 0
+    else:
         raise Incompatible(f"{_POSSIBLE}; this one is no mean over rows")
-    if not data.loss.has_conjugate or (data.K is None and type(data.loss) not in SCALAR):
+    if not known:
         raise Incompatible(f"{_POSSIBLE}; the loss is {data.loss!r}")
     if type(omega) not in (L2, L1, ElasticNet):
         raise Incompatible(f"{_POSSIBLE}; the regulariser is {omega!r}")
-    n_offsets = (data.K or 1) if data.has_offsets else 0
     n_free = 0 if omega.weights is None else int(np.sum(omega.weights == 0))
     if problem.strength == 0 or n_free > n_offsets:
         free = f"{n_free - n_offsets} other coordinates are free" if n_free else "it is 0"
@@ -163,10 +173,9 @@ class ExactRows:
 class ExactPenalty:
     """lambda Omega, of coordinates that are all penalised but for intercepts."""
 
-    def __init__(self, problem: Problem, data: RowEvidence, S: Interval):
+    def __init__(self, problem: Problem, n: int, S: Interval):
         self.omega: Any = problem.regularizer
         self.strength, self.S = exact(problem.strength), S
-        n = data.n_columns * (data.K or 1)
         weights = self.omega.weights
         self.c = exact(np.ones(1) if weights is None else weights[:n])
         self.rho = exact(getattr(self.omega, "l1_ratio", float(type(self.omega) is L1)))

@@ -1,0 +1,191 @@
+"""What a witness proves of a risk of chains: enclosed cuts, from the data and any labellings.
+
+A max-margin network has a cut for any labels, l(v) >= Delta(y', y) + <phi(y') - phi(y), v>, or
+Delta times (1 + <...>) if slacks are rescaled: those that the witness names, or the worst ones at
+its w. A softened loss has one for any distribution of labels (walks.py): the one at the witness's w
+as floating point has it, made exact. The weights of sequences are rounded down to whole numbers of
+a unit, which is allowed as losses are not negative, so that all slopes in scores are whole numbers;
+X' of them is enclosed (exact_products.py), and so the cut lies below the risk whatever the
+round-off. A mixture's weights are made to add up to at most 1, for the same reason.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from fenchel.data.sequences import Sequences
+from fenchel.errors import InvalidCertificate
+from fenchel.losses import CRF, M3N, SoftM3N, chain_formulas
+from fenchel.risks.base import Array
+from fenchel.risks.chains import ChainRisk
+from fenchel.verification.chain_losses import losses_above
+from fenchel.verification.cuts import Cuts
+from fenchel.verification.evidence import CheckedCut
+from fenchel.verification.exact_products import SlicedMatrix
+from fenchel.verification.grid import Grid, grid_of
+from fenchel.verification.intervals import Interval, down, exact, sum_above, sum_below, summed, up
+from fenchel.verification.walks import Indices, WholeSums, paths, walks
+from fenchel.witness import Tangency, Witness
+
+
+class _Slopes(NamedTuple):
+    """A cut of the sum of all losses in the scores, in units."""
+
+    tokens: Array
+    transitions: WholeSums
+    constant: float  # or less
+
+
+class ChainEvidence(Cuts):
+    """The sequences of all shards, and the loss."""
+
+    nonnegative = True
+    enclosed = True
+
+    def __init__(self, risk: ChainRisk):
+        shards = [shard for shard in risk.engine.shards if isinstance(shard, Sequences)]
+        self.pairs, self.loss = risk.pairs, risk.loss
+        self.blocks = [shard.rows.matrix() for shard in shards]
+        self.y = np.concatenate([shard.y for shard in shards])
+        firsts = np.cumsum([0, *(len(shard.y) for shard in shards)])
+        inner = [shard.starts[:-1] + k for shard, k in zip(shards, firsts, strict=False)]
+        self.starts: Indices = np.concatenate([*inner, firsts[-1:]])
+        weights = [
+            np.ones(len(shard.starts) - 1) if shard.s is None else shard.s for shard in shards
+        ]
+        self.s: Array = np.concatenate(weights)
+        self.S = summed(exact(self.s))
+        self.share: Array = self.s / np.sum(self.s)  # s_i / S
+        self.slack = isinstance(self.loss, M3N) and self.loss.rescaling == "slack"
+        self.shape, self.size = (len(risk.pairs.label),), self._length()
+        self._last: tuple[Witness, tuple[Interval, float]] | None = (
+            None  # plain and rigorous use it
+        )
+
+    def _length(self) -> float:
+        """The mean length of phi(y') - phi(y) at most, times the wrong labels of a slack."""
+        tokens = np.diff(self.starts)
+        each = np.repeat(self.share * (tokens if self.slack else 1), tokens)
+        ends = np.cumsum([block.shape[0] for block in self.blocks])
+        parts = zip(self.blocks, np.split(each, ends[:-1]), strict=True)
+        sizes = sum(float(np.repeat(part, np.diff(X.indptr)) @ np.abs(X.data)) for X, part in parts)
+        return 2.0 * (sizes + float(np.sum(each)))
+
+    @functools.cached_property
+    def matrix(self) -> SlicedMatrix:
+        """All tokens, for exact products."""
+        return SlicedMatrix(sparse.vstack(self.blocks, format="csr"))
+
+    @functools.cached_property
+    def grid(self) -> Grid:
+        """The unit of weights: with the wrong labels of a slack they have 52 bits, too."""
+        grid, longest = grid_of(self.s), int(np.max(np.diff(self.starts)))
+        return Grid(grid.exponent + longest.bit_length()) if self.slack else grid
+
+    def _scores(self, w: Array) -> tuple[Array, Array]:
+        """Those of tokens and transitions."""
+        W, T = self.pairs.states(w), self.pairs.transitions(w)
+        return np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks]), T
+
+    def _scores_at(self, touch: Tangency) -> tuple[Array, Array]:
+        w = np.asarray(touch.w, dtype=np.float64)
+        if w.shape != self.shape:
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+        return self._scores(w)
+
+    def value(self, w: Array, b: float) -> float:
+        """From scores as float64 has them."""
+        Z, T = self._scores(w)
+        each = losses_above(self.loss, exact(Z), T, self.y, self.starts)
+        return float(np.sum(self.share * np.where(self.share > 0, each, 0.0)))
+
+    def at(self, touch: Tangency) -> tuple[Interval, float]:
+        """(S a, no more than S c)."""
+        units = self.grid.units(self.s).astype(np.float64)
+        of = self._path if isinstance(self.loss, M3N) else self._walk
+        slopes = of(touch, units)
+        pairs, n, unit = self.pairs, self.pairs.n_states, 2.0**self.grid.exponent
+        features, labels = pairs.feature, pairs.label
+        states = self.matrix.adjoint(unit * slopes.tokens, (features[:n], labels[:n]))
+        steps = slopes.transitions.numbers.times(exact(unit))
+        ends = [
+            np.concatenate([state, step[features[n:] - pairs.n_features, labels[n:]]])
+            for state, step in zip(states, steps, strict=True)
+        ]
+        return Interval(*ends), float(exact(slopes.constant).times(exact(unit)).lo)
+
+    def _walk(self, touch: Tangency, units: Array) -> _Slopes:
+        """Of the distribution at the tangency."""
+        assert isinstance(self.loss, CRF | SoftM3N)
+        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, 1.0
+        if isinstance(self.loss, SoftM3N):
+            Z, tau = self.loss.augmented(Z, self.y), self.loss.temperature
+        found = walks(Z / tau, T / tau, self.starts, units)
+        constant = float(exact(tau).times(exact(found.entropy)).lo)
+        if isinstance(self.loss, SoftM3N):
+            costs = sum_below(down(found.labels * self.loss.costs(L).T[self.y]))
+            constant = float(exact(constant).plus(exact(costs)).lo)
+        each = np.repeat(units, np.diff(self.starts))
+        found.labels[np.arange(len(self.y)), self.y] -= each
+        steps = found.transitions.minus(paths(self.y, self.starts, units, L))
+        return _Slopes(found.labels, steps, constant)
+
+    def _path(self, touch: Tangency, units: Array) -> _Slopes:
+        """Of labels."""
+        assert isinstance(self.loss, M3N)
+        labels, L = self._labels(touch), self.pairs.n_labels
+        cost = down(self.loss.costs(L)[labels, self.y] * np.repeat(units, np.diff(self.starts)))
+        if self.slack:
+            wrong = np.add.reduceat((labels != self.y).astype(np.float64), self.starts[:-1])
+            units = units * wrong
+            cost = units
+        each, rows = np.repeat(units, np.diff(self.starts)), np.arange(len(self.y))
+        tokens = np.zeros((len(self.y), L))
+        tokens[rows, labels] = each
+        tokens[rows, self.y] -= each
+        ours, theirs = (paths(some, self.starts, units, L) for some in (labels, self.y))
+        return _Slopes(tokens, ours.minus(theirs), sum_below(cost))
+
+    def _labels(self, touch: Tangency) -> Indices:
+        """Those that the witness names, or the worst ones at its w."""
+        assert isinstance(self.loss, M3N)
+        if touch.ties is not None:
+            labels = touch.ties.slopes.astype(np.int64)
+            L = self.pairs.n_labels
+            if labels.shape != self.y.shape or np.any((labels < 0) | (labels >= L)):
+                raise InvalidCertificate("the witness's labels belong to another problem")
+            return labels
+        Z, T = self._scores_at(touch)
+        if not self.slack:
+            return chain_formulas.best(self.loss.augmented(Z, self.y), T, self.starts)[1]
+        parts = [np.split(each, self.starts[1:-1]) for each in (Z, self.y)]
+        found = (chain_formulas.most_violating(z, T, y)[1] for z, y in zip(*parts, strict=True))
+        return np.concatenate(list(found))
+
+    def mixed(self, witness: Witness) -> tuple[Interval, float]:
+        """(S a, no more than S c) of the cuts together, with weights that add up to 1 or less."""
+        if self._last is not None and self._last[0] is witness:
+            return self._last[1]
+        weights = np.asarray(witness.weights, dtype=np.float64)
+        total = sum_above(weights)
+        if total > 1:
+            weights = np.maximum(down(weights / total), 0.0)
+        a, constants = exact(np.zeros(self.shape)), exact(0.0)
+        for touch, weight in zip(witness.tangencies, weights.tolist(), strict=True):
+            slope, constant = self.at(touch)
+            a = a.plus(slope.times(exact(weight)) if weight != 1 else slope)
+            constants = constants.plus(exact(constant).times(exact(weight)))
+        self._last = witness, (a, float(constants.lo))
+        return self._last[1]
+
+    def mixture(self, witness: Witness) -> CheckedCut:
+        """Its middle and how far from that it may be."""
+        a, constant = self.mixed(witness)
+        lo, hi = a.over(self.S)
+        middle = 0.5 * lo + 0.5 * hi
+        error = np.maximum(up(hi - middle), up(middle - lo))
+        return CheckedCut(middle, float(exact(constant).over(self.S).lo), error, 0.0)
