@@ -352,7 +352,7 @@ def test_no_more_than_a_chunk_for_each_thread_is_resident(tmp_path, n_threads, s
     peak, chunk = int(in_child(script)), large.stat().st_size / n_chunks
     # Labels, scores and the like, w and its like; and what a proof computes of each row.
     vectors = 8 * 8 * (n_chunks * n_rows + 1000) + 8 * 64 * n_chunks * n_rows
-    assert 0.5 * chunk < peak < 1.4 * chunk * n_threads + vectors
+    assert 0.5 * chunk < peak < 1.8 * chunk * n_threads + vectors
 
 
 def large_store(path, n_chunks=60, n_rows=3000, n_numbers=75):

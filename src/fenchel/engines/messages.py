@@ -56,7 +56,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A session is asked for; `together` are the nonces of all who are asked."""
 
-    together: Annotated[tuple[Name, ...], Meta(max_length=MOST_OWNERS)]
+    together: tuple[Name, ...]  # at most `MOST_OWNERS`
 
 
 class Opened(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

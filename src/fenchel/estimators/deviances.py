@@ -91,7 +91,7 @@ class GammaRegressor(LogLinkRegressor):
     --------
     >>> from fenchel import GammaRegressor
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 4.0, 8.0]
-    >>> model = GammaRegressor(alpha=1e-6, tol=1e-6).fit(X, y)
+    >>> model = GammaRegressor(alpha=1e-6, tol=1e-4).fit(X, y)
     >>> model.predict([[4.0]]).round(1)
     array([16.])
     """
@@ -121,7 +121,7 @@ class TweedieRegressor(LogLinkRegressor):
     --------
     >>> from fenchel import TweedieRegressor
     >>> X, y = [[0.0], [0.0], [1.0], [1.0]], [0.0, 2.0, 3.0, 5.0]
-    >>> model = TweedieRegressor(alpha=1e-6, tol=1e-6).fit(X, y)
+    >>> model = TweedieRegressor(alpha=1e-6, tol=1e-4).fit(X, y)
     >>> model.predict([[0.0], [1.0]]).round(1)
     array([1., 4.])
     """

@@ -17,7 +17,17 @@ from fenchel import posing
 from fenchel._system import blas
 from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard
-from fenchel.engines.messages import VERSION, Answer, Label, Opening, Query, Shape, packed, unpacked
+from fenchel.engines.messages import (
+    MOST_OWNERS,
+    VERSION,
+    Answer,
+    Label,
+    Opening,
+    Query,
+    Shape,
+    packed,
+    unpacked,
+)
 from fenchel.errors import FenchelWarning, InvalidData, Setting
 from fenchel.losses import Labels, ScalarLoss
 from fenchel.losses.residual import SquaredError
@@ -107,6 +117,8 @@ class Owner:
 
     def open(self, opening: Opening, client: str) -> str:
         """The name of a new session."""
+        if len(opening.together) > MOST_OWNERS:
+            raise Refused(422, f"at most {MOST_OWNERS} owners may answer together")
         if self.roster is not None and (
             self.nonce not in opening.together
             or len(opening.together) != len(self.roster.secrets)

@@ -88,6 +88,7 @@ class ChainEvidence(Cuts):
 
     def _scores(self, w: Array) -> tuple[Array, Array]:
         """Those of tokens and transitions."""
+        self.passes += 1
         W, T = self.pairs.states(w), self.pairs.transitions(w)
         return np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks]), T
 
@@ -105,6 +106,7 @@ class ChainEvidence(Cuts):
 
     def at(self, touch: Tangency) -> tuple[Interval, float]:
         """(S a, no more than S c)."""
+        self.passes += 1
         units = self.grid.units(self.s).astype(np.float64)
         of = self._path if isinstance(self.loss, M3N) else self._walk
         slopes = of(touch, units)

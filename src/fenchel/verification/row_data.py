@@ -264,7 +264,7 @@ class RowEvidence(Evidence):
         that is the highest at z + off a, and 0 where a is 0. A conjugate says it exactly: with one,
         nothing rests on this.
         """
-        if ties is None or self.loss.has_conjugate:
+        if ties is None or not len(ties.rows) or self.loss.has_conjugate:
             return 0.0
         at, y, a = z[ties.rows], self.y[ties.rows], ties.slopes
         here = self.loss.value(at, y)
