@@ -11,8 +11,10 @@ from fenchel.cli.exits import Code, Quit
 
 _CODES = {signal.SIGINT: Code.INTERRUPTED, signal.SIGTERM: Code.TERMINATED}
 
-# What a handler raises is lost if it strikes in a destructor or in the midst of some imports, so
-# it is raised again every so many seconds until the program leaves.
+# What a handler raises is lost if it strikes in a destructor or in the midst of some imports; and a
+# signal that comes just before a read blocks is not handled until the read returns, which it may
+# never do. So an alarm goes off every so many seconds: it ends the read, and raises again what was
+# lost, until the program leaves.
 _AGAIN = 1.0
 
 
@@ -21,13 +23,14 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.code: Code | None = None  # what the run was asked to end with
-        self._patient = False
+        self._patient = self._leaving = False
 
     @contextmanager
     def watched(self) -> Iterator[Interrupts]:
         """Handles both signals until the end of the block."""
         before = {number: signal.signal(number, self._handle) for number in _CODES}
-        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._quit)
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._remind)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
         try:
             yield self
         finally:
@@ -48,8 +51,9 @@ class Interrupts:
         first = self.code is None
         self.code = _CODES[signal.Signals(number)] if self.code is None else self.code
         if not (first and self._patient):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
-            self._quit(number, frame)
+            self._leaving = True
+            raise Quit(self.code)
 
-    def _quit(self, number: int, frame: FrameType | None) -> None:
-        raise Quit(self.code or Code.INTERRUPTED)
+    def _remind(self, number: int, frame: FrameType | None) -> None:
+        if self._leaving:
+            raise Quit(self.code or Code.INTERRUPTED)
