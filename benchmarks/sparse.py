@@ -253,10 +253,10 @@ def paths(names: list[str]) -> list[float]:
             more = {} if ratio == 1 else {"l1_ratio": ratio}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                peer, fit = cpu_seconds(lambda k=kind, m=more: k(cv=5, **m).fit(X, y))  # noqa: B023
+                peer, fit = cpu_seconds(lambda k=kind, m=more: k(cv=5, **m).fit(X, y))  # noqa: B023 - at once
             penalty = "l1" if ratio == 1 else fenchel.regularizers.ElasticNet(ratio)
             model = fenchel.RegressorCV(penalty=penalty, alphas=fit.alphas_, cv=5, tol=1e-4)
-            seconds, mine = cpu_seconds(lambda: model.fit(X, y))  # noqa: B023
+            seconds, mine = cpu_seconds(lambda: model.fit(X, y))  # noqa: B023 - at once
             ratios.append(seconds / peer)
             print(
                 f"{name} {label}: fenchel {seconds:.3f} (alpha {mine.alpha_:.4g}), scikit-learn "

@@ -367,7 +367,12 @@ def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Ar
     alpha = (
         np.zeros(n_duals) if witness.alpha is None else np.array(witness.alpha, dtype=np.float64)
     )
-    if alpha.shape != (n_duals,) or not np.isfinite(alpha).all():
+    if alpha.shape != (n_duals,):
+        raise InvalidCertificate(
+            f"the witness has {alpha.size} dual variables, but these data need {n_duals}: it was "
+            "found on other data"
+        )
+    if not np.isfinite(alpha).all():
         raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
     return weights, data.columns(alpha)
 
