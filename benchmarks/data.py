@@ -72,3 +72,15 @@ def synthetic(
     row_start = np.arange(0, n_rows * per_row + 1, per_row, dtype=np.int32)
     X = sparse.csr_array((values, columns.ravel(), row_start), shape=(n_rows, n_columns))
     return X, np.sign(X @ rng.standard_normal(n_columns))
+
+
+def table(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A small dense set of FENCHEL_DATA: a svmlight file, or a csv with the label last."""
+    folder = Path(os.environ["FENCHEL_DATA"]) / name
+    svmlight = folder / f"{name}.svm.xz"
+    if svmlight.exists():
+        X, y = load_svmlight_file(io.BytesIO(lzma.decompress(svmlight.read_bytes())))
+        return X.toarray(), y
+    text = lzma.decompress((folder / f"{name}.csv.xz").read_bytes()).decode().replace("'", "")
+    values = np.loadtxt(io.StringIO(text), delimiter=",")
+    return values[:, :-1], values[:, -1]
