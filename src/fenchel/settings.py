@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
 import numbers
@@ -14,12 +15,18 @@ from fenchel.errors import Incompatible, InvalidData, Setting
 T = TypeVar("T")
 
 
+@functools.cache
+def parameters_of(kind: type) -> tuple[str, ...]:
+    """The names of a constructor's arguments, which take long to find out."""
+    return tuple(inspect.signature(kind).parameters)
+
+
 class Configured:
     """What its constructor's arguments tell all about, which it keeps under their names."""
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments and their values."""
-        names = inspect.signature(type(self)).parameters
+        names = parameters_of(type(self))
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def __repr__(self) -> str:
@@ -56,7 +63,7 @@ def construct(
         hint = f"did you mean {close[0]!r}? " if close else ""
         available = ", ".join(registry)
         raise InvalidData("unknown ", Setting(kind), f" {name!r}: {hint}available are {available}")
-    accepted = list(inspect.signature(registry[name]).parameters)
+    accepted = parameters_of(registry[name])
     unknown = sorted(set(options) - set(accepted))
     if unknown:
         takes = ", ".join(accepted) if accepted else "no options"

@@ -85,10 +85,11 @@ def cut(
     """
     if isinstance(rows, Blocks):
         return _blockwise(rows, y, s, starts, offset)
-    ends = _ends(rows)
-    total = int(ends[-1] - ends[0])
-    pairs = round(total / size(rows.n_columns) / 2)
-    n_shards = 1 if total < NUMBERS_PER_SHARD // 4 else min(rows.n_rows, 2 * max(1, pairs))
+    total = rows.n_numbers
+    if total < NUMBERS_PER_SHARD // 4:
+        return (Shard(rows, y, s, offset=offset),)
+    ends, pairs = _ends(rows), round(total / size(rows.n_columns) / 2)
+    n_shards = min(rows.n_rows, 2 * max(1, pairs))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(1, n_shards) / n_shards
     inner = np.searchsorted(ends, targets)
     if starts is not None:

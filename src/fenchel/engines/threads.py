@@ -32,6 +32,8 @@ class Threads(Engine):
     def map(self, task: Callable[..., T], *args: Any) -> PerShard[T]:
         """task(shard, *args) for every shard; the calling thread works too."""
         calls = list(self.calls(args))
+        if len(calls) == 1:  # small data: what follows would take longer than the task
+            return PerShard([task(*calls[0])])
         results: list[Any] = [None] * len(calls)
         next_shard = iter(range(len(calls)))  # shared: each thread takes the next shard to do
 

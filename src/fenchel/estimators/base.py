@@ -172,7 +172,7 @@ class LinearEstimator(BaseEstimator, ABC):
             self,
             as_array("X", X) if isinstance(X, list | tuple) else unmasked("X", X),
             reset=reset,
-            skip_check_array=is_frame(X),
+            skip_check_array=is_frame(X) or _is_plain(X),
             accept_sparse=True,
             ensure_all_finite=False,
         )
@@ -184,6 +184,8 @@ class LinearEstimator(BaseEstimator, ABC):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         values = series("y", y) if is_series(y) else unmasked("y", y)
+        if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
+            return values
         target: npt.NDArray[Any] = column_or_1d(values, warn=True)
         return target
 
@@ -370,6 +372,14 @@ class WithIntercept(LinearEstimator):
 
     def _has_intercept(self) -> bool:
         return flag("fit_intercept", self.fit_intercept)
+
+
+def _is_plain(X: Any) -> bool:
+    """An array of numbers in rows and columns, of which scikit-learn's check says nothing new.
+
+    Values and sizes are checked by ours, in a tenth of its time.
+    """
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f" and X.size > 0
 
 
 def _worst(results: list[Result]) -> Result:

@@ -93,7 +93,7 @@ class Regressor(LinearRegressor):
     expectile: float = 0.5
 
     def _loss(self) -> Loss:
-        return loss_of(self.loss, (Labels.REAL,), self.get_params(deep=False))
+        return loss_of(self.loss, (Labels.REAL,), vars(self))
 
 
 @declared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 import numbers
 import os
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from fenchel.losses.reranking import Reranking
 from fenchel.losses.table import TABLE
 from fenchel.regularizers import L1, L2, REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array
-from fenchel.settings import construct
+from fenchel.settings import construct, parameters_of
 from fenchel.solvers import SOLVERS, Solver
 
 # What fits losses of a kind of labels: where the table has several, the first.
@@ -61,13 +61,18 @@ def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) 
         )
     if isinstance(loss, Loss):
         return loss
-    able = {
+    takes = () if kind is None else parameters_of(kind)
+    return construct("loss", loss, _of_rows(labels), {name: settings[name] for name in takes})
+
+
+@functools.cache
+def _of_rows(labels: tuple[Labels, ...]) -> dict[str, type[Loss]]:
+    """The losses of each row with labels of these kinds."""
+    return {
         name: kind
         for name, kind in LOSSES.items()
         if kind.labels in labels and not issubclass(kind, MultivariateLoss)
     }
-    takes = inspect.signature(kind).parameters if kind is not None else ()
-    return construct("loss", loss, able, {name: settings[name] for name in takes})
 
 
 def _of_each_row(kind: type[Loss]) -> str:
@@ -88,7 +93,7 @@ def multivariate_loss_of(
 ) -> MultivariateLoss:
     """The loss of all rows by that name, with those of the settings that it takes."""
     kind = able.get(name) if isinstance(name, str) else None
-    takes = inspect.signature(kind).parameters if kind is not None else ()
+    takes = () if kind is None else parameters_of(kind)
     return construct(what, name, able, {key: settings[key] for key in takes if key in settings})
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +12,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses import LOSSES
 from fenchel.losses.base import Array, Loss, Pieces, ScalarLoss
 from fenchel.losses.row_loss import Indices, RowLoss
+from fenchel.settings import parameters_of
 
 _NAMES: dict[type[Loss], str] = {
     kind: name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss)
@@ -31,13 +30,8 @@ def twin(loss: Loss) -> _kernels.Loss:
     It is given all options of the loss, in the order of its constructor. The kernels take one
     number: a loss with two options is a TypeError here until they can take both.
     """
-    options = [getattr(loss, name) for name in _options(type(loss))]
+    options = [getattr(loss, name) for name in parameters_of(type(loss))]
     return _kernels.Loss(_NAMES[type(loss)], *(options or [0.0]))
-
-
-@functools.cache
-def _options(kind: type[Loss]) -> tuple[str, ...]:
-    return tuple(inspect.signature(kind).parameters)
 
 
 class SlopeRange(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from fenchel.errors import Incompatible, Setting
@@ -15,7 +14,7 @@ from fenchel.regularizers.group_l1 import GroupL1
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.p_norm import SquaredPNorm
 from fenchel.regularizers.quadratic import L2, Quadratic
-from fenchel.settings import construct, instance
+from fenchel.settings import construct, instance, parameters_of
 
 __all__ = [
     "L1",
@@ -56,7 +55,7 @@ def named(regularizer: str | Regularizer, options: dict[str, Any]) -> Regularize
 
 def take_options(regularizer: object, options: dict[str, Any]) -> dict[str, Any]:
     """Takes the regulariser's options out of `options`; refuses those of another one."""
-    takes = {name: set(inspect.signature(kind).parameters) for name, kind in REGULARIZERS.items()}
+    takes = {name: set(parameters_of(kind)) for name, kind in REGULARIZERS.items()}
     mine = takes.get(regularizer, set()) if isinstance(regularizer, str) else set()
     for name in set(options) - mine:
         able = [other for other, names in takes.items() if name in names]

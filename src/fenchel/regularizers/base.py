@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.piecewise import NO_KINKS, Slope
+from fenchel.settings import parameters_of
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -207,7 +207,7 @@ class Regularizer(ABC):
 
     def settings(self) -> dict[str, object]:
         """The constructor's arguments and their values, as attributes of the same names."""
-        names = inspect.signature(type(self)).parameters
+        names = parameters_of(type(self))
         return {name: getattr(self, name, None) for name in names}
 
 

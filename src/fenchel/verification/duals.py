@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fenchel.errors import Incompatible, InvalidCertificate
 from fenchel.losses import Conjugable, ConjugableVector, Labels
-from fenchel.tolerances import ROUND_OFF, VERIFIED_ZERO
+from fenchel.tolerances import EPSILON, ROUND_OFF, VERIFIED_ZERO
 from fenchel.verification import grid
 from fenchel.verification.enclosed_losses import domain_within
 from fenchel.verification.enclosed_vectors import enclosed_vectors
@@ -127,7 +127,7 @@ def _exactly(data: WeightedRows, t: Array, y: npt.NDArray[Any], s: Array) -> Arr
 def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool) -> Array:
     """Dual variables near t with t_i / s_i in the domain for sure, and the sum 0 if `balance`."""
     lowest, highest = (_times_inward(end, s) for end in domain_within(loss, y))
-    t = np.clip(t, lowest, highest)
+    t = np.minimum(np.maximum(t, lowest), highest)
     if not balance:
         return t
     return grid.balanced(nearly_balanced(t, s, lowest, highest), lowest, highest)
@@ -139,16 +139,19 @@ def nearly_balanced(t: Array, s: Array, lowest: Array, highest: Array) -> Array:
     Few rows moved far would lose more than many moved a little.
     """
     for _ in range(3):
-        total = float(np.sum(t))
-        room = np.minimum((t - lowest) if total > 0 else (highest - t), s)
-        if total == 0 or not np.sum(room) > abs(total):
+        total = float(t.sum())
+        if abs(total) <= EPSILON * float(np.abs(t).sum()):  # what is left is a matter of rounding
             break
-        t = np.clip(t - total * room / np.sum(room), lowest, highest)
+        room = np.minimum((t - lowest) if total > 0 else (highest - t), s)
+        rooms = float(room.sum())
+        if not rooms > abs(total):
+            break
+        t = np.minimum(np.maximum(t - (total / rooms) * room, lowest), highest)
     return t
 
 
 def _times_inward(end: Array, s: Array) -> Array:
     """The end of a domain times s, no farther from 0 than exactly."""
-    product = end * s
-    exactly = np.isin(np.abs(end), (0.0, 1.0, np.inf))
-    return np.where(exactly, product, np.nextafter(product, 0.0))
+    product, size = end * s, np.abs(end)
+    exactly = (size == 0) | (size == 1) | (size == np.inf)
+    return product if exactly.all() else np.where(exactly, product, np.nextafter(product, 0.0))

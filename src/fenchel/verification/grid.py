@@ -38,7 +38,7 @@ class Grid(NamedTuple):
         """Rounded towards 0; at most 2^53, for bounds that are farther away or infinite."""
         with np.errstate(over="ignore"):
             scaled = np.trunc(np.ldexp(t, -self.exponent))
-        return np.clip(scaled, -_LARGEST, _LARGEST).astype(np.int64)
+        return np.minimum(np.maximum(scaled, -_LARGEST), _LARGEST).astype(np.int64)
 
     def numbers(self, k: Whole) -> Array:
         """The multiples, which are floats."""
@@ -55,7 +55,7 @@ def balanced(t: Array, lowest: Array, highest: Array) -> Array:
     """Dual variables of one score a row, with the sum 0; lowest <= 0 <= highest."""
     grid = grid_of(t)
     k, least, most = (grid.units(each) for each in (t, lowest, highest))
-    k = np.clip(k, least, most)
+    k = np.minimum(np.maximum(k, least), most)
     surplus = _sum(k)
     room = k - least if surplus > 0 else most - k
     back = most - k if surplus > 0 else k - least

@@ -46,12 +46,15 @@ def _matrix(shard: Shard) -> Iterator[Any]:
 def by_rows(engine: Any, product: Callable[[Shard, Array], Array], W: Array) -> Array:
     """The products of all shards and W, one below the other."""
     if are_here(engine.shards):
-        return np.concatenate([product(shard, W) for shard in engine.shards])
+        parts = [product(shard, W) for shard in engine.shards]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
     return np.concatenate(list(engine.map(product, W)))
 
 
 def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) -> Array:
     """The sum over shards of the products with their own rows of a."""
+    if len(engine.shards) == 1 and are_here(engine.shards):
+        return product(engine.shards[0], a)
     if are_here(engine.shards):
         ends = np.cumsum([shard.rows.n_rows for shard in engine.shards])
         parts = map(product, engine.shards, np.split(a, ends[:-1]))

@@ -117,8 +117,7 @@ class RowEvidence(Evidence):
         """A product of X' and a as one vector, with the sums that belong to intercepts."""
         self.passes += 1
         total = products.by_columns(self.engine, product, a)
-        offsets = np.sum(a, axis=0) if self.has_offsets else np.empty(0)
-        return np.concatenate([total.ravel(), offsets])
+        return np.append(total, np.sum(a, axis=0)) if self.has_offsets else total.ravel()
 
     def parts(self, a: Array) -> Iterator[tuple[Any, Array]]:
         """Each block of rows with its part of a per-row array."""
