@@ -19,7 +19,7 @@ from fenchel.data.checked import (
 )
 from fenchel.data.classes import Targets, checked_targets
 from fenchel.data.dask_rows import checked_collection, is_dask
-from fenchel.data.rows import DenseRows, SparseRows, WithOnes
+from fenchel.data.rows import DenseRows, SparseRows, WithOnes, compressed
 from fenchel.data.shards import cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
@@ -76,7 +76,8 @@ def problem(
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `taxonomy=`,
     `l1_ratio=` and `feature_groups=` go to the one that takes them. With `intercept=True` an
     unregularised b is part of the model. `lower` and `upper` bound coefficients by a number or by
-    one for each column. X is used as it is, without a copy, where its layout allows.
+    one for each column. X is used as it is, without a copy, where its layout allows; a large dense X
+    that is mostly zeros is copied as a sparse one, which is faster.
 
     y is what the loss takes. Of two classes, any two values, the smaller stands for -1 and the
     larger for +1. Losses of several classes take any values, hierarchical ones leaves of their
@@ -143,7 +144,7 @@ def _of_rows(
 ) -> Problem:
     strength = checked_strength("strength", strength)
     check_intercept(loss, intercept)
-    rows = _checked_rows(given.X, engine)
+    rows = for_loss(loss, _checked_rows(given.X, engine))
     y, weights, offset, groups = (_computed(each, engine) for each in given[1:])
     return posed(
         rows,
@@ -214,6 +215,11 @@ def posed(
     each += " and for the intercepts" if intercept else ""
     layout = f"{each}, one column after the other: write `spread` where Omega is not of all alike"
     return _stated(risk, penalty, strength, layout)
+
+
+def for_loss(loss: Loss, rows: SparseRows | DenseRows | Blocks) -> SparseRows | DenseRows | Blocks:
+    """The rows as the loss's kernels read them fastest; those of several scores leave it to BLAS."""
+    return compressed(rows) if isinstance(loss, losses.ScalarLoss) else rows
 
 
 def _stated(risk: Risk, penalty: Regularizer, strength: float, layout: str = "") -> Problem:

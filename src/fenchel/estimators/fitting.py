@@ -22,7 +22,7 @@ from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, Setting
 from fenchel.estimators.settings import in_these_words
 from fenchel.losses import Loss, VectorLoss
-from fenchel.posing import across, posed
+from fenchel.posing import across, for_loss, posed
 from fenchel.regularizers import Boxed, GroupL1, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
@@ -64,6 +64,7 @@ class Fit:
         offset: Array | None = None,
     ) -> Iterator[Problem]:
         """A problem for each of the targets, which share the rows and all else that rows have."""
+        rows = for_loss(self.loss, rows)
         for each in targets:
             yield self._problem(rows, each, s, groups, offset)
 

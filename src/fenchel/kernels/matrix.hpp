@@ -339,4 +339,29 @@ void evaluate(const Dense<Value>& X, const double* w, double* z, double* a, doub
     });
 }
 
+/// The numbers of X that are not 0, row after row; false where there is no `room` for them and one
+/// more: each number of X is written, and stays where the next does not overwrite it.
+template <class Value>
+bool compress(const Dense<Value>& X, std::size_t room, std::int64_t* row_start,
+              std::int32_t* column, Value* value) {
+    std::size_t k = 0;
+    row_start[0] = 0;
+    for (std::size_t i = 0; i < X.n_rows; ++i) {
+        const Value* x = X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride;
+        const auto at = [&](std::size_t j) {
+            return x[static_cast<std::ptrdiff_t>(j) * X.column_stride];
+        };
+        std::size_t count = 0;
+        for (std::size_t j = 0; j < X.n_columns; ++j) count += at(j) != 0;
+        if (k + count >= room) return false;
+        for (std::size_t j = 0; j < X.n_columns; ++j) {
+            value[k] = at(j);
+            column[k] = static_cast<std::int32_t>(j);
+            k += at(j) != 0;
+        }
+        row_start[i + 1] = static_cast<std::int64_t>(k);
+    }
+    return true;
+}
+
 }  // namespace fenchel

@@ -178,7 +178,7 @@ void bind_csr(nb::module_& m) {
     m.def(
         "csr_first_duplicate",
         [](Start row_start, Vector<Column> column, Vector<Value> value,
-           nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> seen) {
+           Written<std::int64_t> seen) {
             const auto X = csr_view(row_start, column, value, seen.size());
             nb::gil_scoped_release unlocked;
             return fenchel::first_duplicate(X, seen.data());
@@ -207,6 +207,20 @@ void bind_dense(nb::module_& m) {
            Output g) { return evaluate(dense_view(X), loss, y, s, w, z, a, g); },
         "X"_a.noconvert(), "loss"_a, "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(),
         "z"_a.noconvert(), "a"_a.noconvert(), "g"_a.noconvert());
+    m.def(
+        "dense_compress",
+        [](Table<Value> X, Written<std::int64_t> row_start, Written<std::int32_t> column,
+           Written<Value> value) {
+            require(row_start.size() == X.shape(0) + 1, "row_start", row_start.size(),
+                    X.shape(0) + 1);
+            require(column.size() == value.size(), "column", column.size(), value.size());
+            nb::gil_scoped_release unlocked;
+            if (!fenchel::compress(dense_view(X), value.size(), row_start.data(), column.data(),
+                                   value.data()))
+                throw std::invalid_argument("X has more numbers than column and value have room");
+        },
+        "X"_a.noconvert(), "row_start"_a.noconvert(), "column"_a.noconvert(),
+        "value"_a.noconvert());
     m.def(
         "scan",
         [](Table<Value> X) {

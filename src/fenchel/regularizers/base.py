@@ -224,6 +224,11 @@ class Weighted(Regularizer):
     def __init__(self, weights: npt.ArrayLike | None = None):
         self.weights = None if weights is None else checked_weights("weights", weights)
 
+    @property
+    def least_weight(self) -> float:
+        """The smallest c_j."""
+        return 1.0 if self.weights is None else float(np.min(self.weights))
+
     def free(self, n_parameters: int) -> npt.NDArray[np.intp]:
         """Where c_j = 0."""
         if self.weights is None:

@@ -35,7 +35,7 @@ class ElasticNet(Weighted):
     @property
     def strong_convexity(self) -> float:
         """(1 - rho) min_j c_j."""
-        return (1 - self.l1_ratio) * float(np.min(self.c))
+        return (1 - self.l1_ratio) * self.least_weight
 
     def value(self, w: Array) -> float:
         """sum_j c_j (rho |w_j| + (1 - rho)/2 w_j^2)."""

@@ -21,7 +21,7 @@ class L2(Weighted):
 
     @property
     def strong_convexity(self) -> float:
-        return float(np.min(self.c))
+        return self.least_weight
 
     def value(self, w: Array) -> float:
         """1/2 sum_j c_j w_j^2."""
