@@ -76,8 +76,8 @@ def problem(
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `taxonomy=`,
     `l1_ratio=` and `feature_groups=` go to the one that takes them. With `intercept=True` an
     unregularised b is part of the model. `lower` and `upper` bound coefficients by a number or by
-    one for each column. X is used as it is, without a copy, where its layout allows; a large dense X
-    that is mostly zeros is copied as a sparse one, which is faster.
+    one for each column. X is used as it is, without a copy, where its layout allows; but a large
+    dense X that is mostly zeros is copied as a sparse one, which is faster.
 
     y is what the loss takes. Of two classes, any two values, the smaller stands for -1 and the
     larger for +1. Losses of several classes take any values, hierarchical ones leaves of their
@@ -218,7 +218,7 @@ def posed(
 
 
 def for_loss(loss: Loss, rows: SparseRows | DenseRows | Blocks) -> SparseRows | DenseRows | Blocks:
-    """The rows as the loss's kernels read them fastest; those of several scores leave it to BLAS."""
+    """The rows as a loss's kernels read them fastest; losses of several scores leave it to BLAS."""
     return compressed(rows) if isinstance(loss, losses.ScalarLoss) else rows
 
 
