@@ -83,7 +83,11 @@ class LineSearchBMRM(Solver):
 
 
 def _step(along: Along, J: float) -> float:
-    """The best step, or, with an intercept, the best on a line above J, which costs far less."""
-    risk = along.problem.risk
-    eta = exact(along, 1.0) if along.is_piecewise and risk.facts.has_intercept else 0.0
-    return eta if eta > 0 else search(along, J)
+    """The best step; with an intercept the best on a line above J, which costs far less.
+
+    Where that line does not descend the step is 0. To search J itself would cost an intercept at
+    every trial, and saves no cut: a warm start on breast cancer took six times as long.
+    """
+    if along.is_piecewise and along.problem.risk.facts.has_intercept:
+        return exact(along, 1.0)
+    return search(along, J)
