@@ -8,6 +8,7 @@ import fenchel
 from fenchel import tolerances
 
 SOURCE = Path(fenchel.__file__).parent
+HEADERS = Path(__file__).parents[2] / "src" / "fenchel" / "kernels"
 WORDS = re.compile(
     r"ROUND_?OFF|EPSILON|(?<!ROBABILI)TIES?$|BLUR|DRIFT|CONTRADICTION|DOUBT|AGREEMENT|TOLERANCE"
 )
@@ -56,3 +57,11 @@ def test_every_tolerance_is_used_and_has_its_derivation():
 def test_tolerances_are_in_the_order_of_their_size():
     values = [getattr(tolerances, name) for name in constants(Path(tolerances.__file__))]
     assert values == sorted(values)
+
+
+def test_kernels_have_the_same_values():
+    text = (HEADERS / "tolerances.hpp").read_text()
+    theirs = re.findall(r"constexpr double (\w+) = (.+);", text)
+    assert theirs
+    for name, value in theirs:
+        assert getattr(tolerances, name) == float(value)

@@ -21,6 +21,7 @@
 #include "columns.hpp"
 #include "losses.hpp"
 #include "matrix.hpp"
+#include "offset.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -95,6 +96,22 @@ std::pair<double, double> sums(const Loss& loss, const Vector<double>& z, const 
     const fenchel::Bend sum = fenchel::with_loss(
         loss.scalar, [&](const auto& l) { return fenchel::sums(l, rows, b, z.size()); });
     return {sum.value, sum.slope};
+}
+
+/// (below, above, weight_below, weight_above, best, value, floor).
+auto best_offset(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
+                 const Weights& s, double total, double near) {
+    require(y.size() == z.size(), "y", y.size(), z.size());
+    const fenchel::Rows rows = rows_view(z.data(), y, s);
+    fenchel::Offset found;
+    {
+        nb::gil_scoped_release unlocked;
+        found = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+            return fenchel::best_offset(l, rows, z.size(), total, near);
+        });
+    }
+    return std::make_tuple(found.below, found.above, found.weight_below, found.weight_above,
+                           found.best, found.value, found.floor);
 }
 
 std::size_t near_kinks(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
@@ -260,5 +277,7 @@ NB_MODULE(_kernels, m) {
     m.def("kinks_along", &kinks_along, "loss"_a, "z"_a.noconvert(), "q"_a.noconvert(),
           "y"_a.noconvert(), "s"_a.none(), "low"_a, "high"_a);
     m.def("crossing", &crossing, "slope"_a, "curvature"_a, "low"_a, "kinks"_a);
+    m.def("best_offset", &best_offset, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
+          "total"_a, "near"_a);
     m.def("sums", &sums, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a);
 }

@@ -178,6 +178,12 @@ class NativeScalarRows(ScalarRows):
         """(sum_i s_i l(z_i + b, y_i), its slope in b)."""
         return _kernels.sums(self.native, self._at(z), self.y, self.s, b)
 
+    def best_offset(
+        self, z: Array, total: float, near: float
+    ) -> tuple[float, float, float, float, float, float, float]:
+        """What minimises sum_i s_i l(z_i + b, y_i) / total over b: see kernels/offset.hpp."""
+        return _kernels.best_offset(self.native, self._at(z), self.y, self.s, total, near)
+
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i), and its slope, just right of eta."""
         return _kernels.slope_along(self.native, self._at(z), q, self.y, self.s, eta)

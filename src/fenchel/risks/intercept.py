@@ -55,7 +55,7 @@ def profile(
         return OffsetTrial(b, *sums(b))
 
     below, above = _bracket(trial, start, resolution)
-    below, above = _narrowed(trial, below, above, resolution, _secant if smooth else _crossing)
+    below, above = _narrowed(trial, below, above, resolution, smooth)
     best = _better(below, above)
     offset = _mix(below, above) if smooth else _off_kinks(trial, below, above, resolution)
     return offset._replace(best=best.b, value=best.value, floor=min(offset.floor, best.value))
@@ -105,7 +105,9 @@ def _bracket(
             return there, there
         if (there.slope > 0) != (here.slope > 0):
             return (here, there) if here.slope < 0 else (there, here)
-        here, step = there, 4 * step
+        # Twice as far as the slope would vanish were it linear, within limits.
+        fall = 1 - there.slope / here.slope
+        here, step = there, step * (min(max(2 * (1 - fall) / fall, 1.0), 4.0) if fall > 0 else 4.0)
     # L falls for ever, or the scores are out of range
     nowhere = OffsetTrial(start, math.nan, math.nan)
     return nowhere, nowhere
@@ -116,20 +118,32 @@ def _narrowed(
     below: OffsetTrial,
     above: OffsetTrial,
     resolution: float,
-    inside: Callable[[OffsetTrial, OffsetTrial], float],
+    smooth: bool,
 ) -> tuple[OffsetTrial, OffsetTrial]:
-    """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain."""
+    """Shrinks a bracket to the resolution, or until its tangents leave nothing to gain.
+
+    Where the slope jumps, the next trial is where the tangents meet, or the middle after one that
+    did not halve the bracket. Of a smooth L it is where the line through the slopes of the last two
+    trials vanishes, or the middle after one that did not halve the slope.
+    """
     halving = False
+    before, last = (below, above) if abs(above.slope) <= abs(below.slope) else (above, below)
     while (width := above.b - below.b) > _finest(below, above, resolution):
         offset = _mix(below, above)
         if offset.value - offset.floor <= OFFSET_CUT * abs(offset.value):
             break
-        middle, b = 0.5 * (below.b + above.b), inside(below, above)
+        middle, b = (
+            0.5 * (below.b + above.b),
+            _secant(before, last) if smooth else _crossing(below, above),
+        )
         here = trial(middle if halving or not below.b < b < above.b else b)
         if here.slope == 0:
             return here, here
         below, above = (here, above) if here.slope < 0 else (below, here)
-        halving = above.b - below.b > 0.5 * width and not halving
+        slow = (
+            abs(here.slope) > 0.5 * abs(last.slope) if smooth else above.b - below.b > 0.5 * width
+        )
+        halving, before, last = slow and not halving, last, here
     return below, above
 
 
@@ -144,9 +158,11 @@ def _crossing(below: OffsetTrial, above: OffsetTrial) -> float:
     return below.b + (below.value - above.value + rise) / (above.slope - below.slope)
 
 
-def _secant(below: OffsetTrial, above: OffsetTrial) -> float:
-    """Where the slope vanishes if it is linear in between."""
-    return below.b - below.slope * (above.b - below.b) / (above.slope - below.slope)
+def _secant(before: OffsetTrial, last: OffsetTrial) -> float:
+    """Where the slope vanishes if it is linear; nan where two trials do not tell."""
+    if before.slope == last.slope:
+        return math.nan
+    return last.b - last.slope * (last.b - before.b) / (last.slope - before.slope)
 
 
 def _mix(below: OffsetTrial, above: OffsetTrial) -> Offset:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.engines import PerShard
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset, profile
@@ -63,7 +64,13 @@ class LinearPoint:
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        return profile(self._sums, self.near, self._resolution, self.risk.facts.differentiable)
+        risk = self.risk
+        if risk.engine.n_shards == 1 and is_built_in(risk.loss):
+            found = risk.engine.map(
+                shardwork.best_offset, risk.loss, self.z, risk.weight, self.near
+            )
+            return found[0]
+        return profile(self._sums, self.near, self._resolution, risk.facts.differentiable)
 
     @property
     def _resolution(self) -> float:
@@ -74,8 +81,8 @@ class LinearPoint:
     def _sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
         engine = self.risk.engine
-        sums = engine.totals(*engine.map(shardwork.sums, self.risk.loss, self.z, b).split(2))
-        return sums[0] / self.risk.weight, sums[1] / self.risk.weight
+        sums: Array = engine.total(engine.map(shardwork.sums, self.risk.loss, self.z, b))
+        return float(sums[0]) / self.risk.weight, float(sums[1]) / self.risk.weight
 
     @property
     def value(self) -> float:

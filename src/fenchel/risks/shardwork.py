@@ -22,6 +22,7 @@ from fenchel.losses import Loss, MultivariateLoss, Sample, Tangent
 from fenchel.losses import multivariate_twins as whole
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks import kinks
+from fenchel.risks.intercept import Offset
 from fenchel.witness import Bracket
 
 Array = npt.NDArray[np.float64]
@@ -92,14 +93,22 @@ def shifted_by_offset(shard: Shard, z: Array) -> Array:
 
 
 def largest(shard: Shard, z: Array) -> float:
-    """The largest |z_i|, the rows' offsets included."""
+    """The largest |z_i| of rows that count, their offsets included."""
     z = shifted_by_offset(shard, z)
-    return float(max(np.max(z), -np.min(z)))
+    if shard.s is not None:
+        z = z[shard.s > 0]
+    return float(np.max(np.abs(z), initial=0.0))
 
 
-def sums(shard: Shard, loss: Loss, z: Array, b: float) -> tuple[float, float]:
-    """(sum_i s_i l(z_i + b, y_i), its slope in b)."""
-    return shard.bound(loss).sums(z, b)
+def sums(shard: Shard, loss: Loss, z: Array, b: float) -> Array:
+    """sum_i s_i l(z_i + b, y_i), and its slope in b."""
+    return np.array(shard.bound(loss).sums(z, b))
+
+
+def best_offset(shard: Shard, loss: Loss, z: Array, total: float, near: float) -> Offset:
+    """What minimises sum_i s_i l(z_i + b, y_i) / total over b, where there is one shard."""
+    *bracket, best, value, floor = built_in(shard.bound(loss)).best_offset(z, total, near)
+    return Offset(Bracket(*bracket), best, value, floor)
 
 
 def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
