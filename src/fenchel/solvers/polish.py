@@ -25,6 +25,12 @@ import numpy as np
 from fenchel.errors import InvalidData
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
+from fenchel.risks.views.multiplier_run import (
+    MOST_COLUMNS,
+    MultiplierRun,
+    column_terms,
+    serves,
+)
 from fenchel.settings import real
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -41,18 +47,56 @@ class Polish(Solver):
     """
 
     name = "polish"
-    needs = Needs(
-        regularizer=("quadratic", "separable"), strongly_convex=True, views=(AugmentedLagrangian,)
-    )
+    needs = Needs(regularizer=("separable",), views=(AugmentedLagrangian,))
     takes_duals = True
 
     def __init__(self, growth: float = 3.0):
         self.growth = real("growth", growth)
         if not self.growth > 1:
             raise InvalidData(f"growth must be > 1; got {growth!r}")
+        self._gap = 1e-4
+
+    def aiming(self, gap: float) -> Polish:
+        """Steps that are not seen from Python end at the gap."""
+        other = type(self)(self.growth)
+        other._gap = gap
+        return other
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Columns many or elsewhere take L2 alone."""
+        found, regularizer = super().obstacle(problem), problem.regularizer
+        if found is not None or serves(problem):
+            return found
+        if column_terms(regularizer, problem.strength, problem.risk.n_parameters) is None:
+            return "it needs one of l2, l1 and elastic_net"
+        if not (regularizer.quadratic and regularizer.strong_convexity > 0):
+            return (
+                f"it needs rows in one memory and at most {MOST_COLUMNS} columns, "
+                "or l2 with every coordinate penalised (weights > 0)"
+            )
+        return None
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
+        return (self._in_kernel if serves(problem) else self._by_passes)(problem, w, state)
+
+    def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
+        at, gap = MultiplierRun(problem, w, self.growth, state), self._gap
+        while True:
+            problem.pulse()
+            point, cut = at.point(), at.cut()
+            J = problem.objective(point)
+            if cut is None:
+                yield Step(point, J, state=at.state)
+            else:
+                bound = problem.bound(cut.a, cut.b, cut.sizes)
+                yield Step(point, J, bound, cut.witness, at.state)
+            if at.advance(gap):
+                gap *= 0.5
+
+    def _by_passes(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """The same from Python, for any number of columns and rows anywhere, under L2."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
         at, best = AugmentedLagrangian(problem.risk, w), -np.inf
         if state is not None and "alpha" in state:

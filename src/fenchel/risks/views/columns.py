@@ -332,9 +332,10 @@ class Columns:
     def cut(self, alpha: Array, v: Array, scale: float) -> Cut:
         """The cut that scale * alpha makes, given v = X'alpha."""
         alpha = scale * alpha
-        total, size = self.loss.conjugates(self._slopes(alpha))
-        slopes = float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
-        sizes = self.length * slopes, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
+        slopes = self.loss.feasible(self._slopes(alpha))  # a product with S may round to outside
+        total, size = self.loss.conjugates(slopes)
+        length = self.length * float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
+        sizes = length, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
         return Cut(scale * v, -total / self.weight, sizes, lambda: Witness(alpha=alpha))
 
 

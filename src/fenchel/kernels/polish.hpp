@@ -1,0 +1,411 @@
+// The dual polish of solvers/polish.py for rows in one memory and few columns, with nothing but
+// kernels between its passes. Minimised is
+//
+//     J(w, b) = sum_j t_j |w_j| + h_j/2 w_j^2 + 1/S sum_i s_i l(<x_i, w> + b + o_i, y_i),
+//
+// where l is piecewise linear. An |w_j| is a piecewise linear loss too, of the "row" e_j, and is
+// treated as one: it has a multiplier c_j in [-t_j, t_j], and the augmented form
+//
+//     N_j(w_j) = min over v_j of t_j |v_j| + c_j (w_j - v_j) + (w_j - v_j)^2 / (2 kappa_j),
+//
+// whose v_j = soft(w_j + kappa_j c_j, kappa_j t_j) is exactly 0 on the kink; there alone N_j is
+// bent. Where a column has no curvature h_j the sum of M, the N_j and the h_j may be flat, and the
+// proximal method of multipliers (Rockafellar 1976) adds r_j/2 (w_j - centre_j)^2 about the w of
+// the last step of the multipliers. So an outer step is
+//
+//     (w, b) = argmin of F = sum_j h_j/2 w_j^2 + N_j(w_j) + r_j/2 (w_j - centre_j)^2 + M(w, b)
+//     a, c   = the slopes of M and N there;   centre = w;   kappa, kappa_j, r_j = 1/growth of it
+//
+// and F, being piecewise quadratic, is minimised by a few Newton steps, each searched along its
+// ray. (v, b) is where J is taken. The slopes u of M prove a bound: with v = X'(s u)/S and, where
+// there is an intercept, u balanced so that sum_i s_i u_i = 0,
+//
+//     D(u) = -1/S sum_i s_i l*(u_i) - sum_j max(0, |v_j| - t_j)^2 / (2 h_j),
+//
+// u being scaled until |v_j| <= t_j where h_j = 0. What is claimed here decides only when to stop:
+// whoever asked computes J and D anew, with their round-off.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "bends.hpp"
+#include "cholesky.hpp"
+#include "losses.hpp"
+#include "multipliers.hpp"
+
+namespace fenchel {
+
+/// Products with X, whatever its layout: z = X w, g += X'a, G += sum of s_i x_i x_i' (hessian.hpp).
+struct Products {
+    std::size_t n_rows, n_columns;
+    std::function<void(const double* w, double* z)> scores;
+    std::function<void(const double* a, double* g)> adjoint;
+    std::function<void(const std::int32_t* chosen, std::size_t count, double* G)> gram;
+};
+
+/// The terms of a column: h_j and t_j; `ratio` is kappa_j / kappa, `prox` r_j / kappa.
+struct ColumnTerms {
+    const double *h, *t, *ratio, *prox;
+};
+
+struct PolishSettings {
+    bool has_intercept;
+    double weight;      // S
+    double growth;      // of 1/kappa
+    double least;       // below which kappa does not fall
+    double gap;         // the relative gap that is asked for
+    std::size_t steps;  // of Newton's, at most
+};
+
+/// Where the method is, and the best that it has seen: `upper` at (best_w, best_b), `lower` by u.
+struct PolishState {
+    double *w, *a, *c, *centre, *best_w, *best_u;
+    double b, kappa, best_b, upper, lower;
+};
+
+/// What was done: steps of Newton's and of the multipliers, passes, and whether the gap is reached.
+struct Polished {
+    std::size_t newton = 0, updates = 0, passes = 0;
+    bool reached = false;
+};
+
+namespace detail {
+
+/// sum_i s_i l*(scale u_i, y_i) of a piecewise linear loss: from its leftmost line on, l* rises at
+/// the rate of the kink that a slope belongs to.
+template <class Loss>
+double conjugates(const Loss& loss, const Rows& rows, const double* offset, const double* u,
+                  double scale, std::size_t n) {
+    double total = 0;
+    if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto pieces = loss.pieces(rows.y[i]);
+            const double first = pieces.breaks[0].at, slope = scale * u[i];
+            double left = pieces.start, value = left * first - loss(first, rows.y[i]).value;
+            for (const Piece& piece : pieces.breaks) {
+                value += piece.at * std::clamp(slope - left, 0.0, piece.jump);
+                left += piece.jump;
+            }
+            if (offset) value -= slope * offset[i];
+            total += (rows.s ? rows.s[i] : 1.0) * value;
+        }
+    }
+    return total;
+}
+
+}  // namespace detail
+
+class Polish {
+  public:
+    Polish(const Products& X, const ScalarLoss& loss, const Rows& rows, const double* offset,
+           const ColumnTerms& terms, const PolishSettings& settings, PolishState& at)
+        : X(X),
+          loss(loss),
+          rows(rows),
+          offset(offset),
+          terms(terms),
+          settings(settings),
+          at(at),
+          n(X.n_rows),
+          d(X.n_columns),
+          z(n),
+          u(n),
+          q(n),
+          weighted(n),
+          bent(n),
+          v(d),
+          cu(d),
+          gradient(d),
+          g(d),
+          p(d + 1),
+          H((d + 1) * (d + 1)) {
+        for (std::size_t j = 0; j < d; ++j) sparse = sparse || terms.t[j] > 0;
+    }
+
+    /// Newton steps, and steps of the multipliers between them.
+    Polished run() {
+        score();
+        look();
+        for (;;) {
+            const double left = evaluate();
+            if (done.reached || done.newton == settings.steps) return done;
+            if (left <= kInexact * std::max(distance(), kLoose * (J - at.lower))) update();
+            ++done.newton;
+            if (!step()) update();  // already at the minimum of F
+        }
+    }
+
+  private:
+    static constexpr double kInexact =
+        0.1;  // the gap that F's gradient leaves, to the multipliers'
+    static constexpr double kLoose = 1e-3;
+    static constexpr double kFlat = 0.1;      // of the slope at 0: good enough for a line search
+    static constexpr double kInertia = 1e-6;  // of the intercept, which has no penalty
+    static constexpr double kNear = 3;        // gaps, from which on the intercept is made the best
+    static constexpr int kTrials = 40;
+
+    double r(std::size_t j) const { return at.kappa * terms.prox[j]; }
+    double kappa(std::size_t j) const { return at.kappa * terms.ratio[j]; }
+
+    /// The scores at w without the round-off of many steps: a pass.
+    void score() {
+        X.scores(at.w, z.data());
+        shift(z);
+        ++done.passes;
+    }
+
+    void shift(std::vector<double>& scores) const {
+        if (offset)
+            for (std::size_t i = 0; i < n; ++i) scores[i] += offset[i];
+    }
+
+    Rows at_scores(const std::vector<double>& scores) const {
+        return {scores.data(), rows.y, rows.s};
+    }
+
+    /// The slopes u and cu, what is bent, and the gradient of F at (w, b): a pass.
+    void look() {
+        n_bent = with_loss(loss, [&](const auto& l) {
+            return augmented_slopes(l, at_scores(z), at.a, at.kappa, at.b, u.data(), bent.data(),
+                                    n);
+        });
+        offset_slope = adjoint(u, gradient);
+        for (std::size_t j = 0; j < d; ++j) {
+            const double w = at.w[j];
+            cu[j] = column_slope(j, w, v[j]);
+            g[j] = gradient[j] + terms.h[j] * w + cu[j] + r(j) * (w - at.centre[j]);
+        }
+    }
+
+    /// g = X'(s a)/S; returns the sum of s a / S.
+    double adjoint(const std::vector<double>& a, std::vector<double>& to) {
+        double total = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            weighted[i] = (rows.s ? rows.s[i] : 1.0) * a[i] / settings.weight;
+            total += weighted[i];
+        }
+        std::fill(to.begin(), to.end(), 0.0);
+        X.adjoint(weighted.data(), to.data());
+        ++done.passes;
+        return total;
+    }
+
+    /// The slope of N_j at w_j = x, and its v_j.
+    double column_slope(std::size_t j, double x, double& best) const {
+        const double t = terms.t[j], k = kappa(j);
+        best = x;
+        if (!(t > 0)) return 0;
+        const double slope = x / k + at.c[j];
+        if (std::abs(slope) <= t) {
+            best = 0;
+            return slope;
+        }
+        best = x + k * (at.c[j] - std::copysign(t, slope));
+        return std::copysign(t, slope);
+    }
+
+    /// J and the bound here, and whether they are near enough; the gap that F's gradient leaves.
+    double evaluate() {
+        double left = 0, size = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            left += g[j] * g[j] / (2 * (terms.h[j] + r(j)));
+            size += terms.t[j] * std::abs(v[j]) + terms.h[j] / 2 * v[j] * v[j];
+        }
+        const std::vector<double>& scores = sparse ? scores_at_v() : z;
+        double b = at.b;
+        J = size + mean(scores, b);
+        if (sparse || J - left > at.lower) bound();
+        if (settings.has_intercept && J - at.lower <= kNear * settings.gap * std::abs(J)) {
+            b = best_offset(scores);
+            J = size + mean(scores, b);
+        }
+        if (J < at.upper) {
+            at.upper = J;
+            at.best_b = b;
+            std::copy(v.begin(), v.end(), at.best_w);
+        }
+        done.reached = at.upper - at.lower <= settings.gap * std::abs(at.upper);
+        return left;
+    }
+
+    const std::vector<double>& scores_at_v() {
+        X.scores(v.data(), q.data());
+        shift(q);
+        ++done.passes;
+        return q;
+    }
+
+    double mean(const std::vector<double>& scores, double b) const {
+        return with_loss(loss, [&](const auto& l) { return sums(l, at_scores(scores), b, n); })
+                   .value /
+               settings.weight;
+    }
+
+    /// The b with the least sum of losses at these scores: it is where their slope crosses 0.
+    double best_offset(const std::vector<double>& scores) const {
+        constexpr double inf = std::numeric_limits<double>::infinity();
+        const std::vector<double> ones(n, 1.0);
+        return with_loss(loss, [&](const auto& l) {
+            auto kinks = kinks_along(l, at_scores(scores), ones.data(), -inf, inf, n);
+            double low = at.b;
+            for (const Kink& kink : kinks) low = std::min(low, kink.eta - 1);
+            const Slope from = slope_along(l, at_scores(scores), ones.data(), low, n);
+            const double b = crossing({from.slope, 0.0}, low, kinks);
+            return std::isfinite(b) ? b : at.b;
+        });
+    }
+
+    /// What the slopes u prove, kept with them if it is the best.
+    void bound() {
+        std::vector<double> balanced = u, slope = gradient;
+        if (settings.has_intercept && balance(balanced)) adjoint(balanced, slope);
+        double scale = 1, conjugate = 0;
+        for (std::size_t j = 0; j < d; ++j)
+            if (terms.t[j] > 0 && terms.h[j] == 0 && std::abs(slope[j]) > terms.t[j])
+                scale = std::min(scale, terms.t[j] / std::abs(slope[j]));
+        for (std::size_t j = 0; j < d; ++j) {
+            const double above = std::abs(scale * slope[j]) - terms.t[j];
+            if (above > 0 && terms.h[j] > 0) conjugate += above * above / (2 * terms.h[j]);
+        }
+        const double total = with_loss(loss, [&](const auto& l) {
+            return detail::conjugates(l, rows, offset, balanced.data(), scale, n);
+        });
+        const double D = -total / settings.weight - conjugate;
+        if (D > at.lower) {
+            at.lower = D;
+            std::copy(balanced.begin(), balanced.end(), at.best_u);
+        }
+    }
+
+    /// Shrinks the slopes of the sign that outweighs the other; false if neither does.
+    bool balance(std::vector<double>& slopes) const {
+        constexpr double kEven = 1e-15;
+        double up = 0, down = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double each = (rows.s ? rows.s[i] : 1.0) * slopes[i];
+            (each > 0 ? up : down) += std::abs(each);
+        }
+        if (std::abs(up - down) <= kEven * (up + down)) return false;
+        const double scale = std::min(up, down) / std::max(up, down);
+        for (double& each : slopes)
+            if (each != 0 && (each > 0) == (up > down)) each *= scale;
+        return true;
+    }
+
+    /// What the multipliers have yet to pay for: the squares of t_i - z_i and v_j - w_j.
+    double distance() const {
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i)
+            sum += (rows.s ? rows.s[i] : 1.0) * (u[i] - at.a[i]) * (u[i] - at.a[i]);
+        sum *= at.kappa / (2 * settings.weight);
+        for (std::size_t j = 0; j < d; ++j)
+            sum += (cu[j] - at.c[j]) * (cu[j] - at.c[j]) * kappa(j) / 2;
+        return sum;
+    }
+
+    /// Takes the slopes for multipliers.
+    void update() {
+        std::copy(u.begin(), u.end(), at.a);
+        std::copy(cu.begin(), cu.end(), at.c);
+        std::copy(at.w, at.w + d, at.centre);
+        at.kappa = std::max(at.kappa / settings.growth, settings.least);
+        ++done.updates;
+        score();
+        look();
+    }
+
+    /// A Newton step, as far as the search along its ray says; false if it says nowhere.
+    bool step() {
+        newton();
+        X.scores(p.data(), q.data());
+        ++done.passes;
+        const double eta = search();
+        if (!(eta > 0)) return false;
+        for (std::size_t i = 0; i < n; ++i) z[i] += eta * q[i];
+        for (std::size_t j = 0; j < d; ++j) at.w[j] += eta * p[j];
+        at.b += eta * p[d];
+        look();
+        return true;
+    }
+
+    /// (p, rate of b) = -(Hessian of F)^-1 (its gradient).
+    void newton() {
+        const std::size_t width = d + 1;
+        std::fill(H.begin(), H.end(), 0.0);
+        X.gram(bent.data(), n_bent, H.data());
+        const double unit = 1 / (settings.weight * at.kappa);
+        for (double& each : H) each *= unit;
+        double* ones = &H[d * width];
+        if (!settings.has_intercept) std::fill(ones, ones + width, 0.0);
+        const double inertia = kInertia * ones[d];
+        ones[d] += inertia > 0 ? inertia : 1.0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const bool kink = terms.t[j] > 0 && v[j] == 0;
+            H[j * width + j] += terms.h[j] + r(j) + (kink ? 1 / kappa(j) : 0.0);
+            p[j] = -g[j];
+        }
+        p[d] = settings.has_intercept ? -offset_slope : 0.0;
+        solve(H, width, L, p.data());
+        if (!settings.has_intercept) p[d] = 0;
+    }
+
+    /// The slope of F along the ray at eta, and its own.
+    Slope slope(double eta) const {
+        const double rate = p[d];
+        Slope at_eta = with_loss(loss, [&](const auto& l) {
+            return augmented_slope_along(l, at_scores(z), at.a, at.kappa, at.b, q.data(), rate, eta,
+                                         n);
+        });
+        at_eta.slope /= settings.weight;
+        at_eta.curvature /= settings.weight;
+        for (std::size_t j = 0; j < d; ++j) {
+            double best;
+            const double x = at.w[j] + eta * p[j], c = column_slope(j, x, best);
+            const bool kink = terms.t[j] > 0 && best == 0;
+            at_eta.slope += p[j] * (terms.h[j] * x + c + r(j) * (x - at.centre[j]));
+            at_eta.curvature += p[j] * p[j] * (terms.h[j] + r(j) + (kink ? 1 / kappa(j) : 0.0));
+        }
+        return at_eta;
+    }
+
+    /// A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
+    double search() const {
+        double start = offset_slope * p[d];
+        for (std::size_t j = 0; j < d; ++j) start += g[j] * p[j];
+        if (!(start < 0)) return 0;
+        constexpr double inf = std::numeric_limits<double>::infinity();
+        double low = 0, high = inf, eta = 1;
+        for (int k = 0; k < kTrials; ++k) {
+            const auto [total, rise] = slope(eta);
+            if (std::abs(total) <= -kFlat * start) return eta;
+            (total < 0 ? low : high) = eta;
+            eta = rise > 0 ? eta - total / rise : inf;
+            if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
+        }
+        return low;
+    }
+
+    const Products& X;
+    const ScalarLoss& loss;
+    const Rows rows;
+    const double* offset;
+    const ColumnTerms terms;
+    const PolishSettings settings;
+    PolishState& at;
+    const std::size_t n, d;
+    std::vector<double> z, u, q, weighted;
+    std::vector<std::int32_t> bent;
+    std::vector<double> v, cu, gradient, g, p, H, L;  // `gradient` is that of M, g that of F
+    std::size_t n_bent = 0;
+    double offset_slope = 0, J = 0;
+    bool sparse = false;  // some t_j > 0
+    Polished done;
+};
+
+}  // namespace fenchel
