@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy.typing as npt
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.posing import checked_strength
-from fenchel.result import Path, Record, Result, Status
+from fenchel.result import Certificate, Path, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem
-from fenchel.settings import whole
-from fenchel.solvers import Solver
+from fenchel.settings import positive, whole
+from fenchel.solvers import Solver, chosen
 from fenchel.witness import Witness
 
 Strengths = int | npt.ArrayLike
@@ -52,8 +53,9 @@ def path(
             f"path needs a Problem, made by fenchel.problem(X, y); got {type(problem).__name__}"
         )
     grid = decreasing("strengths", strengths, [problem])
+    starts = followed(problem, grid, solver, gap)
     results: list[Result] = []
-    for strength in grid:
+    for k, strength in enumerate(grid):
         try:
             result = minimize(
                 dataclasses.replace(problem, strength=strength),
@@ -61,7 +63,7 @@ def path(
                 gap=gap,
                 max_iterations=max_iterations,
                 max_seconds=max_seconds,
-                w0=_ahead(problem, results, grid),
+                w0=_ahead(problem, results, grid) if starts is None else starts[k],
                 callback=callback,
                 verify=verify,
             )
@@ -73,6 +75,46 @@ def path(
         if result.status is Status.INTERRUPTED:
             break
     return Path(np.array(grid[: len(results)]), tuple(results))
+
+
+def followed(
+    problem: Problem, strengths: Sequence[float], solver: str | Solver, gap: float
+) -> list[Result] | None:
+    """The results at strengths that decrease, of a solver that follows paths by itself, or None.
+
+    Nothing but the solver's word is known of them, and of those short of the gap their status says
+    that: a minimisation that starts from one proves it, or does what is left.
+    """
+    if not strengths[-1] > 0:
+        return None
+    method, reason = chosen(solver, dataclasses.replace(problem, strength=strengths[0]))
+    start, passes = time.perf_counter(), problem.risk.passes
+    trail = method.aiming(positive("gap", gap)).follow(problem, strengths)
+    if trail is None:
+        return None
+    seconds = (time.perf_counter() - start) / len(strengths)
+    passes = problem.risk.passes - passes  # of the first: the others read no rows
+    results = []
+    for w, b, (J, bound) in zip(*(each.tolist() for each in trail), strict=True):
+        record = Record(1, J, bound, relative_gap(J, bound), passes, seconds)
+        status = Status.CONVERGED if record.gap <= gap else Status.MAX_ITERATIONS
+        results.append(
+            Result(
+                np.array(w),
+                b,
+                Certificate(bound, J),
+                status,
+                1,
+                passes,
+                seconds,
+                [record],
+                method.name,
+                reason,
+                None,
+            )
+        )
+        passes = 0
+    return results
 
 
 def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -> Result | None:

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -241,9 +241,11 @@ class LinearEstimator(BaseEstimator, ABC):
             warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _along(self, posed: Posed, alphas: Iterable[float]) -> Iterator[list[Result]]:
+    def _along(
+        self, posed: Posed, alphas: Sequence[float], proved: Collection[float] | None = None
+    ) -> Iterator[list[Result]]:
         """Becomes the model of one alpha after the other; ends early if it is interrupted."""
-        for results in posed.along(alphas):
+        for results in posed.along(alphas, proved):
             self._take(posed, results)
             yield results
 
@@ -307,8 +309,10 @@ class LinearEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._products_of(self._rows(X, reset=False))
 
-    def _products_of(self, rows: SparseRows | DenseRows | Blocks) -> Array:
-        coef = np.atleast_2d(self.coef_)
+    def _products_of(
+        self, rows: SparseRows | DenseRows | Blocks, coef: Array | None = None
+    ) -> Array:
+        coef = np.atleast_2d(self.coef_ if coef is None else coef)
         if len(coef) == 1:
             return rows.scores(coef[0])[:, np.newaxis]
         # In shards, because a product of float32 with float64 copies what it multiplies.

@@ -183,12 +183,15 @@ class Classifier(ClassifierMixin, WithIntercept):
         return Posed(settings, problems, starts, partial(self._adopt, classes))
 
     def _adopt(self, classes: npt.NDArray[Any], results: list[Result]) -> None:
-        together = isinstance(self._loss(), VectorLoss)
+        self.coef_, self.intercept_ = self._lines(results)
+        self.classes_ = classes
+
+    def _lines(self, results: list[Result]) -> tuple[Array, Array]:
+        """The coefficients and intercepts that results stand for."""
+        together = results[0].w.ndim == 2  # the scores of all classes
         w: Array = results[0].w if together else np.stack([result.w for result in results])
         b: Array = np.ravel([result.intercept for result in results])
-        self.coef_ = folded(w) if together else w
-        self.intercept_ = folded(b) if together else b
-        self.classes_ = classes
+        return (folded(w), folded(b)) if together else (w, b)
 
     def _state(self) -> State:
         """Of two classes whose scores were found together, the weights of both."""
@@ -244,8 +247,12 @@ class Classifier(ClassifierMixin, WithIntercept):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row of X."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self._predicted(self._scores(X))
+
+    def _predicted(self, scores: Array) -> npt.NDArray[Any]:
+        """The labels for scores, which are in the last axis."""
+        two = len(self.classes_) == 2
+        codes = (scores[..., 0] > 0).astype(np.intp) if two else scores.argmax(axis=-1)
         labels: npt.NDArray[Any] = self.classes_[codes]
         return labels
 

@@ -89,7 +89,8 @@ class CrossValidated(LinearEstimator):
             model._take(posed, results)
         else:
             down = alphas[: validation.best + 1]
-            *_, (alpha, results) = zip(down, model._along(posed, down), strict=False)
+            walk = model._along(posed, down, proved=down[-1:])
+            *_, (alpha, results) = zip(down, walk, strict=False)
         self._become(model.set_params(alpha=alpha))
         self.alphas_ = np.array(alphas)
         self.scores_, self.mean_scores_ = validation.scores, validation.means
@@ -116,7 +117,8 @@ class ClassifierCV(CrossValidated, Classifier):
     """A `Classifier` whose alpha is chosen by cross-validation.
 
     Each fold has a path of fits from the largest alpha down, each started from the last; so has the
-    fit on all rows, which ends at the best alpha. All of them run to a certified gap.
+    fit on all rows, which ends at the best alpha. All of them run to a certified gap, which for the
+    last one is proved by other code than the solver's.
 
     Examples
     --------
@@ -141,7 +143,8 @@ class RegressorCV(CrossValidated, Regressor):
     """A `Regressor` whose alpha is chosen by cross-validation.
 
     Each fold has a path of fits from the largest alpha down, each started from the last; so has the
-    fit on all rows, which ends at the best alpha. All of them run to a certified gap.
+    fit on all rows, which ends at the best alpha. All of them run to a certified gap, which for the
+    last one is proved by other code than the solver's.
 
     Examples
     --------

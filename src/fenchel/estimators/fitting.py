@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, Setting
 from fenchel.estimators.settings import in_these_words
 from fenchel.losses import Loss, VectorLoss
+from fenchel.paths import followed
 from fenchel.posing import across, for_loss, posed
 from fenchel.regularizers import Boxed, GroupL1, Regularizer
 from fenchel.result import Record, Result, Status
@@ -112,9 +113,14 @@ class Fit:
 
     @in_these_words()
     def run(
-        self, problems: Iterable[Problem], starts: Sequence[Start], *, interrupted: bool = False
+        self,
+        problems: Iterable[Problem],
+        starts: Sequence[Start],
+        *,
+        interrupted: bool = False,
+        verify: bool = True,
     ) -> list[Result]:
-        """A result for each of the problems.
+        """A result for each of the problems, proved by other code than the solver's if asked.
 
         An interrupt ends them all: those that come after it make a single step, the best that can
         be said without a solver (without a start w = 0, with the intercept that suits it).
@@ -130,12 +136,18 @@ class Fit:
             file = self.checkpoint
             if file is not None and len(starts) > 1:
                 file = file.part(str(k))
-            results.append(self._minimized(problem, w0, end - time.perf_counter(), file))
+            seconds = end - time.perf_counter()
+            results.append(self._minimized(problem, w0, seconds, file, verify))
             interrupted = results[-1].status is Status.INTERRUPTED
         return results
 
     def _minimized(
-        self, problem: Problem, w0: Start, seconds: float, checkpoint: Checkpoint | None
+        self,
+        problem: Problem,
+        w0: Start,
+        seconds: float,
+        checkpoint: Checkpoint | None,
+        verify: bool,
     ) -> Result:
         return minimize(
             problem,
@@ -146,6 +158,7 @@ class Fit:
             w0=w0,
             callback=self.callback,
             checkpoint=checkpoint,
+            verify=verify,
         )
 
 
@@ -174,18 +187,38 @@ class Posed:
         """The same with all problems at hand, which `run` needs one at a time."""
         return dataclasses.replace(self, problems=tuple(self.problems))
 
-    def along(self, strengths: Iterable[float]) -> Iterator[list[Result]]:
+    def along(
+        self, strengths: Sequence[float], proved: Collection[float] | None = None
+    ) -> Iterator[list[Result]]:
         """The results at one strength after the other, each started from the last.
 
-        An interrupt is the end of it.
+        An interrupt is the end of it. Those at the strengths in `proved`, by default all, are
+        proved by other code than the solver's; of the others its word is taken.
         """
-        starts = self.starts
-        for strength in strengths:
-            results = self.fit.run(self._at(strength), starts)
+        starts, paths = self.starts, self._followed(strengths)
+        for k, strength in enumerate(strengths):
+            verify = proved is None or strength in proved
+            results = [path[k] for path in paths]
+            if verify or not results or not all(result.converged for result in results):
+                results = self.fit.run(self._at(strength), results or starts, verify=verify)
             yield results
             if any(result.status is Status.INTERRUPTED for result in results):
                 return
             starts = results
+
+    @in_these_words()
+    def _followed(self, strengths: Sequence[float]) -> list[list[Result]]:
+        """The path of each problem as its solver follows it by itself; none if one of them cannot.
+
+        A callback is to see each of the iterations that there would be without.
+        """
+        paths = []
+        for problem in self.problems if self.fit.callback is None else ():
+            path = followed(problem, strengths, self.fit.solver, self.fit.tol)
+            if path is None:
+                return []
+            paths.append(path)
+        return paths
 
     def glimpsed(self, strength: float) -> list[Result]:
         """What can be said at a strength after an interrupt."""

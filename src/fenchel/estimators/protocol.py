@@ -6,7 +6,7 @@ estimator has all of them, with these signatures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
@@ -92,7 +92,9 @@ class Estimator(Protocol):
     ) -> Posed:
         """The problems of a fit, all that was given checked, and what to make of their results."""
 
-    def _along(self, posed: Posed, alphas: Iterable[float]) -> Iterator[list[Result]]:
+    def _along(
+        self, posed: Posed, alphas: Sequence[float], proved: Collection[float] | None = None
+    ) -> Iterator[list[Result]]:
         """Becomes the model of one alpha after the other; ends early if it is interrupted."""
 
     def _take(self, posed: Posed, results: list[Result]) -> None:

@@ -43,15 +43,23 @@ class LinearRegressor(RegressorMixin, WithIntercept):
         return Posed(settings, problems, self._starts((1, rows.n_columns)), self._adopt)
 
     def _adopt(self, results: list[Result]) -> None:
+        self.coef_, self.intercept_ = self._lines(results)
+
+    def _lines(self, results: list[Result]) -> tuple[Array, Any]:
+        """The coefficients and the intercept that results stand for."""
         (result,) = results
-        self.coef_, self.intercept_ = result.w, result.intercept
+        return result.w, result.intercept
 
     def _restore(self, saved: Saved) -> None:
         self.coef_, self.intercept_ = self._restored_line(saved, self.n_features_in_)
 
     def predict(self, X: Any) -> Array:
         """The prediction for each row of X."""
-        return self._scores(X)[:, 0]
+        return self._predicted(self._scores(X))
+
+    def _predicted(self, scores: Array) -> Array:
+        """What scores, in the last axis, predict."""
+        return scores[..., 0]
 
 
 @declared

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from fenchel.errors import InvalidData
+from fenchel.estimators.classifier import Classifier
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.protocol import Estimator
+from fenchel.estimators.regressor import LinearRegressor
+from fenchel.result import Result
 from fenchel.risks.base import Array
 
 Rows = npt.NDArray[np.intp]
@@ -65,12 +70,15 @@ def validated(
     scores, n_short = np.full((len(alphas), len(folds)), np.nan), 0
     for k, (inside, outside) in enumerate(folds):
         each = type(model)(**model.get_params(deep=False))
-        score = _scored(each, X, y, given, outside, scoring)
         with _naming(k, len(folds)):
             posed = each._posed(*_rows(inside, X, y), **_each_of(given, inside)).kept()
-            for i, results in enumerate(each._along(posed, alphas)):
-                scores[i, k] = score()
+            judge = _judge(each, posed, scoring, *_rows(outside, X, y), _each_of(given, outside))
+            # Nobody sees these models: what their solver says of them is enough.
+            for results in posed.along(alphas, proved=()):
+                judge.see(results)
                 n_short += sum(not result.converged for result in results)
+            found = judge.scores()
+        scores[: len(found), k] = found
         if each.status_ == "interrupted":
             return Validation(scores, True, n_short)
     return Validation(scores, False, n_short)
@@ -81,17 +89,85 @@ def _typed(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(y.tolist()) if y.dtype == object else y
 
 
-def _scored(
-    model: Estimator,
-    X: Any,
-    y: Any,
-    given: dict[str, Any],
-    rows: Rows,
-    scoring: Any,
-) -> Callable[[], float]:
-    scorer, more = check_scoring(model, scoring=scoring), _each_of(given, rows)
-    X, y = _rows(rows, X, y)
-    return lambda: float(scorer(model, X, y, **more))
+class _Judge(Protocol):
+    """Scores the models of one fold."""
+
+    def see(self, results: list[Result]) -> None:
+        """Takes the next model, that of these results."""
+
+    def scores(self) -> Sequence[float] | Array:
+        """The score of each model so far, of which the estimator has become the last."""
+
+
+def _judge(
+    model: Estimator, posed: Posed, scoring: Any, X: Any, y: Any, given: dict[str, Any]
+) -> _Judge:
+    kind = type(model)
+    ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
+    measure = _MEASURES.get(kind.score) if ours and scoring is None else None
+    if measure is None:
+        return _OneByOne(model, posed, check_scoring(model, scoring=scoring), X, y, given)
+    return _Together(model, posed, measure, X, y, given.get("sample_weight"))
+
+
+class _OneByOne:
+    """By whatever scorer there is."""
+
+    def __init__(
+        self, model: Estimator, posed: Posed, scorer: Any, X: Any, y: Any, given: dict[str, Any]
+    ):
+        self.model, self.posed, self.found = model, posed, list[float]()
+        self.score = partial(scorer, model, X, y, **given)
+
+    def see(self, results: list[Result]) -> None:
+        self.model._take(self.posed, results)
+        self.found.append(float(self.score()))
+
+    def scores(self) -> Sequence[float]:
+        return self.found
+
+
+class _Together:
+    """By the method `score` of an estimator, for all models by one product with the rows."""
+
+    def __init__(self, model: Any, posed: Posed, measure: Measure, X: Any, y: Any, s: Any):
+        self.model, self.posed, self.measure = model, posed, measure
+        self.X, self.y, self.s = X, y, s
+        self.lines: list[tuple[Array, Any]] = []
+
+    def see(self, results: list[Result]) -> None:
+        self.last = results
+        self.lines.append(self.model._lines(results))
+
+    def scores(self) -> Array:
+        model, n = self.model, len(self.lines)
+        model._take(self.posed, self.last)
+        coef = np.vstack([coef for coef, _ in self.lines])
+        products = model._products_of(model._rows(self.X, reset=False), coef)
+        scores = products + np.concatenate([np.ravel(b) for _, b in self.lines])
+        predicted = model._predicted(scores.reshape(len(scores), n, -1))
+        return self.measure(np.asarray(self.y), predicted, self.s)
+
+
+Measure = Callable[[npt.NDArray[Any], npt.NDArray[Any], Any], Array]
+
+
+def _accuracies(y: npt.NDArray[Any], predicted: npt.NDArray[Any], s: Any) -> Array:
+    """What ClassifierMixin.score says of each column."""
+    return np.average(predicted == y[:, np.newaxis], axis=0, weights=s)
+
+
+def _determinations(y: npt.NDArray[Any], predicted: npt.NDArray[Any], s: Any) -> Array:
+    """What RegressorMixin.score says of each column."""
+    same = np.broadcast_to(y[:, np.newaxis], predicted.shape)
+    each = r2_score(same, predicted, sample_weight=s, multioutput="raw_values")
+    return np.broadcast_to(each, predicted.shape[1])  # of a single row, one nan for all
+
+
+_MEASURES: dict[Any, Measure] = {
+    ClassifierMixin.score: _accuracies,
+    RegressorMixin.score: _determinations,
+}
 
 
 def _rows(rows: Rows, *arrays: Any) -> list[Any]:

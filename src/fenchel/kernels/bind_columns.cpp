@@ -1,4 +1,4 @@
-// Bindings of column_descent.hpp: array types, sizes and the GIL. No mathematics.
+// Bindings of column_descent.hpp and gram_path.hpp: array types, sizes and the GIL. No mathematics.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -15,6 +15,7 @@
 
 #include "bindings.hpp"
 #include "column_descent.hpp"
+#include "gram_path.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -199,6 +200,32 @@ std::pair<double, double> descend_gram(const Matrix& G, double damping, Output& 
     return {violation, epochs};
 }
 
+void gram_path(const Matrix& G, const Vector<double>& c, double q, const Vector<double>& size,
+               double size_y, const Vector<double>& t1, const Vector<double>& m1,
+               const Vector<double>& strengths, double gap, double round_off, std::size_t most,
+               const Vector<double>& w, OutputMatrix& W, OutputMatrix& bounds) {
+    const std::size_t d = w.size(), n = strengths.size();
+    require(G.shape(0) == d && G.shape(1) == d, "G", G.shape(0), d);
+    require(c.size() == d, "c", c.size(), d);
+    require(size.size() == d, "size", size.size(), d);
+    require(t1.size() == d, "t1", t1.size(), d);
+    require(m1.size() == d, "m1", m1.size(), d);
+    require(W.shape(0) == n && W.shape(1) == d, "W", W.shape(0), n);
+    require(bounds.shape(0) == n && bounds.shape(1) == 2, "bounds", bounds.shape(0), n);
+    nb::gil_scoped_release unlocked;
+    fenchel::GramPath path({G.data(), c.data(), q, size.data(), size_y, t1.data(), m1.data(), d},
+                           round_off);
+    const double* last = w.data();
+    for (std::size_t k = 0; k < n; ++k) {
+        double* here = W.data() + k * d;
+        std::copy(last, last + d, here);
+        const auto [J, bound] = path.solve(strengths.data()[k], gap, most, here);
+        bounds.data()[2 * k] = J;
+        bounds.data()[2 * k + 1] = bound;
+        last = here;
+    }
+}
+
 template <class Value>
 void bind_storage(nb::module_& m) {
     m.def("sparse_columns", &sparse_columns<Value>, "start"_a.noconvert(), "row"_a.noconvert(),
@@ -228,6 +255,10 @@ void bind_columns(nb::module_& m) {
     m.def("descend_gram", &descend_gram, "G"_a.noconvert(), "damping"_a, "g"_a.noconvert(),
           "w"_a.noconvert(), "t"_a.noconvert(), "m"_a.noconvert(), "unit"_a.noconvert(),
           "tolerance"_a, "most"_a);
+    m.def("gram_path", &gram_path, "G"_a.noconvert(), "c"_a.noconvert(), "q"_a,
+          "size"_a.noconvert(), "size_y"_a, "t1"_a.noconvert(), "m1"_a.noconvert(),
+          "strengths"_a.noconvert(), "gap"_a, "round_off"_a, "most"_a, "w"_a.noconvert(),
+          "W"_a.noconvert(), "bounds"_a.noconvert());
 }
 
 }  // namespace bindings

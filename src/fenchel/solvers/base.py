@@ -9,9 +9,9 @@ before any work is done.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from fenchel.errors import Phrase
 from fenchel.regularizers import lacking
@@ -34,6 +34,14 @@ class Step:
     witness: Callable[[], Witness] | None = None  # makes the evidence for lower_bound
     state: Callable[[], State] | None = None  # makes what `iterate` can go on from
     phase: int = 0  # of a solver that changes its method on the way
+
+
+class Trail(NamedTuple):
+    """Minimisers at several strengths, and what the solver claims of them: nothing is verified."""
+
+    w: Array  # of shape (n_strengths, n_parameters)
+    intercepts: Array
+    bounds: Array  # J and a lower bound of the least J, in two columns
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,13 @@ class Solver(Configured, ABC):
     def aiming(self, gap: float) -> Solver:
         """The solver for a run that ends at this relative gap; most do not care."""
         return self
+
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Trail | None:
+        """The path through strengths > 0 that decrease, all at once and in little time; or None.
+
+        For the gap that it aims at, which a strength may fall short of, as its bounds say.
+        """
+        return None
 
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""

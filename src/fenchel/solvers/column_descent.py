@@ -12,6 +12,10 @@ The second line is one call of the kernel for the squared error. For other losse
 proximal Newton steps (Yuan, Ho and Lin 2012): coordinate descent on the loss's quadratic model,
 and a search along the line that leads to its minimiser.
 
+Of few columns W is all of them, and under the squared error their moments tell J and its bound at
+every strength, without a look at a row (risks/views/moments.py): there the second line is exact,
+and a whole path is one call.
+
 The third line reads all columns at first, later few: |v_j| changes by at most ||x_j|| times what
 alpha changes by, so that a column far inside its bound is known to have stayed there. This is what
 safe screening does ("Gap Safe", Ndiaye et al. 2017), but for the slopes at hand instead of the
@@ -23,7 +27,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -31,7 +35,7 @@ from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
 from fenchel.risks.views.grams import Penalty, Which
 from fenchel.settings import whole
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Needs, Solver, State, Step, Trail
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
@@ -44,6 +48,7 @@ _REFRESHED = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
 _SLOWER = 0.9  # times the violation, after a Newton step that calls for a new Gram matrix
 _MANY = 3  # steps back in a search after which that is raised
+_AIM = 0.3  # of the gap: what moments tell is off by a part of the rest
 _CERTAIN = 1 - 1e-9  # times t_j: a bound of |v_j| below it holds after rounding
 
 Bound = tuple[float, Callable[[], Witness] | None]
@@ -78,12 +83,35 @@ class ColumnDescent(Solver):
             if not at.improve(self.columns):
                 return
 
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Trail | None:
+        """By the moments, where they tell everything."""
+        columns, (t, m) = columns_of(problem.risk), _rates(problem)
+        if not _told_by_moments(columns, t, m):
+            return None
+        w = np.zeros(columns.n_columns)
+        found = columns.moments.path(t, m, np.array(strengths), _AIM * self._gap, w)
+        columns.pay(problem.risk)
+        return Trail(*found)
+
     def obstacle(self, problem: Problem) -> str | None:
         """What it needs; and of unpenalised columns it makes a dense copy."""
         found = super().obstacle(problem)
         if found is None and len(problem.regularizer.free(problem.risk.n_parameters)) > MOST_FREE:
             return f"it takes at most {MOST_FREE} unpenalised columns (weights of 0)"
         return found
+
+
+def _rates(problem: Problem) -> tuple[Array, Array]:
+    """The slope of Omega at 0 and its curvature, in each column."""
+    d = problem.risk.n_parameters
+    return (
+        problem.regularizer.support(np.zeros(d), np.ones(d)),
+        problem.regularizer.orthant_curvature(d),
+    )
+
+
+def _told_by_moments(columns: Columns, t: Array, m: Array) -> bool:
+    return columns.few and columns.quadratic and bool(np.all((t > 0) | (m > 0)))
 
 
 def _state(w: Array, b: float) -> State:
@@ -96,12 +124,11 @@ class _Descent:
     def __init__(self, problem: Problem, w: Array, gap: float, near: float):
         self.problem, self.columns = problem, columns_of(problem.risk)
         self.w, self.gap = np.array(w), gap
-        regularizer, strength, d = problem.regularizer, problem.strength, len(w)
-        t = strength * regularizer.support(np.zeros(d), np.ones(d))
-        self.penalty = Penalty(
-            t, strength * regularizer.orthant_curvature(d), np.where(t > 0, t, strength)
-        )
-        self.free = regularizer.free(d)
+        self.rates, strength, d = _rates(problem), problem.strength, len(w)
+        t, m = (strength * each for each in self.rates)
+        self.penalty = Penalty(t, m, np.where(t > 0, t, strength))
+        self.free = problem.regularizer.free(d)
+        self.exact = _told_by_moments(self.columns, *self.rates)  # and not yet asked
         self.rows = self.columns.at(self.columns.scores(self.w), near)
         self.drift = 0  # steps since the scores were computed from w
         self.v, self.top, self.way = np.zeros(d), np.full(d, np.inf), 0.0
@@ -124,7 +151,7 @@ class _Descent:
         penalty = self.problem.strength * self.problem.regularizer.value(self.w)
         self.J = penalty + self.rows.value
         bound: Bound = (-math.inf, None) if alpha is None else self._bound(alpha)
-        self._pay()
+        columns.pay(self.problem.risk)
         return self.J, bound
 
     def _multiply(self, alpha: Array) -> None:
@@ -160,11 +187,6 @@ class _Descent:
         self.best = max(self.best, bound)
         return bound, cut.witness
 
-    def _pay(self) -> None:
-        passes = int(self.columns.unpaid)
-        self.problem.risk.passes += passes
-        self.columns.unpaid -= passes
-
     def improve(self, least: int) -> bool:
         """Lowers J on a working set; False where nothing moves any more."""
         worst = float(np.max(self.penalty.violation(self.w, self.v), initial=0.0))
@@ -175,6 +197,8 @@ class _Descent:
         if worst <= self.goal:
             self.goal = 0.1 * worst
         tolerance = max(_FORCING * worst, 0.5 * self.goal)
+        if self.exact and self._solve():
+            return True
         which = self._working_set(least)
         w, penalty = self.w[which], self.penalty.of(which)
         moved = (self._descend if self.columns.quadratic else self._newton)(
@@ -183,6 +207,15 @@ class _Descent:
         self.w = self.w.copy()
         self.w[which] = w
         self.drift += 1
+        return moved
+
+    def _solve(self) -> bool:
+        """The minimiser that the moments tell; what they are off by is left to later descents."""
+        columns, strength = self.columns, np.array([self.problem.strength])
+        W, _, _ = columns.moments.path(*self.rates, strength, _AIM * self.gap, self.w)
+        moved = not np.array_equal(W[0], self.w)
+        self.w, self.exact = W[0], False
+        self.rows = columns.at(columns.scores(self.w), self.rows.b)
         return moved
 
     def _working_set(self, least: int) -> Which:

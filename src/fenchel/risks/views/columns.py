@@ -41,6 +41,7 @@ from fenchel.risks.views.grams import (
     dense_gram,
     row_gram,
 )
+from fenchel.risks.views.moments import Moments, size_of
 from fenchel.risks.views.newton import Hessian
 from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
 from fenchel.witness import Bracket, Witness
@@ -98,6 +99,12 @@ class Columns:
         if not risk.facts.in_one_memory:
             return "it needs all rows in one memory (owlqn does not)"
         return None if risk.n_rows <= _MOST_ROWS else f"it takes at most {_MOST_ROWS} rows"
+
+    def pay(self, risk: Risk) -> None:
+        """Counts the passes that were made since the last time."""
+        passes = int(self.unpaid)
+        risk.passes += passes
+        self.unpaid -= passes
 
     # Rows.
 
@@ -262,6 +269,18 @@ class Columns:
             mean[:] = 0.0
         self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
+
+    @functools.cached_property
+    def moments(self) -> Moments:
+        """The squared error of all columns, which are few, as a function of w."""
+        gram = self._gram(np.arange(self.n_columns, dtype=np.int32), None)
+        y = self.y if self.offset is None else self.y - self.offset
+        center = float(np.sum(self.share * y)) if self.has_intercept else 0.0
+        slopes = self.share * (y - center)
+        c = self.adjoint(slopes) - float(np.sum(slopes)) * gram.mean
+        q = 0.5 * float(slopes @ (y - center))
+        sizes = self.norms, size_of(self.share, self.y, self.offset)
+        return Moments(gram.G, c, q, gram.mean, center, *sizes)
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
