@@ -6,8 +6,9 @@
     python fuzz/certificates.py --seed 12 --solver bmrm --script    the same as lines of Python
     python fuzz/certificates.py --seed 12 --solver bmrm --shrink false    of a smaller problem
 
-One line is printed for each fault; the tables follow at the end. The order and all counts depend
-on the seeds alone, but for faults of time. Exit code 1 says that there were faults.
+One line is printed for each fault, and one a minute says how far the campaign is; the tables follow
+at the end. The order and all counts depend on the seeds alone, but for faults of time. Exit code 1
+says that there were faults.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from tally import Tally
 from workers import verdicts
 
 from fenchel.errors import FenchelError
+
+EVERY_SECONDS = 60.0  # a line says how far the campaign has come
 
 
 def main() -> int:
@@ -67,12 +70,16 @@ def main() -> int:
 def campaign(given: argparse.Namespace) -> int:
     """Problems of one seed after the other, until the time or their number is up."""
     tally, started = Tally(), time.monotonic()
+    said = started
     seconds = 60.0 if given.seconds is None and given.problems is None else given.seconds
     for verdict in verdicts(_seeds(given.first, given.problems, seconds), given.jobs):
         tally.add(verdict)
         for line in verdict.lines:
             for kind, detail in line.faults:
                 print(f"FAULT seed={verdict.seed} {kind} {line.solver}: {detail} [{verdict.what}]")
+        if time.monotonic() - said >= EVERY_SECONDS:
+            said = time.monotonic()
+            print(f"{said - started:.0f} s: {tally.progress()}, seed {verdict.seed}")
         sys.stdout.flush()
     took = time.monotonic() - started
     tables = f"{tally.summary()}\n\n{tally.runs / took:.0f} runs a second, {took:.0f} s."

@@ -86,6 +86,13 @@ def _one(x: float, y: float, loss: Any, penalty: Any, strength: float, **more: A
     return {**rows, "loss": loss, "regularizer": penalty, "strength": strength, **more}
 
 
+def _singular(X: list[list[float]], y: list[float], loss: Any, strength: float) -> Given:
+    """A quadratic form that is 0 in some direction, where its terms cancel."""
+    A = np.array([[-2.0, 0.0, 2.0, 0.0, -1.0, 1.0, -1.0], [-2, 1, 2, 0, -1, 0, 1]]).T
+    rows = {"X": np.array(X), "y": np.array(y), "loss": loss}
+    return {**rows, "regularizer": regularizers.Quadratic(A @ A.T), "strength": strength}
+
+
 _L2, _L1 = regularizers.L2(), regularizers.L1()
 
 KNOWN: dict[str, Callable[[], Given]] = {
@@ -173,6 +180,52 @@ KNOWN: dict[str, Callable[[], Given]] = {
         _lists(losses.RerankLikelihood(), 1e-4) | {"regularizer": _L1, "gap": 1e-8}
     ),
     "candidates, margin": lambda: _lists(losses.RerankMargin(), 1e-5),
+    # J as verify computes it is below the bound that it proves, by round-off.
+    "pairs, J rounded down": lambda: {
+        "X": np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]]),
+        "y": np.array([1.0, -1.0, -1.0, 1.0]),
+        "loss": losses.ROC(),
+        "sample_weight": np.array(
+            [1.7456340832679957, 2.05415718272155, 0.9322647426917743, 2.451141320515979]
+        ),
+        "strength": 3.042871769231117e-05,
+        "gap": 3e-4,
+    },
+    "lists, J rounded below 0": lambda: {
+        "X": np.array([[1.2, 0.61], [-0.37, 0.67], [0.8, 0.25], [0.86, 1.3]]),
+        "y": np.array([2.0, 1.0, 1.0, 2.0]),
+        "loss": losses.RankHinge(),
+        "sample_weight": np.array(
+            [2.3755260888045555, 0.9948725700467116, 2.9609385490968876, 2.313502372060182]
+        ),
+        "groups": np.array([1, 2, 2, 2]),
+        "regularizer": regularizers.ElasticNet(0.5, [0.0, 0.5968428679111297]),
+        "strength": 3e-4,
+        "gap": 4e-6,
+    },
+    "a singular form": lambda: (
+        _singular([[0.0, -1, 1, 1, 2, -1, 0]], [-4.0], losses.Expectile(0.5), 8e-5) | {"gap": 2e-8}
+    ),
+    # Evidence of nothing at all, of which nothing but 0 is known in unpenalised coordinates.
+    "no tangents, and a slope": lambda: {
+        "X": np.array([[3.5e5, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        "y": np.array([-5.0, -3.0]),
+        "loss": losses.Quantile(0.1559552093225605),
+        "regularizer": regularizers.L2([0.0, 0.0031192671437229474, 700.1677898991695]),
+        "strength": 2.1314561399840491e-4,
+        "gap": 4e-3,
+    },
+    "errors that underflow": lambda: {
+        "X": np.array([[1.0, -1.0, 1.0, 0.0, -1.0, -1.0], [-1.0, -1.0, -2.0, 1.0, -1.0, -1.0]]),
+        "y": np.array([1, 0]),
+        "loss": losses.M3N(4.6816879618506135),
+        "groups": np.array([1, 1]),
+        "regularizer": regularizers.Boxed(
+            regularizers.L1([2.25, 0.0, 0.0, 1.86, 0.0, 0.78]), lower=0.0
+        ),
+        "strength": 0.03,
+        "gap": 8e-8,
+    },
     # Minima that are reached at once, or never.
     "separable, strength 0": lambda: _signs(6, 8, 13, 0.0, losses.Hinge()),
     "separable logistic, strength 0": lambda: _signs(6, 8, 14, 0.0, losses.Logistic()),

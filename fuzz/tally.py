@@ -71,6 +71,10 @@ class Tally:
         """All faults together."""
         return sum(map(len, self.kinds.values()))
 
+    def progress(self) -> str:
+        """How far the campaign has come, in a line."""
+        return f"{self.problems} problems, {self.runs} runs, {self.n_faults} faults"
+
     def summary(self) -> str:
         """The tables."""
         share = self.short / self.verified if self.verified else 0.0

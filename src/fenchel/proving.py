@@ -50,7 +50,8 @@ class Prover:
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
         agrees = abs(proof.objective - claim.objective) <= proof.doubt
         objective = claim.objective if agrees else proof.objective
-        lower_bound = min(claim.lower_bound, proof.lower_bound, objective)
+        # Above its own J a bound is not known: verify, which has no other, returns that instead.
+        lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
         return Certificate(lower_bound, objective, "witness")
 
     def _recomputed(self, claim: Result) -> Recomputed:

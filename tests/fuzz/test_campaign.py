@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from fractions import Fraction
 
+import certificates
 import judging
 import numpy as np
 import pytest
@@ -238,3 +240,14 @@ def test_judged_needs_no_other_solver():
     drawn, problem, _ = problem_of(7)
     runs = judged(problem, drawn, ["bmrm"])
     assert [run.solver for run in runs] == ["bmrm"] and not runs[0].faults
+
+
+def test_a_campaign_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(certificates, "KNOWN", {})
+    monkeypatch.setattr(certificates, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("sys.argv", ["certificates.py", "--first=7", "--problems=1", "--jobs=1"])
+    assert certificates.main() == 0
+    said = re.findall(
+        r"(\d+) s: (\d+) problems, (\d+) runs, 0 faults, seed 7", capsys.readouterr().out
+    )
+    assert len(said) == 1 and said[0][1] == "1" and int(said[0][2]) > 0

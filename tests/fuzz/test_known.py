@@ -12,7 +12,8 @@ from known import KNOWN
 import fenchel
 
 # Those that were wrong, and bmrm to judge them. A campaign takes all solvers and more iterations.
-SOLVERS = ["bmrm", "sublbfgs", "subbfgs", "subgd", "hybrid", "fista", "agm-inf", "agm-1", "pegasos"]
+SOLVERS = ["bmrm", "ls-bmrm", "sublbfgs", "subbfgs", "subgd", "hybrid", "fista", "agm-inf", "agm-1"]
+SOLVERS.append("pegasos")
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -155,6 +155,34 @@ def test_a_wrong_value_of_the_product_is_found_out(omega, monkeypatch):
         fenchel.verify(result, problem)
 
 
+def test_a_form_whose_terms_cancel_is_not_negative_and_its_doubt_is_that_of_its_terms():
+    """No Omega is below 0; where w'Qw is 0, what is left of it is round-off of |w|'|Q||w|."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        A = rng.integers(-2, 3, size=(6, 5)).astype(float)
+        omega = regularizers.Quadratic(A @ A.T)
+        w = rng.normal() * np.linalg.svd(A @ A.T)[0][:, -1]  # in the null space of Q
+        value, size = penalties.value(omega, w), penalties.size(omega, w)
+        assert 0.0 <= value <= 1e-15 * size
+    assert np.isnan(penalties.value(omega, np.full(6, np.nan)))
+
+
+def test_evidence_of_nothing_proves_nothing_where_slopes_must_be_0():
+    """No tangents are no error of slopes in an unpenalised coordinate, but duals may be one."""
+    X = np.diag([3.5e5, 1.0])
+    problem = fenchel.problem(
+        X,
+        np.array([-5.0, -3.0]),
+        loss="absolute_error",
+        regularizer=L2([0.0, 1.0]),
+        intercept=False,
+    )
+    result = fenchel.minimize(problem, "bmrm", gap=1e-3)
+    forged = dataclasses.replace(result, witness=fenchel.Witness(alpha=np.array([0.1, 0.0])))
+    with pytest.raises(InvalidCertificate, match="unpenalised"):
+        fenchel.verify(forged, problem)
+
+
 def test_a_regulariser_of_a_user_is_asked():
     class Doubled(L2):
         """w'w."""

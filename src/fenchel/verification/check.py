@@ -35,12 +35,13 @@ class Recomputed(NamedTuple):
 def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Recomputed:
     """Both bounds from the data; InvalidCertificate where the witness proves none at all."""
     w, b = evidence.parameters(result)
-    penalty = problem.strength * penalties.value(problem.regularizer, w)
-    upper = penalty + evidence.value(w, b)
+    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
     lower = _proved(evidence, problem, result.witness or Witness(), w, b)
-    doubt = ROUND_OFF * (abs(upper) + penalty)
+    doubt = ROUND_OFF * (abs(upper) + problem.strength * penalties.size(problem.regularizer, w))
     if not (abs(upper - result.objective) <= doubt and lower <= upper + doubt):
         doubt += evidence.blur(w, b)  # for passes that are only worth it where something is odd
+    if evidence.nonnegative and -doubt <= upper < 0:
+        upper = 0.0  # J is not negative; beyond the doubt that is refuted
     return Recomputed(lower, upper, doubt, evidence.passes)
 
 
@@ -89,4 +90,4 @@ def _proved(evidence: Evidence, problem: Problem, witness: Witness, w: Array, b:
     """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
     cut = evidence.cut(witness, problem, w, b)
     lower = penalties.bound(problem, cut, evidence.nonnegative)
-    return max(lower, 0.0) if evidence.nonnegative else lower
+    return max(0.0 if evidence.nonnegative else -np.inf, lower)  # in this order not nan

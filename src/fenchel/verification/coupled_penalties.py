@@ -34,9 +34,15 @@ def group_l1_conjugate(omega: GroupL1, u: Array) -> float:
 
 
 def quadratic(omega: Quadratic, w: Array) -> float:
-    """1/2 w'Qw, for each output."""
+    """1/2 w'Qw, for each output; no round-off makes it negative, and nan stays nan."""
     W = w.reshape(len(omega.Q), -1)
-    return float(np.sum(W * (omega.Q @ W))) / 2
+    return max(float(np.sum(W * (omega.Q @ W))) / 2, 0.0)
+
+
+def quadratic_size(omega: Quadratic, w: Array) -> float:
+    """1/2 |w|'|Q||w|: what w'Qw is the sum of, whose terms cancel where Q is nearly singular."""
+    W = np.abs(w.reshape(len(omega.Q), -1))
+    return float(np.sum(W * (np.abs(omega.Q) @ W))) / 2
 
 
 def quadratic_conjugate(omega: Quadratic, u: Array) -> float:

@@ -23,12 +23,13 @@ from fenchel.regularizers import (
     ElasticNetBall,
     Entropy,
     GroupL1,
+    Quadratic,
     Regularizer,
     SquaredPNorm,
 )
 from fenchel.risks.base import Problem
 from fenchel.tolerances import DOMAIN_EDGE, ROUND_OFF
-from fenchel.verification.coupled_penalties import COUPLED
+from fenchel.verification.coupled_penalties import COUPLED, quadratic_size
 from fenchel.verification.evidence import CheckedCut
 
 Array = npt.NDArray[np.float64]
@@ -45,6 +46,13 @@ def value(omega: Regularizer, w: Array) -> float:
     """Omega(w), by formulas of this package where the regulariser is a built-in one."""
     ours = known(omega)
     return float(omega.value(w) if ours is None else ours.value(omega, w))
+
+
+def size(omega: Regularizer, w: Array) -> float:
+    """The magnitudes that Omega(w) is added up from: itself, but where terms of it cancel."""
+    if isinstance(omega, Quadratic):
+        return quadratic_size(omega, w)
+    return abs(value(omega, w))
 
 
 def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
@@ -89,7 +97,7 @@ def _with_error(omega: Regularizer, u: Array, error: Array, value: float) -> tup
         return np.copysign(np.maximum(np.abs(u) + error, 0.0), u), 0.0
     if type(omega) is Entropy:
         return u + error, 0.0
-    length = float(np.linalg.norm(error))
+    length = float(np.linalg.norm(error)) or float(np.sum(np.abs(error)))  # squares may underflow
     doubt = length * omega.reach(u, value)
     if omega.strong_convexity > 0:
         doubt += length**2 / (2 * omega.strong_convexity)

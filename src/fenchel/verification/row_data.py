@@ -327,7 +327,8 @@ class RowEvidence(Evidence):
         over = np.abs(found) > VERIFIED_ZERO * np.asarray(size)
         if not np.any(over):
             return True
-        error = of_errors(self._mixed(witness, problem, True).alpha_error)
+        line = self._mixed(witness, problem, True)
+        error = of_errors(np.broadcast_to(line.alpha_error, line.alpha.shape))
         return not np.any(np.abs(found) > VERIFIED_ZERO * np.asarray(size) + error)
 
     def magnitude(self, a: Array) -> Array:
