@@ -13,6 +13,7 @@
 
 #include "bindings.hpp"
 #include "dual_ascent.hpp"
+#include "gram.hpp"
 #include "hessian.hpp"
 #include "multipliers.hpp"
 #include "smoothing.hpp"
@@ -158,6 +159,17 @@ std::tuple<double, double, double> smoothed(const Loss& loss, const Vector<doubl
     return {total.value, total.slope, total.rise};
 }
 
+template <class Matrix>
+void gram(const Matrix& X, const Weights& s, const Active& chosen, std::size_t count,
+          OutputMatrix& G) {
+    require(G.shape(0) == X.n_columns + 1, "G", G.shape(0), X.n_columns + 1);
+    require(G.shape(1) == X.n_columns + 1, "G", G.shape(1), X.n_columns + 1);
+    if (s) require(s->size() == X.n_rows, "sample weights", s->size(), X.n_rows);
+    check_active(chosen, count, X.n_rows);
+    nb::gil_scoped_release unlocked;
+    fenchel::gram(X, s ? s->data() : nullptr, chosen.data(), count, G.data());
+}
+
 template <class Value, class Column>
 void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
@@ -176,12 +188,8 @@ void bind_csr(nb::module_& m) {
         "csr_gram",
         [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Active chosen,
            std::size_t count, OutputMatrix G) {
-            require(G.shape(0) > 0 && G.shape(0) == G.shape(1), "G", G.shape(1), G.shape(0));
-            const auto X = csr_view(row_start, column, value, G.shape(0) - 1);
-            if (s) require(s->size() == X.n_rows, "sample weights", s->size(), X.n_rows);
-            check_active(chosen, count, X.n_rows);
-            nb::gil_scoped_release unlocked;
-            fenchel::gram(X, s ? s->data() : nullptr, chosen.data(), count, G.data());
+            require(G.shape(0) > 0, "G", G.shape(0), 1);
+            gram(csr_view(row_start, column, value, G.shape(0) - 1), s, chosen, count, G);
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
         "chosen"_a.noconvert(), "count"_a, "G"_a.noconvert());
@@ -205,6 +213,12 @@ void bind_dense(nb::module_& m) {
         },
         "X"_a.noconvert(), "dual"_a, "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a,
         "active"_a.noconvert(), "n_active"_a, "margin"_a, "seed"_a);
+    m.def(
+        "dense_gram",
+        [](Table<Value> X, Weights s, Active chosen, std::size_t count, OutputMatrix G) {
+            gram(dense_view(X), s, chosen, count, G);
+        },
+        "X"_a.noconvert(), "s"_a.none(), "chosen"_a.noconvert(), "count"_a, "G"_a.noconvert());
     m.def(
         "dense_row_squares",
         [](Table<Value> X, Weights scale, Output q) { row_squares(dense_view(X), scale, q); },

@@ -9,9 +9,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
-#include "hessian.hpp"
 #include "polish.hpp"
-#include "row_products.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -56,12 +54,7 @@ auto polish(const Matrix& X, const PolishProblem& problem, PolishPoint& point, d
     problem.check(X.n_rows, X.n_columns);
     point.check(X.n_rows, X.n_columns);
     nb::gil_scoped_release unlocked;
-    const fenchel::Products products{X.n_rows, X.n_columns,
-                                     [&](const double* w, double* z) { fenchel::scores(X, w, z); },
-                                     [&](const double* a, double* g) { fenchel::adjoint(X, a, g); },
-                                     [&](const std::int32_t* chosen, std::size_t count, double* G) {
-                                         fenchel::gram(X, problem.weights(), chosen, count, G);
-                                     }};
+    const fenchel::ProductsOf<Matrix> products(X);
     const fenchel::Rows rows{nullptr, problem.y.data(), problem.weights()};
     const fenchel::ColumnTerms terms{problem.h.data(), problem.t.data(), problem.ratio.data(),
                                      problem.prox.data()};

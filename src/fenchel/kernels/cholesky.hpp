@@ -1,4 +1,4 @@
-// H x = g for a symmetric positive definite H, as risks/views/newton.py solves it.
+// H x = g for a symmetric positive definite H of few rows, as risks/views/newton.py solves it.
 #pragma once
 
 #include <array>

@@ -38,16 +38,9 @@
 #include "cholesky.hpp"
 #include "losses.hpp"
 #include "multipliers.hpp"
+#include "products.hpp"
 
 namespace fenchel {
-
-/// Products with X, whatever its layout: z = X w, g += X'a, G += sum of s_i x_i x_i' (hessian.hpp).
-struct Products {
-    std::size_t n_rows, n_columns;
-    std::function<void(const double* w, double* z)> scores;
-    std::function<void(const double* a, double* g)> adjoint;
-    std::function<void(const std::int32_t* chosen, std::size_t count, double* G)> gram;
-};
 
 /// The terms of a column: h_j and t_j; `ratio` is kappa_j / kappa, `prox` r_j / kappa.
 struct ColumnTerms {
@@ -338,7 +331,7 @@ class Polish {
     void newton() {
         const std::size_t width = d + 1;
         std::fill(H.begin(), H.end(), 0.0);
-        X.gram(bent.data(), n_bent, H.data());
+        X.gram(rows.s, bent.data(), n_bent, H.data());
         const double unit = 1 / (settings.weight * at.kappa);
         for (double& each : H) each *= unit;
         double* ones = &H[d * width];

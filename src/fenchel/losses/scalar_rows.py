@@ -233,6 +233,11 @@ class NativeScalarRows(ScalarRows):
             self.native, self._at(z), self.y, self.s, a, kappa, b, q, rate, eta
         )
 
+    def newton_terms(self, diagonal: Array, total: float, intercept: bool) -> _kernels.NewtonTerms:
+        """What Newton's method takes beside X: see kernels/newton.hpp."""
+        rows = self.y, self.s, self.offset
+        return _kernels.NewtonTerms(self.native, *rows, diagonal, total, intercept)
+
     def dual_problem(
         self, rate: Array, kappa: Array, threshold: Array | None, scale: Array | None
     ) -> _kernels.DualProblem:

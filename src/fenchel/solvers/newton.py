@@ -14,13 +14,16 @@ which falls as fast as the gradient does.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 
-from fenchel.risks.base import Array, Problem
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
+
+_SAFE = 0.5  # of the gap, at which a run of steps ends
 
 
 class Newton(Solver):
@@ -34,13 +37,32 @@ class Newton(Solver):
         views=(Hessian,),
     )
 
+    def __init__(self) -> None:
+        self._aim = 0.0
+
+    def aiming(self, gap: float) -> Newton:
+        """A run of steps ends where the gap may be small enough."""
+        solver = copy.copy(self)
+        solver._aim = gap
+        return solver
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
+        """A step at a time; on small data a run of them, which a kernel takes."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
-        point, hessian = problem.risk.at(w), Hessian(problem.risk)
+        point: Point = problem.risk.at(w)
+        hessian, aim = Hessian(problem.risk), _SAFE * self._aim
         while True:
             J, bound = problem.objective(point), problem.tangent_bound(point)
             witness = functools.partial(getattr, point, "witness")
             yield Step(point, J, bound, witness, functools.partial(dict, w=point.w))
+            if hessian.takes_runs:
+                problem.pulse()
+                point, taken = hessian.run(point, diagonal, aim)
+                if taken == 0 and aim == 0:
+                    return
+                if taken < hessian.at_once:  # it says to be done; if not, as far as it can go
+                    aim = 0.0
+                continue
             p = hessian.newton_step(point, diagonal, problem.subgradient(point))
             along = Along(problem, point, p)
             eta = search(along, J)

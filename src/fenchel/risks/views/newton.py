@@ -10,6 +10,9 @@ beyond the margin of a squared hinge, take no part; the others are called *bent*
 intercept is one more coordinate, the last, whose column is of ones. The system has as many unknowns
 as there are columns or bent rows, whichever is less; where both are many it is solved roughly, by
 conjugate gradients. Only bent rows are read, and a step counts as their share of a pass.
+
+Where all rows are one shard and columns are few, a kernel takes whole runs of steps by itself
+(kernels/newton.hpp); what it hands back is a point like any other.
 """
 
 from __future__ import annotations
@@ -25,18 +28,22 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from fenchel import _kernels
 from fenchel.data.blocks import KeptRows
-from fenchel.data.rows import SparseRows
+from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
+from fenchel.losses import Loss
+from fenchel.losses.scalar_rows import built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Point, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.dual_ascent import has_dual_steps
 
-_BLOCK = 2048  # dense rows that are copied at once
 _RIDGES = (0.0, *(10.0**power for power in range(-14, 1, 2)))
 MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
+_FEW_COLUMNS = 300  # up to which steps are a kernel's
+_STEPS = 50  # of a run at most
+_WORK = 2e8  # products of two numbers that a run of steps may take: some ten milliseconds
 
 
 class Hessian:
@@ -63,6 +70,51 @@ class Hessian:
         settings = risk.loss, point.z, point.intercept, risk.weight
         h, bent = risk.engine.map(shardwork.curvatures, *settings).split(2)
         return -NewtonSystem(risk, bent, h).solved(diagonal, g, 0.0)[0]
+
+    @property
+    def takes_runs(self) -> bool:
+        """Whether `run` can be called: rows in one place, more than columns, which are few."""
+        shards, d = self.risk.engine.shards, self.risk.n_parameters
+        kernel = isinstance(shards[0].rows, SparseRows | DenseRows)
+        return kernel and len(shards) == 1 and d <= _FEW_COLUMNS and d < self.risk.n_rows
+
+    @property
+    def at_once(self) -> int:
+        """The most steps of a run, so that a clock can be looked at between runs."""
+        work = self.risk.n_numbers * self.risk.n_parameters
+        return max(1, min(_STEPS, round(_WORK / max(work, 1))))
+
+    def run(self, point: Point, diagonal: Array, gap: float) -> tuple[Point, int]:
+        """Newton's steps until the relative gap is likely to be reached, and how many they were.
+
+        The intercept moves with w.
+        """
+        risk = self.risk
+        settings = diagonal, risk.weight, risk.facts.has_intercept, point.w, point.intercept
+        w, b, taken = risk.engine.map(_run, risk.loss, *settings, gap, self.at_once)[0]
+        risk.passes += 3 * taken + 2
+        return LinearPoint(risk, w, risk.engine.map(shardwork.scores, w), b), taken
+
+
+def _run(
+    shard: Shard,
+    loss: Loss,
+    diagonal: Array,
+    total: float,
+    intercept: bool,
+    w: Array,
+    b: float,
+    gap: float,
+    most: int,
+) -> tuple[Array, float, int]:
+    """At most so many steps from (w, b): where they led, and how many they were."""
+    terms = built_in(shard.bound(loss)).newton_terms(diagonal, total, intercept)
+    rows, w = shard.rows, np.array(w)
+    if isinstance(rows, SparseRows):
+        X = rows.row_start, rows.column, rows.value
+        return w, *_kernels.csr_newton(*X, terms, w, b, gap, most)
+    assert isinstance(rows, DenseRows)
+    return w, *_kernels.dense_newton(rows.values, terms, w, b, gap, most)
 
 
 class NewtonSystem:
@@ -159,10 +211,8 @@ def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
     G = np.zeros((d + 1, d + 1))
     if isinstance(rows, SparseRows):
         _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
-        return G
-    for first in range(0, len(bent), _BLOCK):
-        X: Array = _bent_rows(shard, bent[first : first + _BLOCK], h, True)
-        G += X.T @ X
+    else:
+        _kernels.dense_gram(rows.matrix(), h, bent, len(bent), G)
     return G
 
 

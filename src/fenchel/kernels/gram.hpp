@@ -1,4 +1,5 @@
-// G += sum over chosen rows of s_i x_i x_i' for dense rows, in tiles that stay in registers.
+// G += sum over chosen rows of s_i x_i x_i' for dense rows, in tiles that stay in registers;
+// hessian.hpp has the same for sparse ones.
 #pragma once
 
 #include <algorithm>

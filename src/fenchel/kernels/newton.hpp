@@ -1,0 +1,185 @@
+// Newton's method for a smooth loss and a separable quadratic regulariser, of few columns and rows
+// that are all in one place: solvers/newton.py without Python between its passes.
+//
+//     J(w, b) = 1/2 sum_j D_j w_j^2 + (1/S) sum_i s_i l(<x_i, w> + b, y_i)
+//     (D + X' diag(h) X) p = -grad J(w, b),    (w, b) <- (w, b) + eta p
+//
+// with h_i = s_i/S l''. The offset b moves with w, as one more coordinate without a penalty, whose
+// column is of ones; that it is the best one for w matters only to whoever certifies w in the end.
+// The search along p is exact where the loss is piecewise quadratic, so that the method ends after
+// finitely many steps, and else up to the Wolfe conditions.
+//
+// It goes on until what a tangent leaves of the gap is small. With g the gradient in w and slopes
+// that add up to g_b = 0 that is g'D^-1 g / 2 ([Teo07] lemma 5). If they do not quite, the best
+// offset is -g_b / sum_i h_i away, up to second order, and J lower by g_b^2 / (2 sum_i h_i).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "cholesky.hpp"
+#include "hessian.hpp"
+#include "line_search.hpp"
+#include "losses.hpp"
+#include "products.hpp"
+
+namespace fenchel {
+
+/// What is minimised. `offsets` (o_i, or null) are added to the rows' scores.
+struct NewtonProblem {
+    const Products& X;
+    const ScalarLoss& loss;
+    const double *y, *s, *offsets, *D;
+    double total;  // S
+    bool intercept;
+};
+
+class NewtonMethod {
+  public:
+    NewtonMethod(const NewtonProblem& problem, double* w, double b)
+        : on_(problem),
+          w_(w),
+          b_(b),
+          z_(problem.X.n_rows),
+          q_(problem.X.n_rows),
+          a_(problem.X.n_rows),
+          t_(problem.X.n_rows),
+          h_(problem.X.n_rows),
+          bent_(problem.X.n_rows),
+          g_(width()),
+          p_(width()) {
+        on_.X.scores(w_, z_.data());
+        for (std::size_t i = 0; i < on_.X.n_rows; ++i)
+            z_[i] += b_ + (on_.offsets ? on_.offsets[i] : 0.0);
+    }
+
+    double b() const { return b_; }
+
+    /// One step; false where none is needed for a gap of `gap` |J|, or none leads down.
+    bool step(double gap) {
+        const double J = look();
+        const double left = what_is_left();
+        if (!(left > gap * std::abs(J))) return false;
+        direction();
+        const double eta = search(J);
+        if (!(eta > 0)) return false;
+        move(eta);
+        return true;
+    }
+
+  private:
+    std::size_t width() const { return on_.X.n_columns + 1; }
+
+    /// J, its gradient g (whose last entry is the slope in b) and the rows' curvatures h.
+    double look() {
+        const std::size_t n = on_.X.n_rows, d = on_.X.n_columns;
+        const Rows rows{z_.data(), on_.y, on_.s};
+        double J = with_loss(on_.loss, [&](const auto& l) {
+            n_bent_ = curvatures(l, rows, 0.0, h_.data(), bent_.data(), n);
+            return slopes(l, rows, 0.0, a_.data(), 0, n) / on_.total;
+        });
+        std::fill(g_.begin(), g_.end(), 0.0);
+        on_.X.adjoint(a_.data(), g_.data());
+        h_total_ = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            g_[d] += a_[i];
+            h_[i] /= on_.total;
+            h_total_ += h_[i];
+        }
+        for (double& each : g_) each /= on_.total;
+        if (!on_.intercept) g_[d] = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            g_[j] += on_.D[j] * w_[j];
+            J += 0.5 * on_.D[j] * w_[j] * w_[j];
+        }
+        return J;
+    }
+
+    double what_is_left() const {
+        const double slope = g_[on_.X.n_columns];
+        double left = slope == 0 ? 0.0 : slope * slope / (2 * h_total_);
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) left += g_[j] * g_[j] / (2 * on_.D[j]);
+        return left;
+    }
+
+    /// p = -H^-1 g, and q = X p with the offset's rate added.
+    void direction() {
+        const std::size_t d = on_.X.n_columns, m = width();
+        std::vector<double> H(m * m);
+        on_.X.gram(h_.data(), bent_.data(), n_bent_, H.data());
+        for (std::size_t j = 0; j < d; ++j) H[j * m + j] += on_.D[j];
+        if (!on_.intercept) std::fill(&H[d * m], &H[d * m] + d, 0.0);
+        if (!on_.intercept || !(H[d * m + d] > 0)) H[d * m + d] = 1.0;
+        for (std::size_t j = 0; j < m; ++j) p_[j] = -g_[j];
+        solve(H, m, L_, p_.data());
+        on_.X.scores(p_.data(), q_.data());
+        for (double& each : q_) each += p_[d];
+    }
+
+    double search(double J) {
+        double slope = 0, curvature = 0;  // of the regulariser along p
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) {
+            slope += on_.D[j] * w_[j] * p_[j];
+            curvature += on_.D[j] * p_[j] * p_[j];
+        }
+        const Rows rows{z_.data(), on_.y, on_.s};
+        return with_loss(on_.loss, [&](const auto& l) {
+            if constexpr (requires { l.pieces(0.0); }) {
+                return exact(
+                    [&](double eta) -> Slope {
+                        const Slope at = slope_along(l, rows, q_.data(), eta, on_.X.n_rows);
+                        return {slope + eta * curvature + at.slope / on_.total,
+                                curvature + at.curvature / on_.total};
+                    },
+                    [&](double low, double high) {
+                        auto kinks = kinks_along(l, rows, q_.data(), low, high, on_.X.n_rows);
+                        for (Kink& each : kinks) {
+                            each.jump /= on_.total;
+                            each.bend /= on_.total;
+                        }
+                        return kinks;
+                    });
+            } else {
+                return by_values(l, J, slope, curvature);
+            }
+        });
+    }
+
+    template <class Loss>
+    double by_values(const Loss& loss, double J, double slope, double curvature) {
+        const std::size_t n = on_.X.n_rows;
+        double start = 0;
+        for (std::size_t j = 0; j < width(); ++j) start += g_[j] * p_[j];
+        if (!(start < 0)) return 0;
+        double regular = 0;
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
+        const auto phi = [&](double eta) -> Bend {
+            for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
+            const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            const double rate = detail::line_dot(a_.data(), q_.data(), n);
+            return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
+                    slope + eta * curvature + rate / on_.total};
+        };
+        return wolfe(phi, {J, start});
+    }
+
+    void move(double eta) {
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) w_[j] += eta * p_[j];
+        for (std::size_t i = 0; i < on_.X.n_rows; ++i) z_[i] += eta * q_[i];
+        b_ += eta * p_[on_.X.n_columns];
+    }
+
+    const NewtonProblem on_;
+    double* w_;
+    double b_;
+    std::vector<double> z_, q_, a_, t_, h_;  // of rows: scores with b, their rates, slopes, ...
+    std::vector<std::int32_t> bent_;
+    std::size_t n_bent_ = 0;
+    std::vector<double> g_, p_, L_;  // of columns and b: gradient, step; the Hessian's factor
+    double h_total_ = 0;
+};
+
+}  // namespace fenchel
