@@ -35,8 +35,8 @@ _PROXIMAL = 1e-3  # the proximal term, relative to the Hessian that all rows hav
 _AHEAD = 0.3  # times the relative gap of a start nearby: kappa, relative to that of one from 0
 _NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
-_WORK = 5e7  # additions in one call, about: tens of milliseconds
-_MOST_STEPS = 200
+_WORK = 1e8  # additions in one call, about: a tenth of a second
+_LEAST_STEPS, _MOST_STEPS = 4, 200
 _ARRAYS = ("w", "a", "c", "centre", "best_w", "best_u")
 _NUMBERS = ("b", "kappa", "best_b", "upper", "lower")
 
@@ -136,9 +136,9 @@ class MultiplierRun:
             columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
             columns.has_intercept, self.risk.weight, growth, _LEAST * self.scale,
         )  # fmt: skip
-        d = len(h)
-        work = self.risk.n_numbers * (4 + d / 4) + d**3 / 6
-        self.steps = int(min(max(_WORK / work, 1), _MOST_STEPS))
+        per_row, d = self.risk.n_numbers / self.risk.n_rows, len(h)
+        work = self.risk.n_numbers * (8 + per_row / 4) + d**3 / 6
+        self.steps = int(min(max(_WORK / work, _LEAST_STEPS), _MOST_STEPS))
 
     def advance(self, gap: float) -> bool:
         """Some Newton steps; whether they claim the gap."""
