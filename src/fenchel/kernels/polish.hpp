@@ -122,13 +122,18 @@ class Polish {
     }
 
     /// Newton steps, and steps of the multipliers between them.
+    ///
+    /// J and the bound are computed wherever that takes no more than a pass; under L1 it takes two,
+    /// and little is proved before F is minimised.
     Polished run() {
         score();
         look();
         for (;;) {
-            const double left = evaluate();
-            if (done.reached || done.newton == settings.steps) return done;
-            if (left <= kInexact * std::max(distance(), kLoose * (J - at.lower))) update();
+            const bool first = done.newton == 0, last = done.newton == settings.steps;
+            const double left = remainder();
+            if (first || last || !sparse || settled(left)) evaluate(left);
+            if (last || done.reached) return done;
+            if (settled(left)) update();
             ++done.newton;
             if (!step()) update();  // already at the minimum of F
         }
@@ -203,16 +208,25 @@ class Polish {
         return std::copysign(t, slope);
     }
 
-    /// J and the bound here, and whether they are near enough; the gap that F's gradient leaves.
-    double evaluate() {
-        double left = 0, size = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-            left += g[j] * g[j] / (2 * (terms.h[j] + r(j)));
+    /// What F may be above its least, by its gradient.
+    double remainder() const {
+        double left = 0;
+        for (std::size_t j = 0; j < d; ++j) left += g[j] * g[j] / (2 * (terms.h[j] + r(j)));
+        return left;
+    }
+
+    /// Whether F is as good as minimised.
+    bool settled(double left) const {
+        return left <= kInexact * std::max(distance(), kLoose * (at.upper - at.lower));
+    }
+
+    /// J and the bound here, and whether they are near enough.
+    void evaluate(double left) {
+        double size = 0;
+        for (std::size_t j = 0; j < d; ++j)
             size += terms.t[j] * std::abs(v[j]) + terms.h[j] / 2 * v[j] * v[j];
-        }
         const std::vector<double>& scores = sparse ? scores_at_v() : z;
-        double b = at.b;
-        J = size + mean(scores, b);
+        double b = at.b, J = size + mean(scores, b);
         if (sparse || J - left > at.lower) bound();
         if (settings.has_intercept && J - at.lower <= kNear * settings.gap * std::abs(J)) {
             b = best_offset(scores);
@@ -224,7 +238,6 @@ class Polish {
             std::copy(v.begin(), v.end(), at.best_w);
         }
         done.reached = at.upper - at.lower <= settings.gap * std::abs(at.upper);
-        return left;
     }
 
     const std::vector<double>& scores_at_v() {
@@ -396,7 +409,7 @@ class Polish {
     std::vector<std::int32_t> bent;
     std::vector<double> v, cu, gradient, g, p, H, L;  // `gradient` is that of M, g that of F
     std::size_t n_bent = 0;
-    double offset_slope = 0, J = 0;
+    double offset_slope = 0;
     bool sparse = false;  // some t_j > 0
     Polished done;
 };

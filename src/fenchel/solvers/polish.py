@@ -29,6 +29,7 @@ from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
     MultiplierRun,
     column_terms,
+    in_one_shard,
     serves,
 )
 from fenchel.settings import real
@@ -63,13 +64,13 @@ class Polish(Solver):
         return other
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Columns many or elsewhere take L2 alone."""
+        """Where columns are many, or rows elsewhere, it takes L2 alone."""
         found, regularizer = super().obstacle(problem), problem.regularizer
         if found is not None or serves(problem):
             return found
         if column_terms(regularizer, problem.strength, problem.risk.n_parameters) is None:
             return "it needs one of l2, l1 and elastic_net"
-        if not (regularizer.quadratic and regularizer.strong_convexity > 0):
+        if not _is_ridge(problem):
             return (
                 f"it needs rows in one memory and at most {MOST_COLUMNS} columns, "
                 "or l2 with every coordinate penalised (weights > 0)"
@@ -78,25 +79,20 @@ class Polish(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
-        return (self._in_kernel if serves(problem) else self._by_passes)(problem, w, state)
+        native = serves(problem) and (in_one_shard(problem) or not _is_ridge(problem))
+        return (self._in_kernel if native else self._by_passes)(problem, w, state)
 
     def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
         at, gap = MultiplierRun(problem, w, self.growth, state), self._gap
         while True:
+            yield Step(at.point, at.J, at.bound, at.witness, at.state)
             problem.pulse()
-            point, cut = at.point(), at.cut()
-            J = problem.objective(point)
-            if cut is None:
-                yield Step(point, J, state=at.state)
-            else:
-                bound = problem.bound(cut.a, cut.b, cut.sizes)
-                yield Step(point, J, bound, cut.witness, at.state)
             if at.advance(gap):
                 gap *= 0.5
 
     def _by_passes(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
-        """The same from Python, for any number of columns and rows anywhere, under L2."""
+        """The same from Python under L2, for any number of columns and of shards, anywhere."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
         at, best = AugmentedLagrangian(problem.risk, w), -np.inf
         if state is not None and "alpha" in state:
@@ -126,6 +122,11 @@ class Polish(Solver):
                 ray.move(eta)
             else:  # already at the minimum of M
                 at.update(at.kappa / self.growth)
+
+
+def _is_ridge(problem: Problem) -> bool:
+    """Its regulariser is a square, of all coordinates."""
+    return problem.regularizer.quadratic and problem.regularizer.strong_convexity > 0
 
 
 def _state(at: AugmentedLagrangian, best: float) -> State:

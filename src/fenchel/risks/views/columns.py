@@ -327,7 +327,7 @@ class Columns:
 
     def _inside(self, alpha: Array, free: npt.NDArray[np.intp]) -> Array | None:
         """alpha in the conjugate's domain and still orthogonal, or None."""
-        a = self.loss.feasible(self._slopes(alpha))
+        a = self.loss.feasible(self.slopes(alpha))
         alpha = self.share * a
         return alpha if self._orthogonality(alpha, self._basis(free)) else None
 
@@ -343,7 +343,8 @@ class Columns:
 
     _kept_basis: tuple[bytes, Array] = (b"", np.empty((0, 0)))
 
-    def _slopes(self, alpha: Array) -> Array:
+    def slopes(self, alpha: Array) -> Array:
+        """The a_i of alpha_i = s_i/S a_i; 0 where s_i = 0."""
         if self.s is None:
             return alpha * self.weight
         return np.divide(alpha * self.weight, self.s, out=np.zeros_like(alpha), where=self.s > 0)
@@ -351,7 +352,7 @@ class Columns:
     def cut(self, alpha: Array, v: Array, scale: float) -> Cut:
         """The cut that scale * alpha makes, given v = X'alpha."""
         alpha = scale * alpha
-        slopes = self.loss.feasible(self._slopes(alpha))  # a product with S may round to outside
+        slopes = self.loss.feasible(self.slopes(alpha))  # a product with S may round to outside
         total, size = self.loss.conjugates(slopes)
         length = self.length * float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
         sizes = length, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))

@@ -14,6 +14,7 @@ the Hessian m_j / kappa of all rows at first, which falls as kappa does.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +28,15 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.columns import RowState, columns_of
 from fenchel.tolerances import OFFSET_BLUR
-from fenchel.witness import Bracket
+from fenchel.witness import Bracket, Witness
 
 MOST_COLUMNS = 300  # whose Hessian is added up and factored in the kernel
 _PROXIMAL = 1e-3  # the proximal term, relative to the Hessian that all rows have at first
+_AHEAD = 0.3  # times the relative gap of a start nearby: kappa, relative to that of one from 0
+_NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
-_WORK = 5e7  # additions in one call, about: tens of milliseconds
-_MOST_STEPS = 200
+_WORK = 1e8  # additions in one call, about: a tenth of a second
+_LEAST_STEPS, _MOST_STEPS = 4, 200
 _ARRAYS = ("w", "a", "c", "centre", "best_w", "best_u")
 _NUMBERS = ("b", "kappa", "best_b", "upper", "lower")
 
@@ -57,16 +60,24 @@ def column_terms(regularizer: Regularizer, strength: float, d: int) -> ColumnTer
 
 def serves(problem: Problem) -> bool:
     """Whether the kernel takes a problem whose risk has an augmented Lagrangian."""
-    risk, regularizer = problem.risk, problem.regularizer
-    return (
-        risk.facts.in_one_memory
-        and risk.n_parameters <= MOST_COLUMNS
-        and column_terms(regularizer, problem.strength, risk.n_parameters) is not None
-    )
+    risk, regularizer, d = problem.risk, problem.regularizer, problem.risk.n_parameters
+    terms = column_terms(regularizer, problem.strength, d)
+    return risk.facts.in_one_memory and d <= MOST_COLUMNS and terms is not None
+
+
+def in_one_shard(problem: Problem) -> bool:
+    """Whether one shard holds all rows, so that no two could be worked on at once."""
+    return isinstance(problem.risk, LinearRisk) and problem.risk.engine.n_shards == 1
 
 
 class MultiplierRun:
     """Where the method is: w, b, multipliers a and c, kappa; and the best J and bound so far."""
+
+    arrays: tuple[Array, ...]  # those named in _ARRAYS, which the kernel changes
+    point: LinearPoint  # the best so far
+    J: float  # there
+    bound: float  # the best so far
+    witness: Callable[[], Witness] | None  # of it
 
     def __init__(self, problem: Problem, w: Array, growth: float, state: State | None):
         risk = problem.risk
@@ -79,27 +90,37 @@ class MultiplierRun:
         if state is not None and "centre" in state:
             self._restore(state)
         else:
-            self._start(w, state)
+            self._start(w, state["alpha"] if state is not None and "alpha" in state else None)
         self._pose(growth)
 
-    def _start(self, w: Array, state: State | None) -> None:
-        """Multipliers 0, or those of a nearby problem."""
-        d, n = len(w), self.columns.n_rows
-        z = self.columns.scores(w)
-        offset = self._offset(z, 0.0)
-        nearest = self.columns.loss.nearest_kinks(offset.best)
-        weighted = nearest**2 if self.columns.s is None else self.columns.s * nearest**2
-        self.scale = 2 * math.sqrt(float(np.sum(weighted)) / self.risk.weight) or 1.0
-        a, c, u = np.zeros(n), np.zeros(d), np.zeros(n)
-        numbers = offset.best, self.scale, offset.best, math.inf, -math.inf
-        self.arrays = w.copy(), a, c, w.copy(), w.copy(), u
-        self.at = _kernels.PolishPoint(*self.arrays, *numbers)
+    def _start(self, w: Array, alpha: Array | None) -> None:
+        """Multipliers 0, and a kappa for which most rows are bent at w = 0; or those of alpha.
+
+        As the multipliers of a nearby problem are as far off as the gap says that they leave, kappa
+        falls with it.
+        """
+        columns, b = self.columns, self._offset(self.columns.scores(w), 0.0).best
+        square = columns.loss.nearest_kinks(b) ** 2 * columns.share
+        self.scale = 2 * math.sqrt(float(np.sum(square))) or 1.0
+        a, c = np.zeros(columns.n_rows), np.zeros(len(w))
+        if alpha is not None:
+            a = columns.loss.feasible(columns.slopes(alpha))
+            t, h = self.terms
+            c = np.clip(-columns.adjoint(columns.share * a) - h * w, -t, t)
+        self.arrays = w.copy(), a, c, w.copy(), w.copy(), a.copy()
+        self.at = _kernels.PolishPoint(*self.arrays, b, self.scale, b, math.inf, -math.inf)
+        self._look()
+        if alpha is not None:
+            nearness = _AHEAD * (self.J - self.bound) / abs(self.J) if self.J else 1.0
+            kappa = self.scale * min(max(nearness, _NEAREST), 1.0)
+            self.at = _kernels.PolishPoint(*self.arrays, b, kappa, b, math.inf, -math.inf)
 
     def _restore(self, state: State) -> None:
         self.scale = float(state["scale"])
         self.arrays = tuple(np.array(state[name], dtype=np.float64) for name in _ARRAYS)
         numbers = (float(state[name]) for name in _NUMBERS)
         self.at = _kernels.PolishPoint(*self.arrays, *numbers)
+        self._look()
 
     def state(self) -> State:
         """All that the next steps depend on."""
@@ -115,9 +136,9 @@ class MultiplierRun:
             columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
             columns.has_intercept, self.risk.weight, growth, _LEAST * self.scale,
         )  # fmt: skip
-        d = len(h)
-        work = self.risk.n_numbers * (4 + d / 4) + d**3 / 6
-        self.steps = int(min(max(_WORK / work, 1), _MOST_STEPS))
+        per_row, d = self.risk.n_numbers / self.risk.n_rows, len(h)
+        work = self.risk.n_numbers * (8 + per_row / 4) + d**3 / 6
+        self.steps = int(min(max(_WORK / work, _LEAST_STEPS), _MOST_STEPS))
 
     def advance(self, gap: float) -> bool:
         """Some Newton steps; whether they claim the gap."""
@@ -129,18 +150,27 @@ class MultiplierRun:
             done = _kernels.dense_polish(rows.values, *settings)
         _, _, passes, reached = done
         self.risk.passes += passes
+        self._look()
         return reached
 
-    def point(self) -> LinearPoint:
-        """The risk at the best w."""
+    def _look(self) -> None:
+        """J at the best w, and the bound of the best slopes u."""
+        self.point = self._best_point()
+        self.J = self.problem.objective(self.point)
+        cut = self._cut()
+        self.bound, self.witness = -math.inf, None
+        if cut is not None:
+            self.bound, self.witness = self.problem.bound(cut.a, cut.b, cut.sizes), cut.witness
+
+    def _best_point(self) -> LinearPoint:
         w = self.arrays[_ARRAYS.index("best_w")].copy()
         z = self.columns.scores(w)
         point = LinearPoint(self.risk, w, self.risk.engine.scatter(z), self.at.best_b)
         point.offset = self._offset(z, self.at.best_b)
         return point
 
-    def cut(self) -> Cut | None:
-        """The cut that the best slopes u make; None where they do not make one."""
+    def _cut(self) -> Cut | None:
+        """None where the best slopes u are not orthogonal to unpenalised columns."""
         columns, strength = self.columns, self.problem.strength
         alpha = columns.share * columns.loss.feasible(self.arrays[_ARRAYS.index("best_u")])
         at = RowState(np.empty(0), 0.0, 0.0, alpha, None)
