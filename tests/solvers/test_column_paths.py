@@ -78,7 +78,9 @@ def test_bounds_hold_and_every_point_is_verified(shape, intercept, penalty):
         assert there.objective(there.risk.at(trail.w[k])) <= J
         if least.objective > 1e-9:
             assert J - bound <= GAP * J
-        start = dataclasses.replace(least, w=trail.w[k], intercept=trail.intercepts[k], witness=None)
+        start = dataclasses.replace(
+            least, w=trail.w[k], intercept=trail.intercepts[k], witness=None
+        )
         warm = fenchel.minimize(there, w0=start, gap=GAP)
         fenchel.verify(warm, there)
         assert warm.converged and (warm.iterations == 1 or least.objective < 1e-9)
