@@ -199,6 +199,8 @@ class _Descent:
         tolerance = max(_FORCING * worst, 0.5 * self.goal)
         if self.exact and self._solve():
             return True
+        if self.columns.small and not self.columns.quadratic:
+            return self._newton_on_all(0.1 * min(self.gap, worst))
         which = self._working_set(least)
         w, penalty = self.w[which], self.penalty.of(which)
         moved = (self._descend if self.columns.quadratic else self._newton)(
@@ -216,6 +218,14 @@ class _Descent:
         moved = not np.array_equal(W[0], self.w)
         self.w, self.exact = W[0], False
         self.rows = columns.at(columns.scores(self.w), self.rows.b)
+        return moved
+
+    def _newton_on_all(self, tolerance: float) -> bool:
+        """Proximal Newton steps on all columns, none of which is worth a look from here."""
+        w = self.w.copy()
+        rows = self.columns.newton(self.rows, w, self.penalty, tolerance)
+        moved = not np.array_equal(w, self.w) or rows.b != self.rows.b
+        self.w, self.rows = w, rows
         return moved
 
     def _working_set(self, least: int) -> Which:
