@@ -1,6 +1,7 @@
 """Paths that column descent follows by itself: certified, exact, and what a fit by itself finds."""
 
 import dataclasses
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
@@ -19,10 +20,17 @@ GAP = 1e-6
 STRENGTHS = np.geomspace(1.0, 1e-3, 12)
 
 
+class Trail(NamedTuple):
+    w: np.ndarray
+    intercepts: np.ndarray
+    bounds: np.ndarray
+
+
 def followed(problem, strengths=STRENGTHS, gap=GAP):
-    trail = ColumnDescent().aiming(gap).follow(problem, strengths)
-    assert trail is not None and trail.w.shape == (len(strengths), problem.risk.n_parameters)
-    return trail
+    found = list(ColumnDescent().aiming(gap).follow(problem, strengths))
+    w, intercepts, *bounds = (np.array(each) for each in zip(*found, strict=True))
+    assert w.shape == (len(strengths), problem.risk.n_parameters)
+    return Trail(w, intercepts, np.stack(bounds, axis=1))
 
 
 def at(problem, strength):
@@ -163,13 +171,12 @@ def test_the_gap_is_what_was_asked_for_or_better():
 
 
 def test_others_follow_nothing():
-    """Unpenalised columns, other losses, many columns, other solvers."""
+    """Unpenalised columns, many columns, other solvers."""
     X, y = awkward()
     free = L1(weights=np.where(np.arange(X.shape[1]) == 1, 0.0, 1.0))
     wide = np.random.default_rng(0).normal(size=(5, columns.FEW + 1))
     for problem in (
         pose(X, y, regularizer=free),
-        pose(X, y, loss="huber"),
         pose(wide, np.arange(5.0)),
     ):
         assert ColumnDescent().follow(problem, STRENGTHS) is None

@@ -41,7 +41,7 @@ from fenchel.risks.views.grams import (
     dense_gram,
     row_gram,
 )
-from fenchel.risks.views.moments import Moments, size_of
+from fenchel.risks.views.moments import Moments, Response, moments_of
 from fenchel.risks.views.newton import Hessian
 from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
 from fenchel.witness import Bracket, Witness
@@ -292,13 +292,8 @@ class Columns:
     def moments(self) -> Moments:
         """The squared error of all columns, which are few, as a function of w."""
         gram = self._gram(np.arange(self.n_columns, dtype=np.int32), None)
-        y = self.y if self.offset is None else self.y - self.offset
-        center = float(np.sum(self.share * y)) if self.has_intercept else 0.0
-        slopes = self.share * (y - center)
-        c = self.adjoint(slopes) - float(np.sum(slopes)) * gram.mean
-        q = 0.5 * float(slopes @ (y - center))
-        sizes = self.norms, size_of(self.share, self.y, self.offset)
-        return Moments(gram.G, c, q, gram.mean, center, *sizes)
+        y = Response(self.y, self.offset, self.share, self.has_intercept)
+        return moments_of(gram, y, self.adjoint, self.norms)
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
