@@ -6,7 +6,7 @@ import dataclasses
 import math
 import numbers
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.posing import checked_strength
 from fenchel.result import Certificate, Path, Record, Result, Status, relative_gap
-from fenchel.risks.base import Array, Problem
+from fenchel.risks.base import Array, Problem, Risk
 from fenchel.settings import positive, whole
-from fenchel.solvers import Solver, chosen
+from fenchel.solvers import Found, Solver, chosen
 from fenchel.witness import Witness
 
 Strengths = int | npt.ArrayLike
@@ -53,9 +53,10 @@ def path(
             f"path needs a Problem, made by fenchel.problem(X, y); got {type(problem).__name__}"
         )
     grid = decreasing("strengths", strengths, [problem])
-    starts = followed(problem, grid, solver, gap)
+    gap, hurried = positive("gap", gap), max_seconds is not None or callback is not None
+    starts = None if hurried else followed(problem, grid, solver, gap)
     results: list[Result] = []
-    for k, strength in enumerate(grid):
+    for strength in grid:
         try:
             result = minimize(
                 dataclasses.replace(problem, strength=strength),
@@ -63,7 +64,7 @@ def path(
                 gap=gap,
                 max_iterations=max_iterations,
                 max_seconds=max_seconds,
-                w0=_ahead(problem, results, grid) if starts is None else starts[k],
+                w0=_ahead(problem, results, grid) if starts is None else next(starts),
                 callback=callback,
                 verify=verify,
             )
@@ -79,42 +80,37 @@ def path(
 
 def followed(
     problem: Problem, strengths: Sequence[float], solver: str | Solver, gap: float
-) -> list[Result] | None:
+) -> Iterator[Result] | None:
     """The results at strengths that decrease, of a solver that follows paths by itself, or None.
 
-    Nothing but the solver's word is known of them, and of those short of the gap their status says
-    that: a minimisation that starts from one proves it, or does what is left.
+    Nothing but the solver's word is known of them, and the status of those short of the gap says
+    so: a minimisation that starts from one proves it, or does what is left.
     """
-    if not strengths[-1] > 0:
+    if not strengths or not strengths[-1] > 0:
         return None
     method, reason = chosen(solver, dataclasses.replace(problem, strength=strengths[0]))
-    start, passes = time.perf_counter(), problem.risk.passes
-    trail = method.aiming(positive("gap", gap)).follow(problem, strengths)
+    start = time.perf_counter(), problem.risk.passes
+    trail = method.aiming(gap).follow(problem, strengths)
     if trail is None:
         return None
-    seconds = (time.perf_counter() - start) / len(strengths)
-    passes = problem.risk.passes - passes  # of the first: the others read no rows
-    results = []
-    for w, b, (J, bound) in zip(*(each.tolist() for each in trail), strict=True):
-        record = Record(1, J, bound, relative_gap(J, bound), passes, seconds)
+    return _results(trail, problem.risk, gap, (method.name, reason), *start)
+
+
+def _results(
+    trail: Iterator[Found],
+    risk: Risk,
+    gap: float,
+    solver: tuple[str, str],
+    then: float,
+    before: int,
+) -> Iterator[Result]:
+    for w, b, J, lower in trail:
+        now, passes = time.perf_counter(), risk.passes
+        record = Record(1, J, lower, relative_gap(J, lower), passes - before, now - then)
         status = Status.CONVERGED if record.gap <= gap else Status.MAX_ITERATIONS
-        results.append(
-            Result(
-                np.array(w),
-                b,
-                Certificate(bound, J),
-                status,
-                1,
-                passes,
-                seconds,
-                [record],
-                method.name,
-                reason,
-                None,
-            )
-        )
-        passes = 0
-    return results
+        cost = 1, record.passes, record.seconds, [record]
+        yield Result(w, b, Certificate(lower, J), status, *cost, *solver, None)
+        then, before = now, passes
 
 
 def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -> Result | None:

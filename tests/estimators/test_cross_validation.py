@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.linear_model import ElasticNetCV
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, mean_squared_error
 from sklearn.model_selection import KFold, cross_val_score
 
 import fenchel
@@ -115,6 +117,77 @@ def test_the_best_estimator_can_be_saved(tmp_path):
     loaded = fenchel.load(tmp_path / "model")
     assert loaded.alpha == model.alpha_
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+# What is shared between folds and strengths changes nothing
+
+SCORED = {
+    "lasso": (RegressorCV(penalty="l1"), numbers()),
+    "net": (RegressorCV(penalty="elasticnet", fit_intercept=False), numbers()),
+    "huber": (RegressorCV(loss="huber"), numbers()),
+    "hinge": (ClassifierCV(), classes()),
+    "l1-logistic": (ClassifierCV(loss="logistic", penalty="l1"), classes()),
+    "rest": (ClassifierCV(loss="squared_hinge"), classes(3)),
+    "softmax": (ClassifierCV(loss="softmax"), classes(3)),
+    "softmax-of-two": (ClassifierCV(loss="softmax"), classes()),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("case", SCORED)
+def test_scores_of_all_strengths_at_once_are_those_of_the_scorer(case, weighted):
+    model, (X, y) = SCORED[case]
+    model = clone(model).set_params(alphas=ALPHAS, cv=3)
+    s = np.random.default_rng(0).integers(1, 4, size=len(y)) if weighted else None
+    seen, name = [], "accuracy" if isinstance(model, ClassifierCV) else "r2"
+
+    def scorer(fitted, X, y, **given):
+        seen.append(get_scorer(name)(fitted, X, y, **given))
+        assert seen[-1] == fitted.score(X, y, **given)
+        return seen[-1]
+
+    at_once = clone(model).fit(X, y, s).scores_
+    one_by_one = model.set_params(scoring=scorer).fit(X, y, s).scores_
+    assert at_once == pytest.approx(one_by_one, rel=1e-12, abs=1e-12)
+    assert np.array_equal(one_by_one, np.reshape(seen, (3, 3)).T)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+def test_folds_of_a_lasso_have_scikit_learns_errors(penalty):
+    X, y = numbers()
+    ratio = 1.0 if penalty == "l1" else 0.5
+    alphas = np.geomspace(30, 0.3, 9)
+    peer = ElasticNetCV(l1_ratio=ratio, alphas=alphas, cv=4, tol=1e-12, max_iter=10**6).fit(X, y)
+    errors = make_scorer(mean_squared_error, greater_is_better=False)
+    options = {"penalty": penalty, "alphas": alphas, "cv": 4, "scoring": errors, "tol": 1e-10}
+    model = RegressorCV(**options).fit(X, y)
+    assert model.scores_ == pytest.approx(-peer.mse_path_, rel=1e-4)
+    assert model.alpha_ == pytest.approx(peer.alpha_)
+    assert model.coef_ == pytest.approx(peer.coef_, rel=1e-4, abs=1e-6)
+    assert np.array_equal(model.coef_ == 0, peer.coef_ == 0)
+
+
+@pytest.mark.parametrize("case", SCORED)
+def test_the_model_is_proved_by_other_code_and_a_callback_changes_nothing(case):
+    model, (X, y) = SCORED[case]
+    model = clone(model).set_params(alphas=ALPHAS, cv=3).fit(X, y)
+    results = model.result_ if isinstance(model.result_, list) else [model.result_]
+    assert all(result.certificate.source == "witness" for result in results)
+    problems = model.best_estimator_._posed(X, y).problems
+    for problem, result in zip(problems, results, strict=True):
+        fenchel.verify(result, problem)
+    watched = clone(model).set_params(callback=lambda record: False).fit(X, y)
+    assert watched.scores_ == pytest.approx(model.scores_, abs=2e-2)
+    assert watched.alpha_ == model.alpha_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_scores_are_the_same_bits_every_time(n_jobs):
+    for model, (X, y) in (SCORED["lasso"], SCORED["l1-logistic"]):
+        one, other = (clone(model).set_params(alphas=ALPHAS, cv=3, n_jobs=k) for k in (1, n_jobs))
+        one.fit(X, y), other.fit(X, y)
+        assert np.array_equal(one.scores_, other.scores_)
+        assert np.array_equal(one.coef_, other.coef_)
 
 
 # Interrupts and shortfalls

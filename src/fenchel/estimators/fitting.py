@@ -196,9 +196,9 @@ class Posed:
         proved by other code than the solver's; of the others its word is taken.
         """
         starts, paths = self.starts, self._followed(strengths)
-        for k, strength in enumerate(strengths):
+        for strength in strengths:
             verify = proved is None or strength in proved
-            results = [path[k] for path in paths]
+            results = [next(path) for path in paths]
             if verify or not results or not all(result.converged for result in results):
                 results = self.fit.run(self._at(strength), results or starts, verify=verify)
             yield results
@@ -207,14 +207,16 @@ class Posed:
             starts = results
 
     @in_these_words()
-    def _followed(self, strengths: Sequence[float]) -> list[list[Result]]:
+    def _followed(self, strengths: Sequence[float]) -> list[Iterator[Result]]:
         """The path of each problem as its solver follows it by itself; none if one of them cannot.
 
-        A callback is to see each of the iterations that there would be without.
+        Nor where each fit is watched, by a callback or by the clock.
         """
-        paths = []
-        for problem in self.problems if self.fit.callback is None else ():
-            path = followed(problem, strengths, self.fit.solver, self.fit.tol)
+        paths, fit = [], self.fit
+        for problem in (
+            self.problems if fit.callback is None and fit.max_seconds == math.inf else ()
+        ):
+            path = followed(problem, strengths, fit.solver, fit.tol)
             if path is None:
                 return []
             paths.append(path)

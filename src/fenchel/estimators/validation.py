@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +72,9 @@ def validated(
         each = type(model)(**model.get_params(deep=False))
         with _naming(k, len(folds)):
             posed = each._posed(*_rows(inside, X, y), **_each_of(given, inside)).kept()
-            judge = _judge(each, posed, scoring, *_rows(outside, X, y), _each_of(given, outside))
+            X_left, y_left = _rows(outside, X, y)
+            left = _Left(X_left, y_left, _each_of(given, outside))
+            judge = _judge(each, posed, scoring, left)
             # Nobody sees these models: what their solver says of them is enough.
             for results in posed.along(alphas, proved=()):
                 judge.see(results)
@@ -89,6 +91,14 @@ def _typed(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(y.tolist()) if y.dtype == object else y
 
 
+class _Left(NamedTuple):
+    """The rows that a fold leaves out, and what else they have."""
+
+    X: Any
+    y: Any
+    given: dict[str, Any]
+
+
 class _Judge(Protocol):
     """Scores the models of one fold."""
 
@@ -99,25 +109,21 @@ class _Judge(Protocol):
         """The score of each model so far, of which the estimator has become the last."""
 
 
-def _judge(
-    model: Estimator, posed: Posed, scoring: Any, X: Any, y: Any, given: dict[str, Any]
-) -> _Judge:
-    kind = type(model)
+def _judge(model: Estimator, posed: Posed, scoring: Any, left: _Left) -> _Judge:
+    kind: Any = type(model)
     ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
     measure = _MEASURES.get(kind.score) if ours and scoring is None else None
     if measure is None:
-        return _OneByOne(model, posed, check_scoring(model, scoring=scoring), X, y, given)
-    return _Together(model, posed, measure, X, y, given.get("sample_weight"))
+        return _OneByOne(model, posed, check_scoring(model, scoring=scoring), left)
+    return _Together(model, posed, measure, left)
 
 
 class _OneByOne:
     """By whatever scorer there is."""
 
-    def __init__(
-        self, model: Estimator, posed: Posed, scorer: Any, X: Any, y: Any, given: dict[str, Any]
-    ):
+    def __init__(self, model: Estimator, posed: Posed, scorer: Any, left: _Left):
         self.model, self.posed, self.found = model, posed, list[float]()
-        self.score = partial(scorer, model, X, y, **given)
+        self.score = partial(scorer, model, left.X, left.y, **left.given)
 
     def see(self, results: list[Result]) -> None:
         self.model._take(self.posed, results)
@@ -130,9 +136,8 @@ class _OneByOne:
 class _Together:
     """By the method `score` of an estimator, for all models by one product with the rows."""
 
-    def __init__(self, model: Any, posed: Posed, measure: Measure, X: Any, y: Any, s: Any):
-        self.model, self.posed, self.measure = model, posed, measure
-        self.X, self.y, self.s = X, y, s
+    def __init__(self, model: Any, posed: Posed, measure: Measure, left: _Left):
+        self.model, self.posed, self.measure, self.left = model, posed, measure, left
         self.lines: list[tuple[Array, Any]] = []
 
     def see(self, results: list[Result]) -> None:
@@ -140,13 +145,13 @@ class _Together:
         self.lines.append(self.model._lines(results))
 
     def scores(self) -> Array:
-        model, n = self.model, len(self.lines)
+        model, left, n = self.model, self.left, len(self.lines)
         model._take(self.posed, self.last)
         coef = np.vstack([coef for coef, _ in self.lines])
-        products = model._products_of(model._rows(self.X, reset=False), coef)
+        products = model._products_of(model._rows(left.X, reset=False), coef)
         scores = products + np.concatenate([np.ravel(b) for _, b in self.lines])
         predicted = model._predicted(scores.reshape(len(scores), n, -1))
-        return self.measure(np.asarray(self.y), predicted, self.s)
+        return self.measure(np.asarray(left.y), predicted, left.given.get("sample_weight"))
 
 
 Measure = Callable[[npt.NDArray[Any], npt.NDArray[Any], Any], Array]

@@ -1,4 +1,5 @@
-// Bindings of column_descent.hpp and gram_path.hpp: array types, sizes and the GIL. No mathematics.
+// Bindings of column_descent.hpp, column_newton.hpp and gram_path.hpp: array types, sizes and the
+// GIL. No mathematics.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -15,6 +16,7 @@
 
 #include "bindings.hpp"
 #include "column_descent.hpp"
+#include "column_newton.hpp"
 #include "gram_path.hpp"
 
 using namespace bindings;
@@ -146,7 +148,7 @@ void combine(const Columns& X, const Which& which, const Vector<double>& steps, 
         X.view);
 }
 
-void sparse_gram(const Columns& X, const Which& which, const Weights& h, double each,
+void column_gram(const Columns& X, const Which& which, const Weights& h, double each,
                  OutputMatrix& G) {
     const std::size_t size = which.size();
     require(G.shape(0) == size && G.shape(1) == size, "G", G.shape(0), size);
@@ -156,8 +158,7 @@ void sparse_gram(const Columns& X, const Which& which, const Weights& h, double 
     std::vector<double> space(X.n_rows());
     std::visit(
         [&](const auto& view) {
-            if constexpr (requires { view.row; })
-                fenchel::gram(view, which.data(), size, curvature, space.data(), G.data());
+            fenchel::gram(view, which.data(), size, curvature, space.data(), G.data());
         },
         X.view);
 }
@@ -182,6 +183,30 @@ std::tuple<double, double, double, double> descend(const Columns& X, const Which
                 fenchel::descend(model, lines, w.data(), tolerance, most);
             const double offset = model.settle();
             return std::make_tuple(offset, violation, epochs, model.work);
+        },
+        X.view);
+}
+
+std::pair<double, std::size_t> newton(const Columns& X, const Loss& loss, const Vector<double>& y,
+                                      const Weights& s, double total, double smoothness,
+                                      bool intercept, Output& z, double b, Output& w,
+                                      const Vector<double>& t, const Vector<double>& m,
+                                      const Vector<double>& unit, double tolerance,
+                                      std::size_t most) {
+    const std::size_t n = X.n_rows();
+    require(w.size() == X.n_columns(), "w", w.size(), X.n_columns());
+    require(y.size() == n, "y", y.size(), n);
+    if (s) require(s->size() == n, "s", s->size(), n);
+    require(z.size() == n, "z", z.size(), n);
+    const fenchel::ColumnPenalty lines = penalty(t, m, unit, w.size());
+    const fenchel::WeightedRows rows{loss.scalar, y.data(), s ? s->data() : nullptr, total, n};
+    nb::gil_scoped_release unlocked;
+    return std::visit(
+        [&](const auto& view) {
+            fenchel::ColumnNewton at(view, rows, lines, smoothness, intercept, z.data(), b,
+                                     w.data());
+            const std::size_t steps = at.run(tolerance, most);
+            return std::make_pair(at.b, steps);
         },
         X.view);
 }
@@ -246,7 +271,10 @@ void bind_columns(nb::module_& m) {
         .def("chosen_moments", &chosen_moments, "which"_a.noconvert(), "h"_a.none(), "each"_a,
              "sum"_a.noconvert(), "square"_a.noconvert())
         .def("combine", &combine, "which"_a.noconvert(), "steps"_a.noconvert(), "z"_a.noconvert())
-        .def("gram", &sparse_gram, "which"_a.noconvert(), "h"_a.none(), "each"_a, "G"_a.noconvert())
+        .def("gram", &column_gram, "which"_a.noconvert(), "h"_a.none(), "each"_a, "G"_a.noconvert())
+        .def("newton", &newton, "loss"_a, "y"_a.noconvert(), "s"_a.none(), "total"_a,
+             "smoothness"_a, "intercept"_a, "z"_a.noconvert(), "b"_a, "w"_a.noconvert(),
+             "t"_a.noconvert(), "m"_a.noconvert(), "unit"_a.noconvert(), "tolerance"_a, "most"_a)
         .def("descend", &descend, "which"_a.noconvert(), "h"_a.none(), "each"_a, "total"_a,
              "damping"_a, "u"_a.noconvert(), "w"_a.noconvert(), "t"_a.noconvert(),
              "m"_a.noconvert(), "unit"_a.noconvert(), "tolerance"_a, "most"_a);

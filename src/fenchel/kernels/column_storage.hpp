@@ -166,7 +166,7 @@ std::size_t products(const Columns& X, const double* a, const double* t, const d
     return count;
 }
 
-/// The upper triangle of sum_i h_i x_ij x_ik over the columns `which`; `space` is of n_rows zeros.
+/// sum_i h_i x_ij x_ik over the columns `which`; `space` is of n_rows zeros.
 template <class Value>
 void gram(const SparseColumns<Value>& X, const std::int32_t* which, std::size_t size,
           RowCurvature h, double* space, double* G) {
@@ -177,6 +177,17 @@ void gram(const SparseColumns<Value>& X, const std::int32_t* which, std::size_t 
         for (std::size_t q = p; q < size; ++q)
             G[p * size + q] = G[q * size + p] = product(X, std::size_t(which[q]), space);
         for (auto k = X.start[j]; k < X.start[j + 1]; ++k) space[X.row[k]] = 0.0;
+    }
+}
+
+template <class Value>
+void gram(const DenseColumns<Value>& X, const std::int32_t* which, std::size_t size, RowCurvature h,
+          double* space, double* G) {
+    for (std::size_t p = 0; p < size; ++p) {
+        const Value* column = X.column(std::size_t(which[p]));
+        for (std::size_t i = 0; i < X.n_rows; ++i) space[i] = h(i) * double(column[i]);
+        for (std::size_t q = p; q < size; ++q)
+            G[p * size + q] = G[q * size + p] = product(X, std::size_t(which[q]), space);
     }
 }
 

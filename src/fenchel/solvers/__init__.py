@@ -10,7 +10,7 @@ from fenchel.settings import construct
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.column_descent import ColumnDescent
@@ -42,6 +42,7 @@ __all__ = [
     "BMRMWithoutQP",
     "ColumnDescent",
     "ExcessiveGap",
+    "Found",
     "Hybrid",
     "KTSplit",
     "LineSearchBMRM",

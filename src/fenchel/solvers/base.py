@@ -36,12 +36,13 @@ class Step:
     phase: int = 0  # of a solver that changes its method on the way
 
 
-class Trail(NamedTuple):
-    """Minimisers at several strengths, and what the solver claims of them: nothing is verified."""
+class Found(NamedTuple):
+    """A minimiser and what its solver claims of it, of which nothing is verified."""
 
-    w: Array  # of shape (n_strengths, n_parameters)
-    intercepts: Array
-    bounds: Array  # J and a lower bound of the least J, in two columns
+    w: Array
+    intercept: float
+    objective: float
+    lower_bound: float
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,11 @@ class Solver(Configured, ABC):
         """The solver for a run that ends at this relative gap; most do not care."""
         return self
 
-    def follow(self, problem: Problem, strengths: Sequence[float]) -> Trail | None:
-        """The path through strengths > 0 that decrease, all at once and in little time; or None.
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """The minimisers at strengths > 0 that decrease, for the gap that it aims at; or None.
 
-        For the gap that it aims at, which a strength may fall short of, as its bounds say.
+        For solvers that know a way which takes less time than a run for each strength. One that
+        falls short of the gap says so by its bounds, and the path goes on.
         """
         return None
 

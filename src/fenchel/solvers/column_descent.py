@@ -25,6 +25,7 @@ columns, and proves its bound to whoever recomputes it.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +36,12 @@ from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
 from fenchel.risks.views.grams import Penalty, Which
 from fenchel.settings import whole
-from fenchel.solvers.base import Needs, Solver, State, Step, Trail
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
 _FORCING = 0.1  # the violation that is left in the working set, relative to that before
+_LOOKS = 10  # at a strength of a path
 _NEWTON_STEPS = 20  # on one working set, at most
 _SUFFICIENT = 0.01  # of the decrease that the model promises
 _TRIALS = 40
@@ -83,15 +85,24 @@ class ColumnDescent(Solver):
             if not at.improve(self.columns):
                 return
 
-    def follow(self, problem: Problem, strengths: Sequence[float]) -> Trail | None:
-        """By the moments, where they tell everything."""
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """By the moments, where they tell everything; of small data, without a driver between."""
         columns, (t, m) = columns_of(problem.risk), _rates(problem)
-        if not _told_by_moments(columns, t, m):
-            return None
-        w = np.zeros(columns.n_columns)
-        found = columns.moments.path(t, m, np.array(strengths), _AIM * self._gap, w)
-        columns.pay(problem.risk)
-        return Trail(*found)
+        if _told_by_moments(columns, t, m):
+            w = np.zeros(columns.n_columns)
+            found = columns.moments.path(t, m, np.array(strengths), _AIM * self._gap, w)
+            columns.pay(problem.risk)
+            return (Found(w, float(b), *J.tolist()) for w, b, J in zip(*found, strict=True))
+        return self._walk(problem, strengths) if columns.small and not columns.quadratic else None
+
+    def _walk(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found]:
+        w, b = np.zeros(problem.risk.n_parameters), 0.0
+        for strength in strengths:
+            at = _Descent(dataclasses.replace(problem, strength=strength), w, self._gap, b)
+            at.newton_on_all(_AIM * self._gap)
+            J, lower = at.closed()
+            w, b = at.w, at.rows.b
+            yield Found(w, b, J, lower)
 
     def obstacle(self, problem: Problem) -> str | None:
         """What it needs; and of unpenalised columns it makes a dense copy."""
@@ -199,6 +210,8 @@ class _Descent:
         tolerance = max(_FORCING * worst, 0.5 * self.goal)
         if self.exact and self._solve():
             return True
+        if self.columns.small and not self.columns.quadratic:
+            return self.newton_on_all(0.1 * min(self.gap, worst))
         which = self._working_set(least)
         w, penalty = self.w[which], self.penalty.of(which)
         moved = (self._descend if self.columns.quadratic else self._newton)(
@@ -216,6 +229,24 @@ class _Descent:
         moved = not np.array_equal(W[0], self.w)
         self.w, self.exact = W[0], False
         self.rows = columns.at(columns.scores(self.w), self.rows.b)
+        return moved
+
+    def closed(self) -> tuple[float, float]:
+        """J and its bound after as many looks as the gap takes, or as few as do any good."""
+        lower = -math.inf
+        for _ in range(_LOOKS):
+            J, (bound, _) = self.look()
+            lower = max(lower, bound)
+            if J - lower <= self.gap * abs(J) or not self.improve(self.columns.n_columns):
+                break
+        return J, lower
+
+    def newton_on_all(self, tolerance: float) -> bool:
+        """Proximal Newton steps on all columns, none of which is worth a look from here."""
+        w = self.w.copy()
+        rows = self.columns.newton(self.rows, w, self.penalty, tolerance)
+        moved = not np.array_equal(w, self.w) or rows.b != self.rows.b
+        self.w, self.rows = w, rows
         return moved
 
     def _working_set(self, least: int) -> Which:

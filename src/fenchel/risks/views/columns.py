@@ -41,7 +41,7 @@ from fenchel.risks.views.grams import (
     dense_gram,
     row_gram,
 )
-from fenchel.risks.views.moments import Moments, size_of
+from fenchel.risks.views.moments import Moments, Response, moments_of
 from fenchel.risks.views.newton import Hessian
 from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
 from fenchel.witness import Bracket, Witness
@@ -50,6 +50,8 @@ FEW = 300  # columns that are seen through their Gram matrix
 MOST_FREE = 1000  # unpenalised columns, of which a dense copy is made
 _MOST_ROWS = 2**31 - 1
 _EPOCHS = 1000  # in one descent
+_SMALL = 10**8  # products of a Gram matrix, up to which it is not worth BLAS
+_NEWTON_STEPS = 100
 _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
 _GRAM_SLOW = 1000  # the same for sparse ones where descent without it is slow
@@ -208,6 +210,22 @@ class Columns:
         self.unpaid += self._count(which)
         return z
 
+    # The risk itself, of few columns.
+
+    @property
+    def small(self) -> bool:
+        """Whether all of a proximal Newton step takes less time than Python's part of it."""
+        return self.few and self.n_rows * self.n_columns**2 <= _SMALL
+
+    def newton(self, rows: RowState, w: Array, penalty: Penalty, tolerance: float) -> RowState:
+        """Proximal Newton steps on all columns, until none violates its optimality; w changes."""
+        smoothness = self.smoothness if math.isfinite(self.smoothness) else 0.0
+        z = rows.z.copy() if self.offset is None else rows.z + self.offset
+        data = self.loss.native, self.loss.y, self.s, self.weight, smoothness, self.has_intercept
+        b, steps = self.native.newton(*data, z, rows.b, w, *penalty, tolerance, _NEWTON_STEPS)
+        self.unpaid += 4 * steps  # X'alpha, a Gram matrix, X p
+        return self.at(self.scores(w), b)
+
     # The quadratic model.
 
     def descend(
@@ -274,13 +292,8 @@ class Columns:
     def moments(self) -> Moments:
         """The squared error of all columns, which are few, as a function of w."""
         gram = self._gram(np.arange(self.n_columns, dtype=np.int32), None)
-        y = self.y if self.offset is None else self.y - self.offset
-        center = float(np.sum(self.share * y)) if self.has_intercept else 0.0
-        slopes = self.share * (y - center)
-        c = self.adjoint(slopes) - float(np.sum(slopes)) * gram.mean
-        q = 0.5 * float(slopes @ (y - center))
-        sizes = self.norms, size_of(self.share, self.y, self.offset)
-        return Moments(gram.G, c, q, gram.mean, center, *sizes)
+        y = Response(self.y, self.offset, self.share, self.has_intercept)
+        return moments_of(gram, y, self.adjoint, self.norms)
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total

@@ -10,12 +10,14 @@ to bound the minimum (kernels/gram_path.hpp, where what round-off does to both i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel import _kernels
 from fenchel.risks.base import Array
+from fenchel.risks.views.grams import Gram
 from fenchel.tolerances import ROUND_OFF
 
 _EPOCHS = 10_000  # in one descent, of which a strength makes a few
@@ -45,7 +47,22 @@ class Moments(NamedTuple):
         return W, self.center - W @ self.mean, bounds
 
 
-def size_of(share: Array | float, *terms: Array | None) -> float:
-    """The root of the mean square of a sum of terms, as large as they can make it."""
-    total = sum(np.abs(each) for each in terms if each is not None)
-    return math.sqrt(float(np.sum(share * np.square(total))))
+class Response(NamedTuple):
+    """What is to be fitted: y less the offsets of rows, about its mean if there is an intercept."""
+
+    y: Array
+    offset: Array | None
+    share: Array | float  # of each row
+    intercept: bool
+
+
+def moments_of(gram: Gram, of: Response, adjoint: Callable[[Array], Array], size: Array) -> Moments:
+    """The moments, from the Gram matrix of all columns, and one product X'a."""
+    y = of.y if of.offset is None else of.y - of.offset
+    largest = np.abs(of.y) if of.offset is None else np.abs(of.y) + np.abs(of.offset)
+    center = float(np.sum(of.share * y)) if of.intercept else 0.0
+    slopes = of.share * (y - center)
+    c = adjoint(slopes) - float(np.sum(slopes)) * gram.mean
+    size_y = math.sqrt(float(np.sum(of.share * np.square(largest))))
+    q = 0.5 * float(slopes @ (y - center))
+    return Moments(gram.G, c, q, gram.mean, center, size, size_y)
