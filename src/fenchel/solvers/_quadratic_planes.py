@@ -293,7 +293,7 @@ class QuadraticPlanes(CuttingPlanes):
         if slope(1.0) >= 0:
             return 1.0
         low, high = 0.0, 1.0
-        while high - low > 1e-3 * high and high > np.finfo(float).eps:  # less moves no weight
+        while high - low > 1e-3 * high and high > EPSILON:  # less moves no weight
             t = 0.5 * (low + high)
             low, high = (t, high) if slope(t) > 0 else (low, t)
         return low
