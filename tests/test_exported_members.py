@@ -61,6 +61,24 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_an_estimator_loads_little_more_than_scikit_learn_does() -> None:
+    """Beside what a linear model of that brings: no other estimator, and nothing these need."""
+    from fenchel import estimators
+
+    code = (
+        "import sys, sklearn.linear_model; before = set(sys.modules); import fenchel; "
+        "fenchel.Classifier; print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    others = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert others <= {"fenchel", "lazy_loader", "msgspec", "typing_extensions"}
+    parts = {tuple(name.split(".")[1:2]) for name in loaded if name.startswith("fenchel.")}
+    assert not parts & {("cli",), ("features",), ("model",), ("paths",), ("report",), ("serve",)}
+    kinds = [getattr(fenchel, name) for name in estimators.__all__]
+    assert {kind.__module__ for kind in kinds} & set(loaded) == {"fenchel.estimators.classifier"}
+
+
 @pytest.mark.slow
 def test_the_modules_are_there_as_soon_as_the_package_is() -> None:
     code = "import fenchel; print(fenchel.engines.Threads(4).n_threads)"

@@ -11,10 +11,11 @@ import pytest
 from sklearn.base import clone
 
 import fenchel
-from fenchel.estimators import SAVEABLE, __all__
+from fenchel.estimators import __all__
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.declared import declared
 from fenchel.estimators.protocol import Estimator
+from fenchel.estimators.saveable import SAVEABLE
 from fenchel.losses import Huber
 from fenchel.regularizers import Regularizer
 

@@ -8,7 +8,7 @@ import pytest
 
 import fenchel
 from fenchel._system.container import FORMAT
-from fenchel.estimators import SAVEABLE
+from fenchel.estimators.saveable import SAVEABLE
 from fenchel.model.file import header
 
 FOLDER = Path(__file__).parent / "golden"

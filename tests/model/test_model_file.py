@@ -21,7 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import fenchel
-from fenchel import estimators, losses, regularizers
+from fenchel import losses, regularizers
+from fenchel.estimators.saveable import SAVEABLE
 from fenchel.model.file import header
 from fenchel.solvers import BMRM
 
@@ -302,11 +303,11 @@ class Counting(fenchel.Regressor):
 
 
 def test_files_know_of_an_estimator_only_what_it_says_itself(path, monkeypatch):
-    monkeypatch.setitem(estimators.SAVEABLE, "Counting", Counting)
+    monkeypatch.setitem(SAVEABLE, "Counting", Counting)
     loaded = through(Counting().fit(X, X[:, 0]), path)
     assert type(loaded) is Counting
     assert loaded.count_ == len(X)
-    monkeypatch.setitem(estimators.SAVEABLE, "Counting", fenchel.Regressor)
+    monkeypatch.setitem(SAVEABLE, "Counting", fenchel.Regressor)
     with pytest.raises(fenchel.InvalidData, match=r"no model has: \['count'\]"):
         fenchel.load(path)
 

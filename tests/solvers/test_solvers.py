@@ -261,6 +261,31 @@ def test_a_poor_solution_of_the_inner_problem_still_proves_its_bound(
     assert result.lower_bound > 0
 
 
+@pytest.mark.parametrize("regularizer", [L2([0.0, 1.0]), ElasticNet(0.5, [0.0, 1.0])], ids=ids)
+def test_a_free_column_of_small_numbers_costs_few_programmes(regularizer, monkeypatch):
+    """Where every step of the multipliers is the last one again, thirty of them are few calls."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 2)) * [1e-9, 1.0], np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    problem = fenchel.problem(
+        X, y, loss="hinge", regularizer=regularizer, strength=0.1, intercept=False
+    )
+    model = QuadraticPlanes(problem, max_cuts=10)
+    for w in ([0.0, 0.0], [1.0, 1.0]):
+        model.add(problem.risk.at(np.array(w)))
+    name = "_maximize_exactly" if regularizer.quadratic else "_maximize_by_newton"
+    right, slopes = getattr(QuadraticPlanes, name), []
+
+    def counted(self):
+        right(self)
+        slopes.append(float(self.alpha @ self.A[:, 0]))
+
+    monkeypatch.setattr(QuadraticPlanes, name, counted)
+    model.maximize()
+    assert len(slopes) <= 8
+    assert slopes == pytest.approx([slopes[0]] * len(slopes), rel=1e-3)
+    assert model.v[0] == pytest.approx(-30 * model._rho * slopes[0], rel=1e-3)
+
+
 def test_memory_is_bounded():
     X, y = data_for(losses.Hinge(), n=200, d=20)
     problem = fenchel.problem(X, y, strength=1e-3)

@@ -1,60 +1,8 @@
-"""Estimators with scikit-learn's names and habits: validation and naming, no mathematics."""
+"""Estimators with scikit-learn's names and habits: validation and naming, no mathematics.
 
-from __future__ import annotations
+Each is imported when it is first used: what a `Classifier` needs is no more than a part of them.
+"""
 
-from fenchel.estimators.base import LinearEstimator
-from fenchel.estimators.boosting import ERLPBoost
-from fenchel.estimators.classifier import Classifier
-from fenchel.estimators.cross_validation import ClassifierCV, RegressorCV
-from fenchel.estimators.deviances import GammaRegressor, PoissonRegressor, TweedieRegressor
-from fenchel.estimators.hierarchical import HierarchicalClassifier
-from fenchel.estimators.labeler import SequenceLabeler
-from fenchel.estimators.metric import MetricClassifier
-from fenchel.estimators.multilabel import MultilabelClassifier
-from fenchel.estimators.novelty import NoveltyDetector
-from fenchel.estimators.ordinal import OrdinalRegressor
-from fenchel.estimators.ranker import Ranker
-from fenchel.estimators.regressor import QuantileRegressor, Regressor
-from fenchel.estimators.reranker import Reranker
+import lazy_loader
 
-# Those that a model file may hold, by the name it has there. What cross-validation found is saved
-# as its best_estimator_.
-SAVEABLE: dict[str, type[LinearEstimator]] = {
-    kind.__name__: kind
-    for kind in (
-        Classifier,
-        MultilabelClassifier,
-        HierarchicalClassifier,
-        MetricClassifier,
-        OrdinalRegressor,
-        Ranker,
-        Reranker,
-        SequenceLabeler,
-        Regressor,
-        QuantileRegressor,
-        PoissonRegressor,
-        GammaRegressor,
-        TweedieRegressor,
-        NoveltyDetector,
-    )
-}
-
-__all__ = [
-    "Classifier",
-    "ClassifierCV",
-    "ERLPBoost",
-    "GammaRegressor",
-    "HierarchicalClassifier",
-    "MetricClassifier",
-    "MultilabelClassifier",
-    "NoveltyDetector",
-    "OrdinalRegressor",
-    "PoissonRegressor",
-    "QuantileRegressor",
-    "Ranker",
-    "Regressor",
-    "RegressorCV",
-    "Reranker",
-    "SequenceLabeler",
-    "TweedieRegressor",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -140,7 +140,7 @@ def header(path: Path) -> Header:
 
 
 def _saveable() -> dict[str, type[LinearEstimator]]:
-    from fenchel.estimators import SAVEABLE  # scikit-learn takes a second
+    from fenchel.estimators.saveable import SAVEABLE  # scikit-learn takes a second
 
     return SAVEABLE
 

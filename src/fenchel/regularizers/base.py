@@ -297,7 +297,9 @@ def over(numerator: Array, c: Array | float, end: float = 0.0) -> Array:
     """numerator / c, and end * sign(numerator) where c = 0 (an unpenalised coordinate)."""
     if isinstance(c, float):
         return numerator / c
-    ends = np.where(numerator == 0, 0.0, np.copysign(end, numerator))
+    ends = np.zeros_like(numerator)
+    if end != 0:
+        ends = np.where(numerator == 0, 0.0, np.copysign(end, numerator))
     return np.divide(numerator, c, out=ends, where=c > 0)
 
 

@@ -27,6 +27,7 @@ from fenchel.tolerances import EPSILON, ZERO_SUM
 
 _STIFFNESS = 1e3  # rho, relative to the curvature 1/lambda of a penalised coordinate
 _MULTIPLIER_STEPS = 30
+_STRAIGHT = 1e-3  # of a step's slope: another that differs by less has the same direction
 _NEARLY = 1e-6  # a sum of free slopes that is this small has the right support
 _NEWTON_STEPS = 100
 _NEWTON_GAP = 1e-4  # of the dual, relative to what the newest cut opened: the outer gap's size
@@ -70,14 +71,17 @@ class QuadraticPlanes(CuttingPlanes):
             self._maximize_exactly if self.regularizer.quadratic else self._maximize_by_newton
         )
         maximize()
-        for _ in range(_MULTIPLIER_STEPS if len(self.free) else 0):
-            if self.met is not None:
-                break
+        left, stride, last = _MULTIPLIER_STEPS if len(self.free) else 0, 1, np.full(1, np.inf)
+        while left > 0 and self.met is None:
             slope = self.alpha @ self.A[:, self.free]
             terms = self.alpha @ np.abs(self.A[:, self.free])
             if np.all(np.abs(slope) <= _NEARLY * terms) and self._polish():
                 break
-            self.v[self.free] -= self._rho * slope
+            # Where the same cuts hold, the same step comes again: several of them are one.
+            straight = np.linalg.norm(slope - last) <= _STRAIGHT * np.linalg.norm(slope)
+            stride = min(2 * stride, left) if straight else 1
+            self.v[self.free] -= stride * self._rho * slope
+            left, last = left - stride, slope
             maximize()
 
     def minimize(self) -> ModelMinimum:
@@ -289,7 +293,7 @@ class QuadraticPlanes(CuttingPlanes):
         if slope(1.0) >= 0:
             return 1.0
         low, high = 0.0, 1.0
-        while high - low > 1e-3 * high and high > np.finfo(float).eps:  # less moves no weight
+        while high - low > 1e-3 * high and high > EPSILON:  # less moves no weight
             t = 0.5 * (low + high)
             low, high = (t, high) if slope(t) > 0 else (low, t)
         return low

@@ -1,0 +1,17 @@
+from .boosting import ERLPBoost as ERLPBoost
+from .classifier import Classifier as Classifier
+from .cross_validation import ClassifierCV as ClassifierCV
+from .cross_validation import RegressorCV as RegressorCV
+from .deviances import GammaRegressor as GammaRegressor
+from .deviances import PoissonRegressor as PoissonRegressor
+from .deviances import TweedieRegressor as TweedieRegressor
+from .hierarchical import HierarchicalClassifier as HierarchicalClassifier
+from .labeler import SequenceLabeler as SequenceLabeler
+from .metric import MetricClassifier as MetricClassifier
+from .multilabel import MultilabelClassifier as MultilabelClassifier
+from .novelty import NoveltyDetector as NoveltyDetector
+from .ordinal import OrdinalRegressor as OrdinalRegressor
+from .ranker import Ranker as Ranker
+from .regressor import QuantileRegressor as QuantileRegressor
+from .regressor import Regressor as Regressor
+from .reranker import Reranker as Reranker
