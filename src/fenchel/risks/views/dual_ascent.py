@@ -18,8 +18,8 @@ With an intercept D is -inf unless sum_i rate_i a_i = 0. That condition is met b
 multipliers: the offset b stands for its multiplier, and a step on row i that spoils the condition
 by rate_i has the curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
-A vector loss has K scores a row: a_i and w_j are vectors of K numbers, v is the matrix -sum_i rate_i
-x_i a_i', and a step moves all K numbers of a_i at once (kernels/block_ascent.hpp).
+A vector loss has K scores a row: a_i and w_j are vectors of K numbers, v is the matrix -sum_i
+rate_i x_i a_i', and a step moves all K numbers of a_i at once (kernels/block_ascent.hpp).
 
 Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
 D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length
