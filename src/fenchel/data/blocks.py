@@ -65,7 +65,7 @@ class KeptRows(ABC):
             return rows.row_squares(scale)
 
     def sweep(
-        self, dual: _kernels.DualProblem, *state: Any
+        self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
     ) -> tuple[float, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         with self.opened() as rows:

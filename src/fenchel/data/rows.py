@@ -67,7 +67,7 @@ class SweptRows(Rows, Protocol):
         """q_i = sum_j x_ij^2 scale_j."""
 
     def sweep(
-        self, dual: _kernels.DualProblem, *state: Any
+        self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
     ) -> tuple[float, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
 
@@ -134,7 +134,7 @@ class SparseRows:
         return q
 
     def sweep(
-        self, dual: _kernels.DualProblem, *state: Any
+        self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
     ) -> tuple[float, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.csr_sweep(self.row_start, self.column, self.value, dual, *state)
@@ -220,7 +220,7 @@ class DenseRows:
         return q
 
     def sweep(
-        self, dual: _kernels.DualProblem, *state: Any
+        self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
     ) -> tuple[float, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.dense_sweep(self.values, dual, *state)

@@ -23,8 +23,6 @@ using namespace nb::literals;
 
 namespace {
 
-using Active = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 /// The arrays of a dual problem on one shard; `threshold` and `scale` are given together.
 struct DualProblem {
     Loss loss;
@@ -46,13 +44,6 @@ struct DualProblem {
             throw std::invalid_argument("threshold and scale belong together");
     }
 };
-
-void check_active(const Active& active, std::size_t n_active, std::size_t n_rows) {
-    require(n_active <= active.size(), "active", active.size(), n_active);
-    const auto inside = [&](std::int32_t i) { return i >= 0 && std::size_t(i) < n_rows; };
-    if (!std::all_of(active.data(), active.data() + n_active, inside))
-        throw std::invalid_argument("active names a row that is not there");
-}
 
 template <class Matrix>
 auto sweep(const Matrix& X, const DualProblem& dual, Output& a, Output& v, double b,

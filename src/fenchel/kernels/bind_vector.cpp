@@ -15,11 +15,6 @@ using namespace nb::literals;
 
 namespace {
 
-void same_shape(const char* name, const nb::ndarray<>& got, std::size_t n, std::size_t K) {
-    require(got.shape(0) == n, name, got.shape(0), n);
-    require(got.shape(1) == K, name, got.shape(1), K);
-}
-
 template <class Value, class Column>
 void bind_csr_outputs(nb::module_& m) {
     using Start = Vector<std::int64_t>;
@@ -44,11 +39,6 @@ void bind_csr_outputs(nb::module_& m) {
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "a"_a.noconvert(),
         "g"_a.noconvert());
 }
-
-/// Codes, one for each row, or sets, K numbers for each row.
-template <class Loss>
-using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
-                             nb::c_contig, nb::device::cpu>;
 
 template <class Loss>
 fenchel::VectorRows<typename Loss::Label> vector_rows(const Loss& loss, const Matrix& Z,

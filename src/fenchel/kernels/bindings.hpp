@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -29,12 +30,31 @@ using Output = Written<double>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutputMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Weights = std::optional<Vector<double>>;
+using Active = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Codes, one for each row, or sets, K numbers for each row.
+template <class Loss>
+using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
+                             nb::c_contig, nb::device::cpu>;
 
 inline void require(bool holds, const char* name, std::size_t got, std::size_t expected) {
     if (!holds) {
         throw std::invalid_argument(std::string(name) + " has length " + std::to_string(got) +
                                     "; expected " + std::to_string(expected));
     }
+}
+
+inline void same_shape(const char* name, const nb::ndarray<>& got, std::size_t n, std::size_t K) {
+    require(got.shape(0) == n, name, got.shape(0), n);
+    require(got.shape(1) == K, name, got.shape(1), K);
+}
+
+/// The first n_active entries name rows.
+inline void check_active(const Active& active, std::size_t n_active, std::size_t n_rows) {
+    require(n_active <= active.size(), "active", active.size(), n_active);
+    const auto inside = [&](std::int32_t i) { return i >= 0 && std::size_t(i) < n_rows; };
+    if (!std::all_of(active.data(), active.data() + n_active, inside))
+        throw std::invalid_argument("active names a row that is not there");
 }
 
 template <class Value, class Column>
@@ -71,6 +91,7 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
     return nb::ndarray<nb::numpy, Element, nb::ndim<2>>(kept->data(), {kept->size(), width}, owner);
 }
 
+void bind_block_ascent(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);

@@ -261,6 +261,7 @@ NB_MODULE(_kernels, m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_block_ascent(m);
     bind_chains(m);
     bind_columns(m);
     bind_dual_ascent(m);

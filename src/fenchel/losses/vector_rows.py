@@ -184,6 +184,12 @@ class NativeVectorRows(VectorRows):
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
         return _kernels.vector_kinks_along(self._native(z), z, q, self.y, self.s, low, high)
 
+    def block_problem(
+        self, a: Array, rate: Array, kappa: Array, threshold: Array | None, scale: Array | None
+    ) -> _kernels.BlockProblem:
+        """What sweeps of dual block ascent take for slopes a: see kernels/block_ascent.hpp."""
+        return _kernels.BlockProblem(self._native(a), self.y, rate, kappa, threshold, scale)
+
     def smoothed(
         self, z: Array, mu: float, widths: Array | None, b: float
     ) -> tuple[float, float, float, Array]:
@@ -222,6 +228,13 @@ NATIVE: dict[type[Loss], Callable[[Any, int], Any]] = {
     MulticlassHinge: _multiclass_hinge,
     MultilabelHinge: _multilabel_hinge,
 }
+
+
+def has_block_step(loss: Loss) -> bool:
+    """The best step on all dual variables of a row is known: see kernels/block_steps.hpp."""
+    if isinstance(loss, MulticlassHinge) and loss.rescaling == "slack":
+        return False  # costs of several sizes bind the dual variables by two conditions
+    return type(loss) in NATIVE and loss.has_conjugate
 
 
 class LeafRows(RowLoss):

@@ -107,7 +107,7 @@ class LinearRisk(ShardedLoss):
             self.passes += 1
             z = self.engine.map(shardwork.scores, self.outputs(w))
         else:
-            z = self.engine.map(shardwork.zeros)
+            z = self.engine.map(shardwork.zeros, self.width)
         return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)
 
     def fingerprint(self) -> bytes:

@@ -82,6 +82,11 @@ class ShardedLoss:
     def n_duals(self) -> int:
         return self.n_rows * self.n_outputs
 
+    @property
+    def width(self) -> tuple[int, ...]:
+        """The shape of a row's scores: (), or (K,) for a vector loss."""
+        return () if self.classes is None else (self.n_outputs,)
+
     def outputs(self, v: Array) -> Array:
         """A vector of parameters or duals as rows take it: K columns for a vector loss."""
         return v if self.classes is None else v.reshape(-1, self.n_outputs)

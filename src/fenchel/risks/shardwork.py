@@ -72,9 +72,9 @@ def scores(shard: Shard, w: Array) -> Array:
     return shard.rows.scores(w)
 
 
-def zeros(shard: Shard) -> Array:
-    """The scores at w = 0."""
-    return np.zeros(shard.rows.n_rows)
+def zeros(shard: Shard, width: tuple[int, ...] = ()) -> Array:
+    """The scores at w = 0, of the given width where a row has several."""
+    return np.zeros((shard.rows.n_rows, *width))
 
 
 def evaluate(shard: Shard, loss: Loss, w: Array) -> tuple[float, Array, Array]:

@@ -18,6 +18,9 @@ With an intercept D is -inf unless sum_i rate_i a_i = 0. That condition is met b
 multipliers: the offset b stands for its multiplier, and a step on row i that spoils the condition
 by rate_i has the curvature `offset_rate` more and takes b with it, as if x_i had one more column.
 
+A vector loss has K scores a row: a_i and w_j are vectors of K numbers, v is the matrix -sum_i
+rate_i x_i a_i', and a step moves all K numbers of a_i at once (kernels/block_ascent.hpp).
+
 Steps are over-relaxed, as in SOR (Mangasarian and Musicant 1999): each takes the quadratic part of
 D along a_i to have 1/_OVER of its curvature L. As -l* is concave, that is a proximal step of length
 _OVER/L < 2/L, by which D rises by at least (1/_OVER - 1/2) L (u - a_i)^2.
@@ -38,10 +41,12 @@ from fenchel import _kernels
 from fenchel.data.rows import SweptRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard, Serial, mutates
-from fenchel.losses import Labels, Loss
-from fenchel.losses.scalar_rows import NativeScalarRows, built_in, is_built_in
+from fenchel.losses import Labels, Loss, ScalarLoss, VectorLoss
+from fenchel.losses.scalar_rows import NativeScalarRows, is_built_in
+from fenchel.losses.vector_rows import NativeVectorRows, has_block_step
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
+from fenchel.risks.kinks import weighted
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.tolerances import ROUND_OFF
@@ -63,16 +68,18 @@ _FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the f
 class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
-    loss: NativeScalarRows
+    loss: NativeScalarRows | NativeVectorRows
     settings: tuple[Array, Array, Array | None, Array | None]  # rate, kappa and the shrinkage
     rate: Array
-    a: Array
+    a: Array  # a number for each row, or K of them
     active: npt.NDArray[np.int32]
     n_active: int  # the first of `active` that a sweep visits
 
     @functools.cached_property
-    def native(self) -> _kernels.DualProblem:
+    def native(self) -> _kernels.DualProblem | _kernels.BlockProblem:
         """The same dual variables as the kernels take them, which cannot be pickled."""
+        if isinstance(self.loss, NativeVectorRows):
+            return self.loss.block_problem(self.a, *self.settings)
         return self.loss.dual_problem(*self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -85,6 +92,12 @@ def has_dual_steps(risk: Risk) -> bool:
     Where rows' dual variables are bound together, as a nu-loss's are, none can change alone.
     """
     return isinstance(risk, LinearRisk) and risk.facts.has_duals and is_built_in(risk.loss)
+
+
+def has_block_steps(risk: Risk) -> bool:
+    """The best step on all dual variables of a row is known: one of K scores, without offsets."""
+    known = isinstance(risk, LinearRisk) and risk.facts.has_duals and has_block_step(risk.loss)
+    return known and not risk.facts.has_intercept
 
 
 class DualAscent:
@@ -113,15 +126,18 @@ class DualAscent:
         self.offset_rate = offset_rate(total / risk.n_rows, risk, strength, self.crowd)
         unit = 1 / (strength * risk.weight)
         self.rows = self.engine.map(
-            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd
+            row_duals, risk.loss, squares, shrinkage, unit, self.offset_rate, self.crowd, risk.width
         )
 
     @classmethod
     def obstacle(cls, risk: Risk) -> str | None:
         """The step on each dual variable must be known."""
-        if not has_dual_steps(risk):
-            return "it knows the dual steps of the built-in losses of one score a row only"
-        return None
+        if has_dual_steps(risk) or has_block_steps(risk):
+            return None
+        return (
+            "it knows the dual steps of the built-in losses of one score a row, and without an "
+            "intercept those of softmax, multilabel_hinge and multiclass_hinge of rescaled margins"
+        )
 
     @property
     def w(self) -> Array:
@@ -135,14 +151,17 @@ class DualAscent:
 
     def assign(self, a: Array, b: float = 0.0) -> None:
         """Takes over slopes, and an offset."""
-        self.engine.map(_assign, self.rows, self.engine.scatter(a))
+        self.engine.map(_assign, self.rows, self.engine.scatter(self.risk.outputs(a)))
         self.b = b
         self.settle()
 
     def _assign_weighted(self, alpha: Array, total: float, b: float) -> None:
         """Takes over alpha_i = s_i/total a_i."""
         slopes = self.engine.map(
-            shardwork.unweighted, self.engine.scatter(alpha), total, self.risk.loss
+            shardwork.unweighted,
+            self.engine.scatter(self.risk.outputs(alpha)),
+            total,
+            self.risk.loss,
         )
         self.assign(self.engine.gather(slopes), b)
 
@@ -158,7 +177,7 @@ class DualAscent:
     def settle(self) -> None:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
-        self.v = -self.engine.total(self.engine.map(_combined, self.rows))
+        self.v = -self.engine.total(self.engine.map(_combined, self.rows)).ravel()
 
     def balance(self) -> None:
         """The multiplier's step: b moves as far as the slopes are out of balance.
@@ -189,8 +208,10 @@ class DualAscent:
         left out from now on.
         """
         settings = self.rows, self.offset_rate, seeds, margin, self.crowd
-        *summed, violation = self.engine.map(sweep, self.v, self.b, *settings).split(5)
+        v = self.risk.outputs(self.v)
+        *summed, violation = self.engine.map(sweep, v, self.b, *settings).split(5)
         change, db, rise, visits = self.engine.totals(*summed)
+        change = change.ravel()
         self.v = change if self.crowd is None else self.v + change
         self.b += db
         self._pay(2 * visits / self.risk.n_rows)
@@ -271,8 +292,11 @@ def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
 
 
 def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
-    """How strongly a row's score answers to a step on it."""
-    return cast(SweptRows, shard.rows).row_squares(None if shrinkage is None else shrinkage[1])
+    """How strongly a row's score, of several the one that does most, answers to a step on it."""
+    rows, scale = cast(SweptRows, shard.rows), None
+    if shrinkage is not None:
+        scale = np.max(shrinkage[1].reshape(rows.n_columns, -1), axis=1)
+    return rows.row_squares(scale)
 
 
 def row_duals(
@@ -283,14 +307,17 @@ def row_duals(
     unit: float,
     offset_rate: float,
     crowd: int | None,
+    width: tuple[int, ...] = (),
 ) -> RowDuals:
     """Dual variables 0; those of empty rows are settled, as their scores never change."""
     rate = unit * shardwork.weights(shard)
     shared = rate if crowd is None else crowd * rate
     kappa = shared * (squares + offset_rate) / _OVER
-    a = np.zeros(shard.rows.n_rows)
+    a = np.zeros((shard.rows.n_rows, *width))
     alone = (kappa == 0) & (rate > 0)
-    bound = built_in(shard.bound(loss))
+    bound = shard.bound(loss)
+    assert isinstance(bound, NativeScalarRows | NativeVectorRows)
+    assert isinstance(loss, ScalarLoss | VectorLoss)
     a[alone] = loss.slope(shardwork.shifted_by_offset(shard, a)[alone], shard.y[alone])
     threshold, scale = (None, None) if shrinkage is None else shrinkage
     settings = shared, kappa, threshold, scale
@@ -364,7 +391,7 @@ def _shrunk(shard: Shard, a: Array, sign: int, scale: float) -> Array:
 
 
 def _combined(shard: Shard, rows: RowDuals) -> Array:
-    return shard.rows.adjoint(rows.rate * rows.a)
+    return shard.rows.adjoint(weighted(rows.rate, rows.a))
 
 
 def _total(shard: Shard, rows: RowDuals) -> float:

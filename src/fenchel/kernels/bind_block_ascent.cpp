@@ -1,0 +1,138 @@
+// Bindings of block_ascent.hpp: array types, sizes and the GIL. No mathematics.
+#include <nanobind/stl/tuple.h>
+
+#include <cstdint>
+#include <tuple>
+#include <variant>
+
+#include "bindings.hpp"
+#include "block_ascent.hpp"
+
+using namespace bindings;
+using namespace nb::literals;
+
+namespace {
+
+/// A loss with the labels of its rows.
+template <class L>
+struct Labelled {
+    L loss;
+    LabelsOf<L> y;
+};
+
+/// The arrays of a dual problem with K scores a row on one shard; `threshold` and `scale` are given
+/// together, with a row for each column of X.
+struct BlockProblem {
+    std::variant<Labelled<fenchel::MulticlassHinge>, Labelled<fenchel::Softmax>,
+                 Labelled<fenchel::MultilabelHinge>>
+        labelled;
+    Vector<double> rate, kappa;
+    Weights threshold, scale;
+
+    /// use(loss, rows), once sizes are known to fit.
+    template <class Use>
+    auto with(std::size_t n_rows, std::size_t K, Use&& use) const {
+        require(rate.size() == n_rows, "rate", rate.size(), n_rows);
+        require(kappa.size() == n_rows, "kappa", kappa.size(), n_rows);
+        return std::visit(
+            [&]<class L>(const Labelled<L>& each) {
+                const std::size_t stride = L::kSets ? K : 1;
+                require(each.loss.size() == K, "a row of scores", K, each.loss.size());
+                require(each.y.size() == n_rows * stride, "y", each.y.size(), n_rows * stride);
+                return use(each.loss, fenchel::BlockRows<typename L::Label>{
+                                          each.y.data(), stride, rate.data(), kappa.data()});
+            },
+            labelled);
+    }
+};
+
+template <class Matrix>
+auto sweep(const Matrix& X, const BlockProblem& dual, OutputMatrix& A, OutputMatrix& V,
+           Active& active, std::size_t n_active, double margin, std::uint64_t seed) {
+    const std::size_t K = V.shape(1);
+    require(V.shape(0) == X.n_columns, "V", V.shape(0), X.n_columns);
+    same_shape("A", nb::ndarray<>(A), X.n_rows, K);
+    check_active(active, n_active, X.n_rows);
+    for (const Weights& each : {dual.threshold, dual.scale})
+        if (each) require(each->size() == V.size(), "threshold", each->size(), V.size());
+    const fenchel::Sweep done = dual.with(X.n_rows, K, [&](const auto& loss, const auto& rows) {
+        nb::gil_scoped_release unlocked;
+        const auto by = [&](const auto& shrink) {
+            return fenchel::block_sweep(X, loss, rows, shrink, A.data(), V.data(), active.data(),
+                                        n_active, margin, seed);
+        };
+        return dual.scale ? by(fenchel::detail::Shrunk{dual.threshold->data(), dual.scale->data()})
+                          : by(fenchel::detail::Plain{});
+    });
+    return std::make_tuple(0.0, done.n_active, done.n_moved, done.violation, done.rise);
+}
+
+std::size_t movable(const BlockProblem& dual, const Matrix& Z, const Matrix& A, double margin,
+                    Active& active) {
+    const std::size_t n = Z.shape(0), K = Z.shape(1);
+    same_shape("A", nb::ndarray<>(A), n, K);
+    require(active.size() == n, "active", active.size(), n);
+    return dual.with(n, K, [&](const auto& loss, const auto& rows) {
+        nb::gil_scoped_release unlocked;
+        return fenchel::block_movable(loss, rows, Z.data(), A.data(), n, margin, active.data());
+    });
+}
+
+template <class Value, class Column>
+void bind_csr(nb::module_& m) {
+    using Start = Vector<std::int64_t>;
+    m.def(
+        "csr_sweep",
+        [](Start row_start, Vector<Column> column, Vector<Value> value, const BlockProblem& dual,
+           OutputMatrix A, OutputMatrix V, double, double, Active active, std::size_t n_active,
+           double margin, std::uint64_t seed) {
+            return sweep(csr_view(row_start, column, value, V.shape(0)), dual, A, V, active,
+                         n_active, margin, seed);
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "dual"_a,
+        "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a, "active"_a.noconvert(),
+        "n_active"_a, "margin"_a, "seed"_a);
+}
+
+template <class Value>
+void bind_dense(nb::module_& m) {
+    m.def(
+        "dense_sweep",
+        [](Table<Value> X, const BlockProblem& dual, OutputMatrix A, OutputMatrix V, double, double,
+           Active active, std::size_t n_active, double margin, std::uint64_t seed) {
+            return sweep(dense_view(X), dual, A, V, active, n_active, margin, seed);
+        },
+        "X"_a.noconvert(), "dual"_a, "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a,
+        "active"_a.noconvert(), "n_active"_a, "margin"_a, "seed"_a);
+}
+
+template <class L>
+void bind_problem(nb::class_<BlockProblem>& problem) {
+    problem.def(
+        "__init__",
+        [](BlockProblem* self, const L& loss, LabelsOf<L> y, Vector<double> rate,
+           Vector<double> kappa, Weights threshold, Weights scale) {
+            if (threshold.has_value() != scale.has_value())
+                throw std::invalid_argument("threshold and scale belong together");
+            new (self) BlockProblem{Labelled<L>{loss, y}, rate, kappa, threshold, scale};
+        },
+        "loss"_a, "y"_a.noconvert(), "rate"_a.noconvert(), "kappa"_a.noconvert(),
+        "threshold"_a.none(), "scale"_a.none());
+}
+
+}  // namespace
+
+void bindings::bind_block_ascent(nb::module_& m) {
+    nb::class_<BlockProblem> problem(m, "BlockProblem");
+    bind_problem<fenchel::MulticlassHinge>(problem);
+    bind_problem<fenchel::Softmax>(problem);
+    bind_problem<fenchel::MultilabelHinge>(problem);
+    m.def("movable", &movable, "dual"_a, "z"_a.noconvert(), "a"_a.noconvert(), "margin"_a,
+          "active"_a.noconvert());
+    bind_csr<double, std::int32_t>(m);
+    bind_csr<double, std::int64_t>(m);
+    bind_csr<float, std::int32_t>(m);
+    bind_csr<float, std::int64_t>(m);
+    bind_dense<double>(m);
+    bind_dense<float>(m);
+}

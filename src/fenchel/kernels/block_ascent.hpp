@@ -1,0 +1,140 @@
+// Dual block coordinate ascent over the rows of one shard: dual_ascent.hpp with K scores a row.
+// The K dual variables a_i of row i are slopes of its loss, and
+//
+//     V = -sum_i rate_i x_i a_i',    W = shrink(V)    (a row for each column of X, K numbers each)
+//
+// are kept up to date. A step moves all of a_i at once, which block_steps.hpp does. A hinge's steps
+// change few of them, and only those columns of V.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "block_steps.hpp"
+#include "dual_ascent.hpp"
+#include "outputs.hpp"
+
+namespace fenchel {
+
+namespace detail {
+
+/// The numbers 0, 1, 2 ...: the columns of a dense row.
+struct Counting {
+    FENCHEL_INLINE std::size_t operator[](std::size_t n) const { return n; }
+};
+
+template <class Value>
+struct Strided {
+    const Value* first;
+    std::ptrdiff_t stride;
+    FENCHEL_INLINE Value operator[](std::size_t n) const {
+        return first[static_cast<std::ptrdiff_t>(n) * stride];
+    }
+};
+
+template <class Value>
+struct DenseRow {
+    Counting column;
+    Strided<Value> value;
+    std::size_t length;
+};
+
+template <class Value>
+DenseRow<Value> row_of(const Dense<Value>& X, std::size_t i) {
+    return {{},
+            {X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride, X.column_stride},
+            X.n_columns};
+}
+
+/// z = W'x for a row x
+template <class Row>
+FENCHEL_INLINE void block_scores(const Row& row, const Plain&, const double* V, std::size_t K,
+                                 double* z) {
+    sum_row(row, V, K, z);
+}
+
+template <class Row>
+FENCHEL_INLINE void block_scores(const Row& row, const Shrunk& shrink, const double* V,
+                                 std::size_t K, double* z) {
+    std::fill(z, z + K, 0.0);
+    for (std::size_t n = 0; n < row.length; ++n) {
+        const std::size_t first = static_cast<std::size_t>(row.column[n]) * K;
+        for (std::size_t k = 0; k < K; ++k) z[k] += row.value[n] * shrink(V[first + k], first + k);
+    }
+}
+
+}  // namespace detail
+
+/// The data of a shard's dual problem, with an entry, or `label_stride` labels, for each row.
+template <class Label>
+struct BlockRows {
+    const Label* y;
+    std::size_t label_stride;
+    const double *rate, *kappa;
+    FENCHEL_INLINE const Label* label(std::size_t i) const { return y + i * label_stride; }
+};
+
+/// A step on each of the rows active[0..n), in random order. Rows whose scores lie more than
+/// `margin` inside the piece of their loss whose slopes they have are let go.
+template <class Matrix, class Shrink, class Loss>
+Sweep block_sweep(const Matrix& X, const Loss& loss, const BlockRows<typename Loss::Label>& rows,
+                  const Shrink& shrink, double* A, double* V, std::int32_t* active, std::size_t n,
+                  double margin, std::uint64_t seed) {
+    const std::size_t K = loss.size();
+    BlockWork work(K);
+    detail::Random random{seed};
+    for (std::size_t k = n; k > 1; --k) std::swap(active[k - 1], active[random.below(k)]);
+    Sweep done{n, 0, 0.0, 0.0};
+    for (std::size_t k = 0; k < done.n_active;) {
+        const auto i = static_cast<std::size_t>(active[k]);
+        if (k + 2 < done.n_active) detail::fetch_row(X, static_cast<std::size_t>(active[k + 2]));
+        const auto row = detail::row_of(X, i);
+        double* a = A + i * K;
+        detail::block_scores(row, shrink, V, K, work.z.data());
+        const double slack = block_slack(loss, work.z.data(), rows.label(i), a);
+        if (slack > 0) {  // a stays where it is
+            slack > margin ? std::swap(active[k], active[--done.n_active]) : (void)++k;
+            continue;
+        }
+        block_step(loss, rows.label(i), rows.kappa[i], a, work);
+        double low = 0, high = 0, square = 0;
+        for (std::size_t l = 0; l < K; ++l) {
+            const double by = work.u[l] - a[l];
+            a[l] = work.u[l];
+            low = std::min(low, by);
+            high = std::max(high, by);
+            square += by * by;
+            work.u[l] = -rows.rate[i] * by;
+        }
+        if (low < high) {
+            detail::add_row(row, work.u.data(), K, V);
+            done.violation = std::max(done.violation, rows.kappa[i] * (high - low));
+            done.rise += rows.rate[i] * rows.kappa[i] * square;
+            std::swap(active[k++], active[done.n_moved++]);
+        } else {
+            ++k;
+        }
+    }
+    return done;
+}
+
+/// The rows on which a step may do something: all but those that a sweep would let go.
+template <class Loss>
+std::size_t block_movable(const Loss& loss, const BlockRows<typename Loss::Label>& rows,
+                          const double* Z, const double* A, std::size_t n, double margin,
+                          std::int32_t* active) {
+    const std::size_t K = loss.size();
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const bool resting =
+            rows.kappa[i] == 0 || block_slack(loss, Z + i * K, rows.label(i), A + i * K) > margin;
+        active[count] = static_cast<std::int32_t>(i);
+        count += !resting;
+    }
+    return count;
+}
+
+}  // namespace fenchel
