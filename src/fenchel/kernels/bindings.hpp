@@ -74,6 +74,7 @@ void bind_columns(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);
 void bind_ground_problems(nb::module_& m);
 void bind_multivariate_losses(nb::module_& m);
+void bind_offsets(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 void bind_vector_losses(nb::module_& m);

@@ -235,6 +235,7 @@ NB_MODULE(_kernels, m) {
     bind_dual_ascent(m);
     bind_ground_problems(m);
     bind_multivariate_losses(m);
+    bind_offsets(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);
