@@ -9,25 +9,19 @@ using namespace nb::literals;
 
 namespace {
 
-using Codes = Vector<std::int64_t>;
+/// Codes, one for each row, or sets, K numbers for each row.
+template <class Loss>
+using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
+                             nb::c_contig, nb::device::cpu>;
 
-/// Rows of one right class each, whose codes are below K.
-fenchel::VectorRows<std::int64_t> coded_rows(std::size_t K, const Matrix& Z, const Codes& y,
-                                             const Weights& s) {
-    const std::size_t n = Z.shape(0);
-    require(Z.shape(1) == K, "a row of scores", Z.shape(1), K);
-    require(y.size() == n, "y", y.size(), n);
+template <class Loss>
+fenchel::VectorRows<typename Loss::Label> checked_rows(const Loss& loss, const Matrix& Z,
+                                                       const LabelsOf<Loss>& y, const Weights& s) {
+    const std::size_t n = Z.shape(0), K = Z.shape(1);
+    require(loss.size() == K, "a row of scores", K, loss.size());
+    require(y.size() == (Loss::kSets ? n * K : n), "y", y.size(), Loss::kSets ? n * K : n);
     if (s) require(s->size() == n, "sample weights", s->size(), n);
-    return {n, K, Z.data(), y.data(), s ? s->data() : nullptr, 1};
-}
-
-void same_sizes(const Matrix& Z, const Vector<double>& b, const OutputMatrix& A,
-                const Output& sums) {
-    const std::size_t K = Z.shape(1);
-    require(b.size() == K, "b", b.size(), K);
-    require(A.shape(0) == Z.shape(0), "A", A.shape(0), Z.shape(0));
-    require(A.shape(1) == K, "A", A.shape(1), K);
-    require(sums.size() == 3 + K + K * K, "sums", sums.size(), 3 + K + K * K);
+    return {n, K, Z.data(), y.data(), s ? s->data() : nullptr, Loss::kSets ? K : 1};
 }
 
 /// offset_sums of a loss, as `make(loss, mu)` sees it.
@@ -35,10 +29,14 @@ template <class Loss, class Make>
 void bind_offset_sums(nb::module_& m, Make make) {
     m.def(
         "offset_sums",
-        [make](const Loss& loss, Matrix Z, Codes y, Weights s, Vector<double> b, double mu,
+        [make](const Loss& loss, Matrix Z, LabelsOf<Loss> y, Weights s, Vector<double> b, double mu,
                OutputMatrix A, Output sums) {
-            const auto rows = coded_rows(loss.size(), Z, y, s);
-            same_sizes(Z, b, A, sums);
+            const auto rows = checked_rows<Loss>(loss, Z, y, s);
+            const std::size_t K = rows.K;
+            require(b.size() == K, "b", b.size(), K);
+            require(A.shape(0) == rows.n, "A", A.shape(0), rows.n);
+            require(A.shape(1) == K, "A", A.shape(1), K);
+            require(sums.size() == 3 + K + K * K, "sums", sums.size(), 3 + K + K * K);
             nb::gil_scoped_release unlocked;
             fenchel::offset_sums(make(loss, mu), rows, b.data(), A.data(), sums.data());
         },
@@ -46,27 +44,50 @@ void bind_offset_sums(nb::module_& m, Make make) {
         "A"_a.noconvert(), "sums"_a.noconvert());
 }
 
+void check_moves(const OutputMatrix& A, const Weights& s, const Matrix& moves) {
+    const std::size_t K = A.shape(1);
+    require(moves.shape(0) == K, "moves", moves.shape(0), K);
+    require(moves.shape(1) == K, "moves", moves.shape(1), K);
+    if (s) require(s->size() == A.shape(0), "sample weights", s->size(), A.shape(0));
+}
+
+void bind_even(nb::module_& m) {
+    m.def(
+        "even_classes",
+        [](OutputMatrix A, Vector<std::int64_t> y, Weights s, Matrix T, double keep) {
+            require(y.size() == A.shape(0), "y", y.size(), A.shape(0));
+            check_moves(A, s, T);
+            nb::gil_scoped_release unlocked;
+            fenchel::even_classes(A.shape(0), A.shape(1), y.data(), s ? s->data() : nullptr,
+                                  T.data(), keep, A.data());
+        },
+        "A"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "T"_a.noconvert(), "keep"_a);
+    m.def(
+        "even_sets",
+        [](OutputMatrix A,
+           nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> y, Weights s,
+           Matrix moves, double keep) {
+            require(y.size() == A.size(), "y", y.size(), A.size());
+            check_moves(A, s, moves);
+            nb::gil_scoped_release unlocked;
+            fenchel::even_sets(A.shape(0), A.shape(1), y.data(), s ? s->data() : nullptr,
+                               moves.data(), keep, A.data());
+        },
+        "A"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "moves"_a.noconvert(), "keep"_a);
+}
+
 }  // namespace
 
 void bind_offsets(nb::module_& m) {
-    bind_offset_sums<fenchel::Softmax>(
-        m, [](const fenchel::Softmax& loss, double) { return fenchel::SoftmaxOffsets{loss}; });
-    bind_offset_sums<fenchel::MulticlassHinge>(
-        m, [](const fenchel::MulticlassHinge& loss, double mu) {
-            return fenchel::HingeOffsets{loss, mu};
-        });
-    m.def(
-        "even_classes",
-        [](OutputMatrix A, Codes y, Weights s, Matrix T, double keep) {
-            const std::size_t n = A.shape(0), K = A.shape(1);
-            require(y.size() == n, "y", y.size(), n);
-            require(T.shape(0) == K && T.shape(1) == K, "T", T.shape(0), K);
-            if (s) require(s->size() == n, "sample weights", s->size(), n);
-            nb::gil_scoped_release unlocked;
-            fenchel::even_classes(n, K, y.data(), s ? s->data() : nullptr, T.data(), keep,
-                                  A.data());
-        },
-        "A"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "T"_a.noconvert(), "keep"_a);
+    using namespace fenchel;
+    bind_offset_sums<Softmax>(m, [](const Softmax& loss, double) { return SoftmaxOffsets{loss}; });
+    bind_offset_sums<MulticlassHinge>(
+        m, [](const MulticlassHinge& loss, double mu) { return HingeOffsets{loss, mu}; });
+    bind_offset_sums<MulticlassSlackHinge>(
+        m, [](const MulticlassSlackHinge& loss, double mu) { return SlackOffsets{loss, mu}; });
+    bind_offset_sums<MultilabelHinge>(
+        m, [](const MultilabelHinge& loss, double mu) { return MultilabelOffsets{loss, mu}; });
+    bind_even(m);
 }
 
 }  // namespace bindings

@@ -12,15 +12,19 @@ from fenchel import _kernels
 from fenchel.losses.base import Array, Labels, Loss
 from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
+from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.row_loss import RowLoss
 from fenchel.losses.vector_rows import LeafRows, NativeVectorRows
 
-_TAKES = (Softmax, MultivariateSquared, HierarchicalSoftmax)
+# By exact type: a subclass may have changed the formula.
+_TAKES = (Softmax, MulticlassHinge, HierarchicalSoftmax, HierarchicalHinge, MultivariateSquared)
 
 
 def takes_offsets(loss: Loss) -> bool:
-    """Whether the best offsets of the loss are found here; by exact type, as formulas may differ."""
+    """Whether the best offsets of the loss are found here."""
+    if type(loss) is MultilabelHinge:
+        return loss.uniform is not None
     return type(loss) in _TAKES
 
 
@@ -81,7 +85,10 @@ def evened(rows: RowLoss, a: Array, moves: Array, keep: float) -> Array:
     if isinstance(rows, LeafRows):
         tree, leaves = rows.leaves(a.shape[1])
         return tree.node_slopes(evened(leaves, a[:, tree.leaf], moves, keep), rows.y)
-    a = np.array(a)  # C-contiguous, and a copy
+    a = np.array(a, order="C")
+    if rows.loss.labels is Labels.SETS:
+        _kernels.even_sets(a, rows.y, rows.s, moves, keep)
+        return a
     table = moves - np.diag(np.sum(moves, axis=1))
     _kernels.even_classes(a, rows.y, rows.s, table, keep)
     return a

@@ -64,10 +64,18 @@ _KINK_GAP = 1e-7  # of R: how far loss and cut may be apart at a kink
 _NARROWEST = 1e-10  # mu, of the scores: below it their round-off counts
 
 
+class Softness(NamedTuple):
+    """Offsets of all K scores, and the mu of the soft maximum whose slopes are meant."""
+
+    b: Array
+    mu: float
+
+
 class Sums(NamedTuple):
     """L at offsets b: the soft maximum, the loss, the cut's height, the residual, C, the slopes."""
 
     b: Array
+    mu: float
     soft: float
     value: float
     mean: float
@@ -83,6 +91,7 @@ class Found(NamedTuple):
     value: float  # L there: an upper bound of R(W)
     floor: float  # the height of the cut at W: a lower bound of R(W)
     slopes: PerShard[Array]  # s_i a_i, of residual 0
+    at: Softness  # where they come from
 
 
 class Offsets:
@@ -106,14 +115,39 @@ class Offsets:
         """The best offsets at these scores, sought from those of a point nearby."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z)
-        at = self._newton(z, offset_rows.entered(self.loss, near), 1.0, _BALANCED)
-        return self._found(z, at)
+        b = offset_rows.entered(self.loss, near)
+        if self.loss.differentiable:
+            return self._found(z, self._newton(z, b, 1.0, _BALANCED))
+        return self._settled(z, b)
 
-    def slopes(self, z: PerShard[Array], b: Array) -> PerShard[Array]:
-        """The slopes of the cut that a tangency at the offsets b stands for."""
+    def softened(self, z: PerShard[Array], near: Array, mu: float) -> Found:
+        """The best offsets of the soft maximum alone, centred as [Zhang11] has it."""
+        at = self._newton(z, offset_rows.entered(self.loss, near), mu, _BALANCED)
+        centre = mu * float(np.log(len(at.b)))
+        return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
+
+    def slopes(self, z: PerShard[Array], at: Softness) -> PerShard[Array]:
+        """The slopes of the cut that a tangency at such offsets stands for."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z).slopes
-        return self._found(z, self._sums(z, offset_rows.entered(self.loss, b), 1.0)).slopes
+        return self._found(z, self._sums(z, offset_rows.entered(self.loss, at.b), at.mu)).slopes
+
+    def _settled(self, z: PerShard[Array], b: Array) -> Found:
+        """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
+        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
+        mu, best = _FIRST_WIDTH * self.pairs.steepest, None
+        while True:
+            at = self._newton(z, b, mu, _ROUGHLY)
+            best = at if best is None or at.value < best.value else best
+            close = best.value - at.mean <= _KINK_GAP * abs(best.value)
+            if close or not mu > _NARROWEST * size:
+                break
+            b, mu = at.b, _NARROWER * mu
+        found = self._found(z, self._newton(z, at.b, mu, _BALANCED))
+        if best.value < found.value:
+            b = offset_rows.left(self.loss, best.b, self.K)
+            found = found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
+        return found
 
     def _sums(self, z: PerShard[Array], b: Array, mu: float) -> Sums:
         """L and what Newton's method needs at the offsets b."""
@@ -121,7 +155,9 @@ class Offsets:
         total: Array = self.engine.total(parts) / self.S
         m = len(b)
         soft, value, mean = total[:3].tolist()
-        return Sums(b, soft, value, mean, total[3 : 3 + m], total[3 + m :].reshape(m, m), slopes)
+        return Sums(
+            b, mu, soft, value, mean, total[3 : 3 + m], total[3 + m :].reshape(m, m), slopes
+        )
 
     def _newton(self, z: PerShard[Array], b: Array, mu: float, enough: float) -> Sums:
         """Steps of Newton's method from b until phi is small enough, or no step is better."""
@@ -162,7 +198,7 @@ class Offsets:
         b = offset_rows.left(self.loss, at.b, self.K)
         range_ = 2 * max(self.engine.map(_largest, z, b)) if phi > 0 else 0.0
         floor = keep * at.mean - (1 - keep) * self.pairs.steepest * range_
-        return Found(b, at.value, min(floor, at.value), slopes)
+        return Found(b, at.value, min(floor, at.value), slopes, Softness(b, at.mu))
 
     def _centred(self, z: PerShard[Array]) -> Found:
         """The offsets of a squared error: the mean of what is left, exactly up to round-off."""
@@ -171,7 +207,10 @@ class Offsets:
         value = float(self.engine.total(values)) / self.S
         r = self.engine.total(self.engine.map(_residual, slopes)) / self.S
         slopes = self.engine.map(_centred, slopes, r)
-        return Found(b, value, value - FEW_OPERATIONS * value, slopes)
+        return Found(b, value, value - FEW_OPERATIONS * value, slopes, Softness(b, 1.0))
+
+
+Path = list[tuple[int, int]]
 
 
 class Pairs:
@@ -181,52 +220,47 @@ class Pairs:
     """
 
     def __init__(self, N: Array, costs: Array):
-        self.N, self.costs = N, costs
-        self.steepest = max(1.0, float(np.max(costs, initial=0.0)))
+        self.N, self.steepest = N, max(1.0, float(np.max(costs, initial=0.0)))
         room = N * costs
-        self.hub = int(np.argmax(np.sum(N, axis=1)))
-        self._to, self._from = _paths(room.T, self.hub), _paths(room, self.hub)
-        self.connected = all(path is not None for path in (*self._to, *self._from))
-        self._price = np.divide(1.0, room, out=np.full_like(room, np.inf), where=room > 0)
-        self._prices = [
-            np.array([self._cost(path, towards) for path in paths])
-            for paths, towards in ((self._to, True), (self._from, False))
-        ]
-
-    def _flow(self, path: list[tuple[int, int]] | None, towards: bool) -> list[tuple[int, int]]:
-        """The pairs (l, k) of a path to the hub, or from it."""
-        return [(k, l) if towards else (l, k) for l, k in path or []]
-
-    def _cost(self, path: list[tuple[int, int]] | None, towards: bool) -> float:
-        if path is None:
-            return np.inf
-        return float(sum(self._price[pair] for pair in self._flow(path, towards)))
+        hub = int(np.argmax(np.sum(N, axis=1)))
+        back = [_reversed(path) for path in _paths(room.T, hub)]
+        self._ways = back, _paths(room, hub)  # to the hub, and from it
+        self.connected = all(path is not None for ways in self._ways for path in ways)
+        price = np.divide(1.0, room, out=np.full_like(room, np.inf), where=room > 0)
+        self._prices = [np.array([_sum_over(price, path) for path in ways]) for ways in self._ways]
 
     def share(self, r: Array) -> float:
         """phi: how much has to be mixed in to take off the residual r."""
-        ends = np.maximum(r, 0.0), np.maximum(-r, 0.0)
-        return float(sum(end[end > 0] @ price[end > 0] for end, price in zip(ends, self._prices)))
+        to, back = self._prices
+        return float(np.maximum(r, 0.0) @ to + np.maximum(-r, 0.0) @ back)
 
     def moves(self, r: Array) -> Array:
         """m_lk, which take off the residual r."""
         f = np.zeros_like(self.N)
         for k, excess in enumerate(r.tolist()):
-            path = self._to[k] if excess > 0 else self._from[k]
-            for pair in self._flow(path, excess > 0):
+            for pair in self._ways[0 if excess > 0 else 1][k] or []:
                 f[pair] += abs(excess)
         return np.divide(f, self.N, out=np.zeros_like(f), where=self.N > 0)
 
 
-def _paths(room: Array, hub: int) -> list[list[tuple[int, int]] | None]:
+def _paths(room: Array, hub: int) -> list[Path | None]:
     """The shortest way from the hub to each class along pairs with room; None where none leads."""
-    paths: list[list[tuple[int, int]] | None] = [None] * len(room)
+    paths: list[Path | None] = [None] * len(room)
     paths[hub], reached = [], [hub]
-    for l in reached:
-        for k in np.flatnonzero(room[l] > 0).tolist():
+    for here in reached:
+        for k in np.flatnonzero(room[here] > 0).tolist():
             if paths[k] is None:
-                paths[k] = [*(paths[l] or []), (l, k)]
+                paths[k] = [*(paths[here] or []), (here, k)]
                 reached.append(k)
     return paths
+
+
+def _reversed(path: Path | None) -> Path | None:
+    return None if path is None else [(k, here) for here, k in reversed(path)]
+
+
+def _sum_over(price: Array, path: Path | None) -> float:
+    return np.inf if path is None else float(sum(price[pair] for pair in path))
 
 
 def _newton_step(C: Array, r: Array) -> Array:

@@ -1,9 +1,9 @@
 """The risk of a vector loss with offsets at one W: a linear point whose offsets are profiled out.
 
 What a point with one intercept knows from a bracket of it, this one knows from the slopes that
-`Offsets` has moved until their residual is 0 (offsets.py). Where the loss is smooth they are those
-at the best offsets, so that a tangency there is evidence of the cut; elsewhere the rows' own slopes
-are. Along a ray the offsets are sought from those of the ray's origin.
+`Offsets` has moved until their residual is 0 (offsets.py). Whoever recomputes them from the offsets
+and the softness of the maximum has a residual of round-off's size, and makes it 0 in his own way.
+Along a ray the offsets are sought from those of the ray's origin.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class OffsetsPoint(LinearPoint):
 
     @property
     def witness(self) -> Witness:
-        """The rows' dual variables; or the place of tangency, where that is smaller and will do."""
-        risk = self.risk
-        if risk.n_duals < risk.n_parameters or not risk.facts.differentiable:
+        """The rows' dual variables or the place of tangency, whichever is smaller."""
+        if self.risk.n_duals < self.risk.n_parameters:
             return Witness(alpha=self.duals)
-        return Witness([Tangency(self.w, offsets=self.intercept)], [1.0])
+        at = self.found.at
+        return Witness([Tangency(self.w, offsets=at.b, softness=at.mu)], [1.0])
 
     def steepest(self, p: Array) -> OffsetsPoint:
         """Itself: of kinks with offsets, other slopes of residual 0 are not looked for."""

@@ -36,6 +36,7 @@ from fenchel.tolerances import (
 from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import CheckedCut, Evidence
+from fenchel.verification.soft_slopes import soft_slopes
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -252,7 +253,10 @@ class RowEvidence(Evidence):
         alpha = np.zeros_like(z)
         for offset, weight in _offsets(touch):
             if weight > 0:
-                slope = self._slope(z + (offset + self.offset), touch.ties)
+                at = z + (offset + self.offset)
+                slope = self._slope(at, touch.ties)
+                if touch.offsets is not None and not self.loss.differentiable:
+                    slope = soft_slopes(self.loss, at, self.y, touch.softness)
                 slope[self.share == 0] = 0.0  # a row of weight 0 is not there, even at inf
                 alpha += weight * self.each(self.share) * slope
         return RowCut(alpha, 0.0, np.zeros(1), 0.0)
