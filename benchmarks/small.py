@@ -64,7 +64,11 @@ def tuned_on() -> Iterator[Case]:
     X = rng.normal(size=(20, 2))
     y = X @ [1.0, -2.0] + rng.normal(size=20)
     yield Case(
-        "20 x 2, logistic", X, y > 0, fenchel.Classifier(loss="logistic", alpha=1 / 20), logistic(1.0)
+        "20 x 2, logistic",
+        X,
+        y > 0,
+        fenchel.Classifier(loss="logistic", alpha=1 / 20),
+        logistic(1.0),
     )
     yield ridge("20 x 2", X, y)
     yield lasso("20 x 2", X, y)
@@ -81,7 +85,9 @@ def tuned_on() -> Iterator[Case]:
 
 def classification(name: str, X: np.ndarray, y: np.ndarray) -> Iterator[Case]:
     n = len(y)
-    yield Case(f"{name}, Classifier() beside LinearSVC()", X, y, fenchel.Classifier(), svm.LinearSVC())
+    yield Case(
+        f"{name}, Classifier() beside LinearSVC()", X, y, fenchel.Classifier(), svm.LinearSVC()
+    )
     yield Case(
         f"{name}, hinge, C = 1",
         *(X, y),
@@ -133,9 +139,14 @@ def ridge(name: str, X: np.ndarray, y: np.ndarray) -> Case:
 
 
 def kinked(name: str, X: np.ndarray, y: np.ndarray) -> Iterator[Case]:
-    for loss, options in (("epsilon_insensitive", {"epsilon": 0.1}), ("quantile", {"quantile": 0.8})):
+    for loss, options in (
+        ("epsilon_insensitive", {"epsilon": 0.1}),
+        ("quantile", {"quantile": 0.8}),
+    ):
         ours = fenchel.Regressor(loss=loss, alpha=1e-4, **options)
-        yield Case(f"{name}, {loss} L2 beside SciPy's L-BFGS", X, y, ours, Quasi(loss, 1e-4, options))
+        yield Case(
+            f"{name}, {loss} L2 beside SciPy's L-BFGS", X, y, ours, Quasi(loss, 1e-4, options)
+        )
 
 
 def scaled_target(data: Data) -> Data:
@@ -234,7 +245,10 @@ def searches() -> Iterator[Case]:
         linear_model.LogisticRegressionCV(Cs=C, l1_ratios=(0,), use_legacy_attributes=False),
     )
     X, y = scaled_target(load_diabetes(return_X_y=True))
-    for penalty, theirs in (("l1", linear_model.LassoCV()), ("elastic_net", linear_model.ElasticNetCV())):
+    for penalty, theirs in (
+        ("l1", linear_model.LassoCV()),
+        ("elastic_net", linear_model.ElasticNetCV()),
+    ):
         grid = theirs.fit(X, y).alphas_
         yield Case(
             f"RegressorCV({penalty}), 100 strengths, beside {type(theirs).__name__}",

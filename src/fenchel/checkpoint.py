@@ -37,7 +37,7 @@ class Best(NamedTuple):
     """The best iterate so far."""
 
     w: Array
-    intercept: float
+    intercept: float | Array
 
     @classmethod
     def of(cls, point: Point) -> Best:
@@ -143,9 +143,9 @@ class _CheckpointHeader(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _arrays(snapshot: Snapshot) -> dict[str, np.ndarray[Any, Any]]:
-    numbers = (snapshot.objective, snapshot.lower_bound, snapshot.best.intercept)
     return {
-        "numbers": np.array(numbers),
+        "numbers": np.array((snapshot.objective, snapshot.lower_bound)),
+        "intercept": np.asarray(snapshot.best.intercept, dtype=np.float64),
         "best": snapshot.best.w,
         "history": np.array(snapshot.history, dtype=np.float64).reshape(-1, len(Record._fields)),
         **packed("witness", [] if snapshot.witness is None else [snapshot.witness]),
@@ -155,8 +155,9 @@ def _arrays(snapshot: Snapshot) -> dict[str, np.ndarray[Any, Any]]:
 
 def _snapshot(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Snapshot:
     try:
-        objective, lower_bound, intercept = arrays["numbers"].tolist()
-        best = Best(arrays["best"], intercept)
+        objective, lower_bound = arrays["numbers"].tolist()
+        intercept = arrays["intercept"]
+        best = Best(arrays["best"], intercept if intercept.ndim else float(intercept))
         witness = next(iter(unpacked("witness", arrays)), None)
         history = [_record(*line) for line in arrays["history"].tolist()]
         names = [name for name in arrays if name.startswith("state.")]

@@ -20,17 +20,18 @@ from fenchel.data.checked import (
 from fenchel.data.classes import Targets, checked_targets
 from fenchel.data.dask_rows import checked_collection, is_dask
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes, compressed
-from fenchel.data.shards import cut
+from fenchel.data.shards import Shard, cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
+from fenchel.losses.offset_rows import takes_offsets
 from fenchel.regularizers import Boxed, Regularizer, take_options
 from fenchel.regularizers.written import check_written
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.chains import chain_risk
 from fenchel.risks.existence import check_attainable, check_bounded, check_intercept
-from fenchel.risks.linear import LinearRisk
+from fenchel.risks.linear import LinearRisk, OffsetsRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
 from fenchel.risks.oracle import Oracle, oracle_risk
@@ -206,13 +207,12 @@ def posed(
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
         return _stated(risk, regularizer, strength)
     loss = loss.for_classes(targets.classes)
-    if intercept:
-        shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
-    risk = LinearRisk(loss, engine.place(shards), classes=targets.classes)
-    penalty = for_outputs(regularizer, rows.n_columns, intercept, risk.n_outputs)
+    risk = _vector_risk(loss, engine, shards, targets.classes, intercept)
+    ones = risk.n_offsets > 0
+    penalty = for_outputs(regularizer, rows.n_columns, ones, risk.n_outputs)
     each = f"{risk.n_outputs} numbers, one for each class or target, "
     each += f"for each of {rows.n_columns} columns"
-    each += " and for the intercepts" if intercept else ""
+    each += " and for the intercepts" if ones else ""
     layout = f"{each}, one column after the other: write `spread` where Omega is not of all alike"
     return _stated(risk, penalty, strength, layout)
 
@@ -220,6 +220,23 @@ def posed(
 def for_loss(loss: Loss, rows: SparseRows | DenseRows | Blocks) -> SparseRows | DenseRows | Blocks:
     """The rows as a loss's kernels read them fastest; losses of several scores leave it to BLAS."""
     return compressed(rows) if isinstance(loss, losses.ScalarLoss) else rows
+
+
+def _vector_risk(
+    loss: VectorLoss,
+    engine: Engine,
+    shards: tuple[Shard, ...],
+    classes: npt.NDArray[Any],
+    intercept: bool,
+) -> LinearRisk:
+    """With intercepts that are profiled out where that can be, else of a column of ones."""
+    if intercept and takes_offsets(loss):
+        profiled = OffsetsRisk(loss, engine.place(shards), classes=classes, intercept=True)
+        if profiled.offsets is not None and profiled.offsets.attained:
+            return profiled
+    if intercept:
+        shards = tuple(dataclasses.replace(each, rows=WithOnes(each.rows)) for each in shards)
+    return LinearRisk(loss, engine.place(shards), classes=classes)
 
 
 def _stated(risk: Risk, penalty: Regularizer, strength: float, layout: str = "") -> Problem:

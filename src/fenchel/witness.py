@@ -48,6 +48,10 @@ class Tangency(NamedTuple):
     w: Array
     bracket: Bracket = Bracket()
     ties: Ties | None = None  # with an intercept there are none: its bracket keeps off the kinks
+    # Of a vector loss, the K intercepts in place of the bracket; and of a hinge how soft the maximum
+    # of its pieces is, whose slopes are meant: p_j = exp(piece_j / softness) over their sum.
+    offsets: Array | None = None
+    softness: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ def packed(name: str, witnesses: Sequence[Witness]) -> dict[str, npt.NDArray[Any
         "weights": np.array([x for witness in witnesses for x in witness.weights]),
         "w": np.array([touch.w for touch in touches]),
         "brackets": np.array([touch.bracket for touch in touches]),
+        "offsets": np.array([touch.offsets for touch in touches if touch.offsets is not None]),
+        "softness": np.array([touch.softness for touch in touches]),
         "ties": np.array([-1 if tie is None else len(tie.rows) for tie in ties], dtype=np.int64),
         "tie_rows": _joined([tie.rows for tie in ties if tie is not None], np.int64),
         "tie_slopes": _joined([tie.slopes.ravel() for tie in ties if tie is not None], np.float64),
@@ -107,10 +113,18 @@ def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
     width = len(arrays["tie_slopes"]) // max(n_ties, 1)
     each = arrays["tie_slopes"].reshape((n_ties, width) if width > 1 else n_ties)
     slopes = np.split(each, ends[:-1]) if len(ends) else []
+    offsets = arrays["offsets"] if len(arrays["offsets"]) else [None] * len(ends)
     touches = [
-        Tangency(w, Bracket(*bracket.tolist()), None if n < 0 else Ties(tied.astype(np.intp), a))
-        for w, bracket, n, tied, a in zip(
-            arrays["w"], arrays["brackets"], arrays["ties"], rows, slopes, strict=True
+        Tangency(w, Bracket(*bracket), None if n < 0 else Ties(tied.astype(np.intp), a), b, mu)
+        for w, bracket, n, tied, a, b, mu in zip(
+            arrays["w"],
+            arrays["brackets"].tolist(),
+            arrays["ties"],
+            rows,
+            slopes,
+            offsets,
+            arrays["softness"].tolist(),
+            strict=True,
         )
     ]
     alphas = iter(arrays["alpha"])

@@ -269,6 +269,7 @@ NB_MODULE(_kernels, m) {
     bind_multivariate_losses(m);
     bind_newton(m);
     bind_polish(m);
+    bind_offsets(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);

@@ -1,7 +1,7 @@
 """Vector losses that have met their rows: native, by their formula, or through a taxonomy's leaves.
 
 What Python does here, for losses without a twin in C++, rests on `value`, `slope` and `pieces`
-alone. Intercepts of a vector loss are coordinates of W: the offset b of `RowLoss` is 0.
+alone. The offset b of `RowLoss` is 0, or a number for each score: see offset_rows.py.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class VectorRows(RowLoss):
 
     loss: VectorLoss
 
-    def slopes(self, z: Array, b: float = 0.0) -> tuple[float, Array]:
-        """(sum_i s_i l(z_i, y_i), the array of s_i times a subgradient in z_i)."""
+    def slopes(self, z: Array, b: float | Array = 0.0) -> tuple[float, Array]:
+        """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""
+        z = _shifted(z, b)
         value = np.asarray(self.loss.value(z, self.y))
         slope = np.asarray(self.loss.slope(z, self.y))
         if value.shape != (len(z),) or slope.shape != z.shape:
@@ -131,6 +132,10 @@ class VectorRows(RowLoss):
         return gradient
 
 
+def _shifted(z: Array, b: float | Array) -> Array:
+    return z + b if np.any(b) else z
+
+
 def _highest(pieces: Array, z: Array, tolerance: float) -> npt.NDArray[np.bool_]:
     near = tolerance * (1 + np.max(np.abs(z), axis=1, initial=0.0, keepdims=True))
     return np.asarray(pieces >= np.max(pieces, axis=1, keepdims=True) - near)
@@ -149,15 +154,15 @@ class NativeVectorRows(VectorRows):
         super().__init__(loss, y, s)
         self._made: tuple[int, Any] | None = None  # K, and the native loss of K scores
 
-    def _native(self, z: Array) -> Any:
-        """The native loss, made when the number of scores is first seen."""
-        if self._made is None or self._made[0] != z.shape[1]:
-            self._made = z.shape[1], NATIVE[type(self.loss)](self.loss, z.shape[1])
+    def native(self, K: int) -> Any:
+        """The native loss of K scores, made when their number is first seen."""
+        if self._made is None or self._made[0] != K:
+            self._made = K, NATIVE[type(self.loss)](self.loss, K)
         return self._made[1]
 
-    def slopes(self, z: Array, b: float = 0.0) -> tuple[float, Array]:
-        """(sum_i s_i l(z_i, y_i), the array of s_i times a subgradient in z_i)."""
-        return self._slopes(self._native(z), z)
+    def slopes(self, z: Array, b: float | Array = 0.0) -> tuple[float, Array]:
+        """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""
+        return self._slopes(self.native(z.shape[1]), _shifted(z, b))
 
     def _slopes(self, native: Any, z: Array) -> tuple[float, Array]:
         a = np.empty_like(z)
@@ -167,22 +172,22 @@ class NativeVectorRows(VectorRows):
         """The rows where several pieces are the highest."""
         if self.loss.differentiable:
             return np.empty(0, dtype=np.intp)
-        found = _kernels.vector_ties(self._native(z), z, self.y, tolerance)
+        found = _kernels.vector_ties(self.native(z.shape[1]), z, self.y, tolerance)
         return np.asarray(found[:, 0], dtype=np.intp)
 
     def steepest(self, z: Array, q: Array, tolerance: float) -> Array:
         """The slopes of the highest piece, or of the one that rises most along q; without s."""
         a = np.empty_like(z)
-        _kernels.vector_steepest(self._native(z), z, q, self.y, None, tolerance, a)
+        _kernels.vector_steepest(self.native(z.shape[1]), z, q, self.y, None, tolerance, a)
         return a
 
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i) just right of eta; and its own, 0."""
-        return _kernels.vector_slope_along(self._native(z), z, q, self.y, self.s, eta), 0.0
+        return _kernels.vector_slope_along(self.native(z.shape[1]), z, q, self.y, self.s, eta), 0.0
 
     def kinks_along(self, z: Array, q: Array, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
-        return _kernels.vector_kinks_along(self._native(z), z, q, self.y, self.s, low, high)
+        return _kernels.vector_kinks_along(self.native(z.shape[1]), z, q, self.y, self.s, low, high)
 
     def block_problem(
         self, a: Array, rate: Array, kappa: Array, threshold: Array | None, scale: Array | None
@@ -248,27 +253,27 @@ class LeafRows(RowLoss):
 
     def __init__(self, loss: Loss, y: npt.NDArray[Any], s: Array | None = None):
         super().__init__(loss, y, s)
-        self._made: tuple[int, Taxonomy, VectorRows] | None = None
+        self._made: tuple[int, Taxonomy, NativeVectorRows] | None = None
 
     def _with(self, **rows: Any) -> Self:
         return super()._with(**rows, _made=None)  # which knows the rows
 
-    def _leaves(self, z: Array) -> tuple[Taxonomy, VectorRows]:
-        """The taxonomy and the rows of its leaves, made when the number of scores is first seen."""
-        if self._made is None or self._made[0] != z.shape[1]:
-            on = self.loss.for_classes(np.arange(z.shape[1]))
-            self._made = z.shape[1], on.tree, NativeVectorRows(on.of_leaves, self.y, self.s)
+    def leaves(self, K: int) -> tuple[Taxonomy, NativeVectorRows]:
+        """The taxonomy of K nodes and the rows of its leaves, made when K is first seen."""
+        if self._made is None or self._made[0] != K:
+            on = self.loss.for_classes(np.arange(K))
+            self._made = K, on.tree, NativeVectorRows(on.of_leaves, self.y, self.s)
         return self._made[1:]
 
-    def slopes(self, z: Array, b: float = 0.0) -> tuple[float, Array]:
-        """(sum_i s_i l(z_i, y_i), the array of s_i times a subgradient in z_i)."""
-        tree, leaves = self._leaves(z)
-        value, a = leaves.slopes(tree.leaf_scores(z))
+    def slopes(self, z: Array, b: float | Array = 0.0) -> tuple[float, Array]:
+        """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""
+        tree, leaves = self.leaves(z.shape[1])
+        value, a = leaves.slopes(tree.leaf_scores(_shifted(z, b)))
         return value, tree.node_slopes(a, self.y)
 
     def tied(self, z: Array, tolerance: float) -> Indices:
         """The rows where several leaves are the highest."""
-        tree, leaves = self._leaves(z)
+        tree, leaves = self.leaves(z.shape[1])
         return leaves.tied(tree.leaf_scores(z), tolerance)
 
     def choices(self, z: Array, tolerance: float) -> PieceChoices:
@@ -277,21 +282,21 @@ class LeafRows(RowLoss):
 
     def steepest(self, z: Array, q: Array, tolerance: float) -> Array:
         """The slopes of the highest leaf, or of the one that rises most along q; without s."""
-        tree, leaves = self._leaves(z)
+        tree, leaves = self.leaves(z.shape[1])
         a = leaves.steepest(tree.leaf_scores(z), tree.leaf_scores(q), tolerance)
         return tree.node_slopes(a, self.y)
 
     def shortfalls(self, z: Array, tolerance: float) -> Array:
         """How far the lowest of the leaves that count as the highest is below the highest."""
-        tree, leaves = self._leaves(z)
+        tree, leaves = self.leaves(z.shape[1])
         return leaves.shortfalls(tree.leaf_scores(z), tolerance)
 
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i) just right of eta; and its own, 0."""
-        tree, leaves = self._leaves(z)
+        tree, leaves = self.leaves(z.shape[1])
         return leaves.slope_along(tree.leaf_scores(z), tree.leaf_scores(q), eta)
 
     def kinks_along(self, z: Array, q: Array, low: float, high: float) -> Array:
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
-        tree, leaves = self._leaves(z)
+        tree, leaves = self.leaves(z.shape[1])
         return leaves.kinks_along(tree.leaf_scores(z), tree.leaf_scores(q), low, high)

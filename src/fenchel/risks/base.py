@@ -64,8 +64,8 @@ class Point(Protocol):
         """The magnitudes behind subgradient and constant, with which their round-off goes."""
 
     @property
-    def intercept(self) -> float:
-        """The offset at which the risk is attained; 0 without an intercept."""
+    def intercept(self) -> float | Array:
+        """The offset, or offsets, at which the risk is attained; 0 without an intercept."""
 
     @property
     def witness(self) -> Witness:
@@ -110,7 +110,7 @@ class Facts:
     piecewise: bool = False  # R is piecewise quadratic along every ray, and rays know its kinks
     knows_kinks: bool = False  # points know where R has no gradient: `steepest` is the steepest
     separable: bool = True  # R is a sum over rows, but for the offset
-    has_intercept: bool = False  # R(w) is a minimum over an offset
+    has_intercept: bool = False  # R(w) is a minimum over an offset, or over K of them
     has_duals: bool = False  # rows have dual variables: the loss has a conjugate
     keeps_scores: bool = False  # so that steps along a ray cost no pass
     in_one_memory: bool = False  # all rows are at hand, in any order; else they come in blocks
@@ -134,7 +134,7 @@ class Risk(Protocol):
     def shape(self) -> tuple[int, ...]:
         """The shape in which its user sees w."""
 
-    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+    def presented(self, w: Array, intercept: float | Array) -> tuple[Array, float | Array]:
         """(w, intercept) as the user sees them."""
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:

@@ -7,9 +7,10 @@ Without an intercept b = 0; with one it has no penalty, and at every w the best 
 (intercept.py), so that solvers see a function of w alone. To evaluate R at a w takes two passes: X
 w for the scores, X' times the slopes of the losses for the subgradient.
 
-For a vector loss R(W) = (1/S) sum_i s_i l(W'x_i, y_i), with W of K columns: solvers see it as one
-vector w, row after row. Its K intercepts are no different from other coordinates: they belong to a
-last column of X, of ones, and have no penalty.
+For a vector loss R(W) = min over b of (1/S) sum_i s_i l(W'x_i + b, y_i), with W of K columns, which
+solvers see as one vector w, row after row. Its K intercepts are found as the one is (offsets.py).
+Of a loss for which that is not known how, a user's say, they are coordinates like others: of a last
+column of X, of ones, and without a penalty.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from fenchel.risks.base import Point
 from fenchel.risks.digests import digest_of
 from fenchel.risks.intercept import Offset
 from fenchel.risks.kinks import weighted
+from fenchel.risks.offsets import Softness
+from fenchel.risks.offsets_point import OffsetsPoint
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.sharded_loss import ShardedLoss
 from fenchel.tolerances import VARIANCE
@@ -51,13 +54,13 @@ class LinearRisk(ShardedLoss):
         n_features = self.n_parameters // self.n_outputs - self.n_offsets
         return (n_features,) if self.classes is None else (self.n_outputs, n_features)
 
-    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+    def presented(self, w: Array, intercept: float | Array) -> tuple[Array, float | Array]:
         """The model as its user sees it: w in `shape`, and an intercept for each class."""
         if self.classes is None:
             return w, intercept
         W, n_features = self.outputs(w), self.shape[1]
-        offsets = W[n_features] if self.n_offsets else np.zeros(self.n_outputs)
-        return np.ascontiguousarray(W[:n_features].T), offsets.copy()
+        offsets = W[n_features] if self.n_offsets else np.broadcast_to(intercept, self.n_outputs)
+        return np.ascontiguousarray(W[:n_features].T), np.array(offsets, dtype=np.float64)
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
         """The parameters for a w in `shape`; an intercept that is profiled out is none of them."""
@@ -86,7 +89,7 @@ class LinearRisk(ShardedLoss):
         if self.facts.has_intercept or not self.facts.separable:
             self.passes += 1
             guess = 0.0 if near is None else near.intercept
-            point = self.point(self, w, self.engine.map(shardwork.scores, w), guess)
+            point = self.point(self, w, self.engine.map(shardwork.scores, self.outputs(w)), guess)
             point.subgradient  # noqa: B018 - computes it now: `at` promises both passes
             return point
         self.passes += 2
@@ -129,4 +132,18 @@ class LinearRisk(ShardedLoss):
         if touch.ties is not None:  # the slopes that the cut was made of
             s = self.engine.gather(self.engine.map(shardwork.weights))[touch.ties.rows]
             slopes[touch.ties.rows] = weighted(s, touch.ties.slopes)
+        return slopes.ravel() / self.weight
+
+
+class OffsetsRisk(LinearRisk):
+    """The mean loss of K scores a row, minimised over their offsets."""
+
+    point = OffsetsPoint
+
+    def _alpha(self, touch: Tangency) -> Array:
+        """Of residual 0, as the cut's."""
+        assert self.offsets is not None and touch.offsets is not None
+        self.passes += 1
+        z = self.engine.map(shardwork.scores, self.outputs(touch.w))
+        slopes = self.engine.gather(self.offsets.slopes(z, Softness(touch.offsets, touch.softness)))
         return slopes.ravel() / self.weight

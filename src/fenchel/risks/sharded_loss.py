@@ -21,6 +21,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Facts
+from fenchel.risks.offsets import Offsets
 from fenchel.settings import user_written
 
 Array = npt.NDArray[np.float64]
@@ -29,7 +30,8 @@ Array = npt.NDArray[np.float64]
 class ShardedLoss:
     """A loss, the shards whose rows it is of, and the counts and sums that all the rest needs.
 
-    `classes` belong to the K scores of a vector loss, whose intercepts are columns of the shards.
+    `classes` belong to the K scores of a vector loss. Its intercepts are profiled out (offsets.py),
+    or, where that is not known how, columns of the shards.
     """
 
     def __init__(
@@ -55,13 +57,22 @@ class ShardedLoss:
             nonnegative=loss.nonnegative,
             differentiable=loss.differentiable,
             piecewise=self._is_piecewise,
-            knows_kinks=loss.differentiable or self._names_kinks,
+            # Slopes at kinks are not chosen anew where K offsets have to stay the best.
+            knows_kinks=loss.differentiable
+            or (self._names_kinks and not (intercept and classes is not None)),
             has_intercept=intercept,
             has_duals=loss.has_conjugate,
             keeps_scores=True,
             in_one_memory=engine.in_one_memory,
             user_written=user_written(loss),
         )
+
+    @functools.cached_property
+    def offsets(self) -> Offsets | None:
+        """How the offsets of a vector loss are profiled out; None where it has none."""
+        if self.classes is None or not self.facts.has_intercept:
+            return None
+        return Offsets(self.loss, self.engine, self.weight, self.n_outputs)
 
     @property
     def _is_piecewise(self) -> bool:

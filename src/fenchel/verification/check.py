@@ -78,7 +78,7 @@ def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certifica
     """What the tangent at w proves."""
     w, b = evidence.parameters(result)
     upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
-    touch = Witness([Tangency(w, Bracket(b, b))], [1.0])
+    touch = Witness([touching(w, b)], [1.0])
     try:
         lower = min(_proved(evidence, problem, touch, w, b), upper)
     except InvalidCertificate:
@@ -86,7 +86,14 @@ def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certifica
     return Certificate(lower, upper, "tangent at w, as the result has no witness")
 
 
-def _proved(evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float) -> float:
+def touching(w: Array, b: float | Array) -> Tangency:
+    """The tangency at parameters and intercept, or intercepts."""
+    return Tangency(w, offsets=b) if isinstance(b, np.ndarray) else Tangency(w, Bracket(b, b))
+
+
+def _proved(
+    evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float | Array
+) -> float:
     """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
     cut = evidence.cut(witness, problem, w, b)
     lower = penalties.bound(problem, cut, evidence.nonnegative)

@@ -121,7 +121,7 @@ def _exactly(data: WeightedRows, t: Array, y: npt.NDArray[Any], s: Array) -> Arr
         rows = enclosed_vectors(data.loss, data.K, y, s)
     except Incompatible:
         return t
-    return rows.at_scores(rows.duals(t, data.has_offsets))
+    return rows.at_scores(rows.duals(t, data.has_offsets or data.has_intercept))
 
 
 def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool) -> Array:

@@ -34,20 +34,26 @@ class Evidence(ABC):
     passes: int = 0  # products with X or X' so far
 
     @abstractmethod
-    def parameters(self, result: Result) -> tuple[Array, float]:
-        """(w as one vector, the intercept that is not part of it)."""
+    def parameters(self, result: Result) -> tuple[Array, float | Array]:
+        """(w as one vector, the intercept, or the K of them, that is not part of it)."""
 
     @abstractmethod
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         """R at these parameters."""
 
     @abstractmethod
-    def blur(self, w: Array, b: float) -> float:
+    def blur(self, w: Array, b: float | Array) -> float:
         """By how much R there may differ as it is computed here and elsewhere."""
 
     @abstractmethod
     def cut(
-        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+        self,
+        witness: Witness,
+        problem: Problem,
+        w: Array,
+        b: float | Array,
+        *,
+        blurred: bool = False,
     ) -> CheckedCut:
         """The cut; if blurred, with errors that hold for others who compute it, too.
 

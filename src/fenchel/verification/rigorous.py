@@ -6,8 +6,7 @@ For any t with t_i / s_i in the domain of l*( . , y_i), and sum_i t_i = 0 where 
 
 by Fenchel's inequality, s_i l(z_i + b + o_i) >= t_i (z_i + b + o_i) - s_i l*(t_i / s_i), summed
 over the rows, where b sum_i t_i = 0 drops out, and lambda Omega(w) >= -<X't, w>/S - lambda
-Omega*(...). Of a vector loss a row has K of each, and its intercepts are a last column of ones
-without a penalty, to the same effect.
+Omega*(...). Of a vector loss a row has K of each, and the sums are 0 for each score.
 
 Nothing of the witness is believed. Its dual variables (or the slopes at its tangencies) in floating
 point are moved inside their domains and to the right sums exactly (grid.py); X't is enclosed
@@ -28,6 +27,7 @@ from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.result import Certificate
 from fenchel.risks.base import Problem
 from fenchel.verification.chain_cuts import ChainEvidence
+from fenchel.verification.check import touching
 from fenchel.verification.duals import exact_duals
 from fenchel.verification.enclosed_chains import ExactChains
 from fenchel.verification.enclosed_losses import (
@@ -46,7 +46,7 @@ from fenchel.verification.intervals import (
     summed,
 )
 from fenchel.verification.row_data import RowEvidence
-from fenchel.witness import Bracket, Tangency, Witness
+from fenchel.witness import Witness
 
 _POSSIBLE = (
     "rigorous bounds are for the mean of a built-in loss with a conjugate, of one score a row or "
@@ -55,12 +55,14 @@ _POSSIBLE = (
 )
 
 
-def proved(w: Array, b: float, witness: Witness | None, problem: Problem, data: Any) -> Certificate:
+def proved(
+    w: Array, b: float | Array, witness: Witness | None, problem: Problem, data: Any
+) -> Certificate:
     """The bounds that the witness and w prove; Incompatible where there are no formulas."""
     _check(problem, data)
     exactly = ExactChains(data) if isinstance(data, ChainEvidence) else ExactRows(data)
     if witness is None:
-        source, witness = "tangent at w", Witness([Tangency(w, Bracket(b, b))], [1.0])
+        source, witness = "tangent at w", Witness([touching(w, b)], [1.0])
     else:
         source = "witness"
     n = len(w) if isinstance(data, ChainEvidence) else data.n_columns * (data.K or 1)
@@ -112,15 +114,15 @@ class ExactRows:
         if data.K is not None:
             self.vectors = enclosed_vectors(data.loss, data.K, self.y, self.s)
 
-    def value_above(self, w: Array, b: float) -> float:
+    def value_above(self, w: Array, b: float | Array) -> float:
         """No less than the mean loss at w and b."""
         data, n = self.data, self.data.n_columns
         W = data.columns(w)
         parts = [SlicedMatrix(block).scores(W[:n]) for block in data.blocks()]
         z = Interval(*(np.concatenate(ends)[self.counted] for ends in zip(*parts, strict=True)))
         if self.vectors is not None:
-            if data.has_offsets:
-                z = z.plus(exact(W[n]))
+            if data.has_offsets or data.has_intercept:
+                z = z.plus(exact(W[n] if data.has_offsets else np.asarray(b)))
             each = self.vectors.value_above(z)
         else:
             assert isinstance(data.loss, Conjugable)
@@ -146,7 +148,8 @@ class ExactRows:
         """Exact dual variables near S alpha, inside their domains and with the sums they need."""
         t = alpha[self.counted] * float(self.S.lo)
         if self.vectors is not None:
-            return self.vectors.duals(t, balance=self.data.has_offsets)
+            balance = self.data.has_offsets or self.data.has_intercept
+            return self.vectors.duals(t, balance=balance)
         loss = self.data.loss
         assert isinstance(loss, Conjugable)
         return exact_duals(loss, t, self.y, self.s, balance=self.data.has_intercept)

@@ -8,7 +8,8 @@ float64. It proves
 for any dual variables alpha, with sum alpha = 0 where the model has an intercept; and, where the
 loss has no conjugate, the weighted tangents' bound instead. Offsets o of the rows add <alpha, o>:
 l(z + o) has the conjugate l*(a) - a o. Of a vector loss every row has K dual variables, in alpha
-row after row, and w is a matrix of K columns, row after row, the intercepts its last.
+row after row, and w is a matrix of K columns, row after row; its K intercepts are no part of w, or
+its last row (risks/linear.py). Either way alpha has the sum 0 for each score.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from fenchel.tolerances import (
 from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import CheckedCut, Evidence
+from fenchel.verification.soft_slopes import soft_slopes
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -60,7 +62,7 @@ class RowEvidence(Evidence):
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
         self.s: Array = np.concatenate(weights)
         self.share: Array = self.s / np.sum(self.s)  # s_i / S
-        self.has_intercept = risk.facts.has_intercept
+        self.has_intercept = risk.facts.has_intercept  # of K scores it has K numbers
         self.nonnegative = self.loss.nonnegative
         given = [shard.offset for shard in shards if shard.offset is not None]
         self.offset = np.concatenate(given) if given else np.zeros(1)
@@ -69,14 +71,16 @@ class RowEvidence(Evidence):
         """The rows as matrices, one at a time: they may be more than memory holds."""
         return (shard.rows.matrix() for shard in self.shards)
 
-    def parameters(self, result: Result) -> tuple[Array, float]:
-        """(w as one vector, the intercept that is not part of it)."""
+    def parameters(self, result: Result) -> tuple[Array, float | Array]:
+        """(w as one vector, the intercept, or one for each score, that is not part of it)."""
         w, n_columns = np.asarray(result.w, dtype=np.float64), self.n_columns
         if w.shape != ((n_columns,) if self.K is None else (self.K, n_columns)):
             raise InvalidData(f"the result's w has shape {w.shape}, but X {n_columns} columns")
         if self.K is None:
             return w, float(result.intercept)
         offsets = np.broadcast_to(np.asarray(result.intercept, dtype=np.float64), (self.K,))
+        if self.has_intercept:
+            return w.T.ravel(), np.array(offsets)
         return np.vstack([w.T, offsets] if self.has_offsets else [w.T]).ravel(), 0.0
 
     def columns(self, v: Array) -> Array:
@@ -138,7 +142,7 @@ class RowEvidence(Evidence):
         terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
         return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
         value = self.loss.value(self.scores(w) + b + self.offset, self.y)
         return float(np.sum(self.share * np.where(self.share > 0, value, 0.0)))
@@ -148,10 +152,10 @@ class RowEvidence(Evidence):
         self.passes += 1
         return SCORES * self._of_rows(products.sizes, np.abs(self.columns(w)))
 
-    def blur(self, w: Array, b: float) -> float:
+    def blur(self, w: Array, b: float | Array) -> float:
         """What errors of the scores do to the losses, which are convex: most at either end."""
         z = self.scores(w) + b + self.offset
-        off = self.score_error(w) + SCORES * (abs(b) + np.abs(self.offset))
+        off = self.score_error(w) + SCORES * (np.abs(b) + np.abs(self.offset))
         here = self.loss.value(z, self.y)
         if self.K is None:
             ends = (np.abs(self.loss.value(z + move, self.y) - here) for move in (off, -off))
@@ -225,8 +229,7 @@ class RowEvidence(Evidence):
         counted = self.share > 0  # a row of weight 0 is not there, even at inf
         off = self.score_error(touch.w) if blurred else None
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
-        below, above, *weights = touch.bracket
-        for offset, weight in zip((below, above), weights, strict=True):
+        for offset, weight in _offsets(touch):
             at = z + offset + self.offset
             value = np.where(counted, self.loss.value(at, self.y), 0.0)
             slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
@@ -247,10 +250,12 @@ class RowEvidence(Evidence):
     def _slopes(self, touch: Tangency, z: Array) -> RowCut:
         """The same where the conjugate says what the slopes prove, and nothing else counts."""
         alpha = np.zeros_like(z)
-        below, above, *weights = touch.bracket
-        for offset, weight in zip((below, above), weights, strict=True):
+        for offset, weight in _offsets(touch):
             if weight > 0:
-                slope = self._slope(z + (offset + self.offset), touch.ties)
+                at = z + (offset + self.offset)
+                slope = self._slope(at, touch.ties)
+                if touch.offsets is not None and not self.loss.differentiable:
+                    slope = soft_slopes(self.loss, at, self.y, touch.softness)
                 slope[self.share == 0] = 0.0  # a row of weight 0 is not there, even at inf
                 alpha += weight * self.each(self.share) * slope
         return RowCut(alpha, 0.0, np.zeros(1), 0.0)
@@ -290,12 +295,19 @@ class RowEvidence(Evidence):
         return np.where(self.each(self.share > 0), found, 0.0)
 
     def cut(
-        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+        self,
+        witness: Witness,
+        problem: Problem,
+        w: Array,
+        b: float | Array,
+        *,
+        blurred: bool = False,
     ) -> CheckedCut:
         """That of all tangents and dual variables together."""
         line, doubt = self._mixed(witness, problem, blurred), 0.0
         if self.loss.has_conjugate:
             line = conjugate_cut(self, line, blurred)
+            doubt += self._left_over(line, b)
         elif self.has_intercept:
             slopes = float(np.sum(np.abs(line.alpha) + self.share * SCORES * np.abs(self.y)))
             if not self._is_zero(np.sum(line.alpha), slopes, np.sum, witness, problem):
@@ -314,6 +326,20 @@ class RowEvidence(Evidence):
             doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
             a[free] = a_error[free] = 0.0
         return CheckedCut(a, line.constant, a_error, line.constant_error + doubt)
+
+    def _left_over(self, line: RowCut, b: float | Array) -> float:
+        """What is left of the sums that intercepts need to be 0, where the row cut left some.
+
+        Of losses that are known exactly there is none but what rounds t / S (duals.py).
+        """
+        if self.K is None or not self.has_intercept:
+            return 0.0
+        sums, sizes = np.sum(line.alpha, axis=0), np.sum(np.abs(line.alpha), axis=0)
+        if np.any(np.abs(sums) > VERIFIED_ZERO * sizes):
+            raise InvalidCertificate(
+                "the witness's dual variables do not add up to 0 for each score, as intercepts need"
+            )
+        return 2 * float(np.sum(np.abs(sums * b)))
 
     def _is_zero(
         self,
@@ -351,6 +377,14 @@ class RowEvidence(Evidence):
         return line
 
 
+def _offsets(touch: Tangency) -> list[tuple[Any, float]]:
+    """The intercepts that a tangent is a mean over, with their weights."""
+    if touch.offsets is not None:
+        return [(np.asarray(touch.offsets, dtype=np.float64), 1.0)]
+    below, above, *weights = touch.bracket
+    return list(zip((below, above), weights, strict=True))
+
+
 def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Array, Array]:
     """The tangents' weights and the rows' dual variables, if they are such."""
     weights = np.asarray(witness.weights, dtype=np.float64)
@@ -361,7 +395,9 @@ def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Ar
         raise InvalidCertificate("a tangent of the witness is not a mean of two")
     for touch in witness.tangencies:
         rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
-        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)):
+        offsets = (data.K,) if data.K is not None and data.has_intercept else None
+        given = None if touch.offsets is None else np.shape(touch.offsets)
+        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)) or given != offsets:
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
     n_duals = len(data.y) * (data.K or 1)
     alpha = (

@@ -29,6 +29,7 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
 from fenchel.risks.linear import LinearRisk
+from fenchel.risks.offsets import Offsets
 from fenchel.tolerances import OFFSET_BLUR
 
 _STEPS = 10  # of Newton's method for the offset
@@ -41,7 +42,7 @@ class Smooth(NamedTuple):
 
     value: float
     u: PerShard[Array]
-    b: float
+    b: float | Array
 
 
 class _Sums(NamedTuple):
@@ -60,8 +61,11 @@ class SmoothedRisk:
     def __init__(self, risk: LinearRisk, mu: float, widths: PerShard[Array] | None = None):
         self.risk, self.mu, self.widths = risk, mu, widths
 
-    def at(self, z: PerShard[Array], near: float = 0.0) -> Smooth:
-        """R_mu there; `near` is a guess of the offset. No pass."""
+    def at(self, z: PerShard[Array], near: float | Array = 0.0) -> Smooth:
+        """R_mu there; `near` is a guess of the offset, or offsets. No pass."""
+        if self.risk.offsets is not None:
+            return self._at_offsets(self.risk.offsets, z, near)
+        assert isinstance(near, float)
         if not self.risk.facts.has_intercept:
             sums = self._sums(z, 0.0)
             return Smooth(sums.value, sums.u, 0.0)
@@ -76,6 +80,13 @@ class SmoothedRisk:
                 shardwork.mixed, u, above, bracket.weight_below, bracket.weight_above
             )
         return Smooth(offset.value, u, offset.best)
+
+    def _at_offsets(self, offsets: Offsets, z: PerShard[Array], near: float | Array) -> Smooth:
+        """The same of K offsets, as high as what its slopes prove."""
+        b = np.broadcast_to(np.asarray(near, dtype=np.float64), offsets.K)
+        found = offsets.best(z, b) if self.mu == 0 else offsets.softened(z, b, self.mu)
+        u = self.risk.engine.map(shardwork.unweighted, found.slopes, 1.0, self.risk.loss)
+        return Smooth(found.floor, u, found.b)
 
     def _newton(self, z: PerShard[Array], b: float, blur: float) -> float:
         """A better guess of the offset: between kinks of the slope, Newton's step is exact."""
