@@ -193,7 +193,7 @@ class NativeVectorRows(VectorRows):
         self, a: Array, rate: Array, kappa: Array, threshold: Array | None, scale: Array | None
     ) -> _kernels.BlockProblem:
         """What sweeps of dual block ascent take for slopes a: see kernels/block_ascent.hpp."""
-        return _kernels.BlockProblem(self.native(a), self.y, rate, kappa, threshold, scale)
+        return _kernels.BlockProblem(self.native(a.shape[1]), self.y, rate, kappa, threshold, scale)
 
     def smoothed(
         self, z: Array, mu: float, widths: Array | None, b: float
