@@ -43,6 +43,8 @@ from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
 
+_FEW_DUALS = 1000
+
 
 class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
@@ -192,8 +194,12 @@ class LinearPoint:
 
     @property
     def witness(self) -> Witness:
-        """The rows' dual variables or the place of tangency, whichever is smaller."""
-        if self.risk.facts.has_duals and self.risk.n_duals < self.risk.n_parameters:
+        """The rows' dual variables or the place of tangency, whichever is smaller.
+
+        Few dual variables are taken in any case: it takes less time to prove a bound from them.
+        """
+        most = max(self.risk.n_parameters, _FEW_DUALS)
+        if self.risk.facts.has_duals and self.risk.n_duals < most:
             return Witness(alpha=self.duals)
         return Witness([Tangency(self.w, self.offset.bracket, self._ties())], [1.0])
 

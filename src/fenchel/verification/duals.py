@@ -53,6 +53,7 @@ class WeightedRows(Protocol):
     K: int | None
     has_intercept: bool
     has_offsets: bool
+    counted: Any  # an index of the rows that have a weight
 
     def each(self, v: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A number for each row as a factor of what rows have."""
@@ -60,7 +61,7 @@ class WeightedRows(Protocol):
 
 def feasible(data: WeightedRows, alpha: Array) -> Array:
     """Dual variables moved into the domain, and 0 for rows that do not count, in float64."""
-    counted = data.share > 0
+    counted = data.counted
     share, moved = data.each(data.share[counted]), np.zeros_like(alpha)
     moved[counted] = share * data.loss.feasible(alpha[counted] / share, data.y[counted])
     return moved
@@ -73,7 +74,7 @@ def conjugate_cut(data: WeightedRows, line: RowCut, blurred: bool) -> RowCut:
     over the rows. It does not matter how alpha was found; if blurred it does, to those who have
     found it otherwise.
     """
-    loss, counted, y = data.loss, data.share > 0, data.y[data.share > 0]
+    loss, counted, y = data.loss, data.counted, data.y[data.counted]
     moved = feasible(data, line.alpha)
     far = np.abs(moved - line.alpha) > VERIFIED_ZERO * (
         np.abs(line.alpha) + data.each(data.share)

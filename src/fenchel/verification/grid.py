@@ -54,8 +54,7 @@ def grid_of(t: Array) -> Grid:
 def balanced(t: Array, lowest: Array, highest: Array) -> Array:
     """Dual variables of one score a row, with the sum 0; lowest <= 0 <= highest."""
     grid = grid_of(t)
-    k, least, most = (grid.units(each) for each in (t, lowest, highest))
-    k = np.minimum(np.maximum(k, least), most)
+    k, least, most = grid.units(np.stack([t, lowest, highest]))  # which keeps least <= k <= most
     surplus = _sum(k)
     room = k - least if surplus > 0 else most - k
     back = most - k if surplus > 0 else k - least
@@ -71,6 +70,8 @@ def balanced_columns(t: Array) -> Array:
 
 def _sum(k: Whole) -> int:
     """The sum of whole numbers, which may be larger than they can be: in two parts."""
+    if len(k) <= 1 << 9:  # each is at most 2^53
+        return int(k.sum())
     return (int(np.sum(k >> 26)) << 26) + int(np.sum(k & ((1 << 26) - 1)))
 
 

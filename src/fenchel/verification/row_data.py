@@ -62,6 +62,7 @@ class RowEvidence(Evidence):
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]
         self.s: Array = np.concatenate(weights)
         self.share: Array = self.s / np.sum(self.s)  # s_i / S
+        self.counted = slice(None) if self.share.all() else self.share > 0
         self.has_intercept = risk.facts.has_intercept  # of K scores it has K numbers
         self.nonnegative = self.loss.nonnegative
         given = [shard.offset for shard in shards if shard.offset is not None]
