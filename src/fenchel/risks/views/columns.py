@@ -42,6 +42,7 @@ from fenchel.risks.views.grams import (
     row_gram,
 )
 from fenchel.risks.views.newton import Hessian
+from fenchel.risks.zero_sum import evened, is_even, signed_sums
 from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
 from fenchel.witness import Bracket, Witness
 
@@ -291,7 +292,8 @@ class Columns:
         if len(free):
             moved = self._orthogonal(alpha, rows.h, free)
             return None if moved is None else self._inside(moved, free)
-        return _even(alpha) if self.has_intercept else alpha
+        sums = signed_sums(alpha)
+        return evened(alpha, *sums) if self.has_intercept and not is_even(*sums) else alpha
 
     def _orthogonal(
         self, alpha: Array, h: Array | None, free: npt.NDArray[np.intp]
@@ -336,15 +338,6 @@ class Columns:
         slopes = float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
         sizes = self.length * slopes, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
         return Cut(scale * v, -total / self.weight, sizes, lambda: Witness(alpha=alpha))
-
-
-def _even(alpha: Array) -> Array:
-    """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-    up, down = float(np.sum(np.maximum(alpha, 0.0))), -float(np.sum(np.minimum(alpha, 0.0)))
-    if abs(up - down) <= ROUND_OFF * (up + down):
-        return alpha
-    heavier, scale = (alpha > 0, down / up) if up > down else (alpha < 0, up / down)
-    return np.where(heavier, scale * alpha, alpha)
 
 
 _KEPT: WeakKeyDictionary[LinearRisk, Columns] = WeakKeyDictionary()
