@@ -39,8 +39,7 @@ std::pair<double, std::size_t> newton(const Matrix& X, const NewtonTerms& of, Ou
     const fenchel::ProductsOf<Matrix> products(X);
     fenchel::NewtonMethod method(
         {products, of.loss.scalar, of.y.data(), of.s ? of.s->data() : nullptr,
-         of.offsets ? of.offsets->data() : nullptr, of.D.data(), X.n_rows, X.n_columns, of.total,
-         of.intercept},
+         of.offsets ? of.offsets->data() : nullptr, of.D.data(), of.total, of.intercept},
         w.data(), b);
     std::size_t taken = 0;
     while (taken < steps && method.step(gap)) ++taken;

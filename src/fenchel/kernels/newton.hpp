@@ -21,42 +21,18 @@
 #include <vector>
 
 #include "cholesky.hpp"
-#include "gram.hpp"
 #include "hessian.hpp"
 #include "line_search.hpp"
 #include "losses.hpp"
-#include "matrix.hpp"
+#include "products.hpp"
 
 namespace fenchel {
-
-/// What the method needs of X, whatever its storage.
-struct Products {
-    virtual ~Products() = default;
-    virtual void scores(const double* w, double* z) const = 0;
-    virtual void adjoint(const double* a, double* g) const = 0;  // g += X'a
-    /// G += sum over the bent rows of h_i x_i x_i', in its lower triangle, with a column of ones
-    virtual void gram(const double* h, const std::int32_t* bent, std::size_t count,
-                      double* G) const = 0;
-};
-
-template <class Matrix>
-struct ProductsOf final : Products {
-    explicit ProductsOf(const Matrix& matrix) : X(matrix) {}
-    void scores(const double* w, double* z) const override { fenchel::scores(X, w, z); }
-    void adjoint(const double* a, double* g) const override { fenchel::adjoint(X, a, g); }
-    void gram(const double* h, const std::int32_t* bent, std::size_t count,
-              double* G) const override {
-        fenchel::gram(X, h, bent, count, G);
-    }
-    const Matrix& X;
-};
 
 /// What is minimised. `offsets` (o_i, or null) are added to the rows' scores.
 struct NewtonProblem {
     const Products& X;
     const ScalarLoss& loss;
     const double *y, *s, *offsets, *D;
-    std::size_t n_rows, n_columns;
     double total;  // S
     bool intercept;
 };
@@ -67,16 +43,16 @@ class NewtonMethod {
         : on_(problem),
           w_(w),
           b_(b),
-          z_(problem.n_rows),
-          q_(problem.n_rows),
-          a_(problem.n_rows),
-          t_(problem.n_rows),
-          h_(problem.n_rows),
-          bent_(problem.n_rows),
+          z_(problem.X.n_rows),
+          q_(problem.X.n_rows),
+          a_(problem.X.n_rows),
+          t_(problem.X.n_rows),
+          h_(problem.X.n_rows),
+          bent_(problem.X.n_rows),
           g_(width()),
           p_(width()) {
         on_.X.scores(w_, z_.data());
-        for (std::size_t i = 0; i < on_.n_rows; ++i)
+        for (std::size_t i = 0; i < on_.X.n_rows; ++i)
             z_[i] += b_ + (on_.offsets ? on_.offsets[i] : 0.0);
     }
 
@@ -95,11 +71,11 @@ class NewtonMethod {
     }
 
   private:
-    std::size_t width() const { return on_.n_columns + 1; }
+    std::size_t width() const { return on_.X.n_columns + 1; }
 
     /// J, its gradient g (whose last entry is the slope in b) and the rows' curvatures h.
     double look() {
-        const std::size_t n = on_.n_rows, d = on_.n_columns;
+        const std::size_t n = on_.X.n_rows, d = on_.X.n_columns;
         const Rows rows{z_.data(), on_.y, on_.s};
         double J = with_loss(on_.loss, [&](const auto& l) {
             n_bent_ = curvatures(l, rows, 0.0, h_.data(), bent_.data(), n);
@@ -123,29 +99,29 @@ class NewtonMethod {
     }
 
     double what_is_left() const {
-        const double slope = g_[on_.n_columns];
+        const double slope = g_[on_.X.n_columns];
         double left = slope == 0 ? 0.0 : slope * slope / (2 * h_total_);
-        for (std::size_t j = 0; j < on_.n_columns; ++j) left += g_[j] * g_[j] / (2 * on_.D[j]);
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) left += g_[j] * g_[j] / (2 * on_.D[j]);
         return left;
     }
 
     /// p = -H^-1 g, and q = X p with the offset's rate added.
     void direction() {
-        const std::size_t d = on_.n_columns, m = width();
+        const std::size_t d = on_.X.n_columns, m = width();
         std::vector<double> H(m * m);
         on_.X.gram(h_.data(), bent_.data(), n_bent_, H.data());
         for (std::size_t j = 0; j < d; ++j) H[j * m + j] += on_.D[j];
         if (!on_.intercept) std::fill(&H[d * m], &H[d * m] + d, 0.0);
         if (!on_.intercept || !(H[d * m + d] > 0)) H[d * m + d] = 1.0;
         for (std::size_t j = 0; j < m; ++j) p_[j] = -g_[j];
-        solve(H, p_);
+        solve(H, m, L_, p_.data());
         on_.X.scores(p_.data(), q_.data());
         for (double& each : q_) each += p_[d];
     }
 
     double search(double J) {
         double slope = 0, curvature = 0;  // of the regulariser along p
-        for (std::size_t j = 0; j < on_.n_columns; ++j) {
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) {
             slope += on_.D[j] * w_[j] * p_[j];
             curvature += on_.D[j] * p_[j] * p_[j];
         }
@@ -154,12 +130,12 @@ class NewtonMethod {
             if constexpr (requires { l.pieces(0.0); }) {
                 return exact(
                     [&](double eta) -> Slope {
-                        const Slope at = slope_along(l, rows, q_.data(), eta, on_.n_rows);
+                        const Slope at = slope_along(l, rows, q_.data(), eta, on_.X.n_rows);
                         return {slope + eta * curvature + at.slope / on_.total,
                                 curvature + at.curvature / on_.total};
                     },
                     [&](double low, double high) {
-                        auto kinks = kinks_along(l, rows, q_.data(), low, high, on_.n_rows);
+                        auto kinks = kinks_along(l, rows, q_.data(), low, high, on_.X.n_rows);
                         for (Kink& each : kinks) {
                             each.jump /= on_.total;
                             each.bend /= on_.total;
@@ -174,16 +150,16 @@ class NewtonMethod {
 
     template <class Loss>
     double by_values(const Loss& loss, double J, double slope, double curvature) {
-        const std::size_t n = on_.n_rows;
+        const std::size_t n = on_.X.n_rows;
         double start = 0;
         for (std::size_t j = 0; j < width(); ++j) start += g_[j] * p_[j];
         if (!(start < 0)) return 0;
         double regular = 0;
-        for (std::size_t j = 0; j < on_.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
         const auto phi = [&](double eta) -> Bend {
             for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
             const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
-            const double rate = detail::inner(a_.data(), q_.data(), n);
+            const double rate = detail::line_dot(a_.data(), q_.data(), n);
             return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
                     slope + eta * curvature + rate / on_.total};
         };
@@ -191,9 +167,9 @@ class NewtonMethod {
     }
 
     void move(double eta) {
-        for (std::size_t j = 0; j < on_.n_columns; ++j) w_[j] += eta * p_[j];
-        for (std::size_t i = 0; i < on_.n_rows; ++i) z_[i] += eta * q_[i];
-        b_ += eta * p_[on_.n_columns];
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) w_[j] += eta * p_[j];
+        for (std::size_t i = 0; i < on_.X.n_rows; ++i) z_[i] += eta * q_[i];
+        b_ += eta * p_[on_.X.n_columns];
     }
 
     const NewtonProblem on_;
@@ -202,7 +178,7 @@ class NewtonMethod {
     std::vector<double> z_, q_, a_, t_, h_;  // of rows: scores with b, their rates, slopes, ...
     std::vector<std::int32_t> bent_;
     std::size_t n_bent_ = 0;
-    std::vector<double> g_, p_;
+    std::vector<double> g_, p_, L_;  // of columns and b: gradient, step; the Hessian's factor
     double h_total_ = 0;
 };
 
