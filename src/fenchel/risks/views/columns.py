@@ -30,7 +30,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.losses import SquaredError
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks.base import Array, Cut, Risk
-from fenchel.risks.intercept import Offset, profile
+from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.grams import (
@@ -43,7 +43,7 @@ from fenchel.risks.views.grams import (
 )
 from fenchel.risks.views.newton import Hessian
 from fenchel.risks.zero_sum import evened, is_even, signed_sums
-from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Bracket, Witness
 
 FEW = 300  # columns that are seen through their Gram matrix
@@ -144,13 +144,8 @@ class Columns:
             b -= here / float(curvature)
         if abs(slope) <= 1e-9 * self.weight:  # `balanced` does the rest
             return last
-
-        def sums(b: float) -> tuple[float, float]:
-            value, slope = self.loss.sums(z, b)
-            return value / self.weight, slope / self.weight
-
-        resolution = OFFSET_BLUR * (1.0 + float(np.max(np.abs(z))))
-        return profile(sums, last, resolution, True).best
+        _, _, _, _, best, _, _ = self.loss.best_offset(z, self.weight, last)
+        return best
 
     # Columns.
 
