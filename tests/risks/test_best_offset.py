@@ -162,3 +162,25 @@ def test_one_class_has_no_best_offset():
     for loss in (losses.Logistic(), losses.Exponential()):
         offset, _, _ = found(loss, np.zeros(3), np.ones(3), None, 0.0)
         assert offset.value < 1e-9 or math.isnan(offset.value)
+
+
+@EVERY
+@pytest.mark.parametrize("fixed", [False, True], ids=["no-offsets", "offsets"])
+def test_a_step_along_a_ray_is_scores_offset_slopes_and_rate_at_once(loss, fixed):
+    @FEW
+    @given(rows(loss, largest=5.0), st.floats(-2, 2))
+    def law(given_rows, eta):
+        z, y, s, near = given_rows
+        rng, total = np.random.default_rng(len(z)), float(len(y) if s is None else np.sum(s))
+        q, o = rng.normal(size=(2, len(z)))
+        bound = NativeScalarRows(loss, y, s, o if fixed else None)
+        moved, a, offset, rate = bound.step_along(z, q, eta, total, near)
+        assert np.allclose(moved, z + eta * q, rtol=1e-15, atol=1e-15)
+        assert np.array_equal(offset, bound.best_offset(moved, total, near), equal_nan=True)
+        below, above, weight_below, weight_above, *_ = offset
+        wanted = weight_below * bound.slopes(moved, below)[1]
+        wanted = wanted + weight_above * bound.slopes(moved, above)[1]
+        assert np.allclose(a, wanted, rtol=1e-12, atol=1e-14, equal_nan=True)
+        assert np.allclose(rate, a @ q, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+    law()

@@ -1,5 +1,6 @@
 """Newton's steps: the curvature of losses, the systems they make, and where they lead."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
@@ -9,6 +10,7 @@ import fenchel
 from fenchel import _kernels
 from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.risks import shardwork
+from fenchel.risks.views import newton as views
 from fenchel.risks.views.newton import NewtonSystem
 from fenchel.risks.views.products import HessianProducts
 
@@ -144,3 +146,171 @@ def test_newton_cg_takes_wide_data_that_newton_refuses():
     result = fenchel.minimize(problem, "newton-cg", gap=1e-6, max_iterations=40)
     assert result.converged
     assert fenchel.verify(result, problem).gap <= 1e-6 * (1 + 1e-6)
+
+
+def fitted(problem, monkeypatch=None, **settings):
+    """The result of Newton's method; with `monkeypatch`, without the kernel's runs."""
+    if monkeypatch is not None:
+        monkeypatch.setattr(views, "_FEW_COLUMNS", 0)
+        assert not views.Hessian(problem.risk).takes_runs
+    result = fenchel.minimize(problem, "newton", **settings)
+    if monkeypatch is not None:
+        monkeypatch.undo()
+    fenchel.verify(result, problem)
+    return result
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_run_of_steps_ends_where_single_steps_do(loss, intercept, weighted, monkeypatch):
+    problem = problem_for(
+        loss, intercept=intercept and loss.intercept, weighted=weighted, n=60, strength=1e-3
+    )
+    assert views.Hessian(problem.risk).takes_runs
+    run, single = (fitted(problem, patch, gap=1e-9) for patch in (None, monkeypatch))
+    assert run.converged and single.converged
+    assert run.objective == pytest.approx(single.objective, rel=2e-9)
+    assert run.lower_bound <= single.objective * (1 + 1e-14)
+    assert single.lower_bound <= run.objective * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "csr"])
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_every_storage_of_rows_gives_the_same_model(dtype, layout, loss):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 11)).astype(dtype)
+    X[rng.uniform(size=X.shape) < 0.5] = 0
+    y = np.sign(X[:, 0] + 0.3 * rng.normal(size=90))
+    stored = {
+        "C": np.ascontiguousarray,
+        "F": np.asfortranarray,
+        "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+        "csr": sparse.csr_array,
+    }[layout](X)
+    settings = {"loss": loss, "strength": 1e-2, "intercept": True}
+    plain = fenchel.problem(X.astype(np.float64), y, **settings)
+    result = fitted(fenchel.problem(stored, y, **settings), gap=1e-10)
+    assert np.allclose(result.w, fitted(plain, gap=1e-10).w, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "expectile", "poisson"])
+def test_agrees_with_an_interior_point_method(loss):
+    rng = np.random.default_rng(11)
+    X, strength = rng.normal(size=(40, 3)), 0.01
+    score = X @ [1.0, -2.0, 0.5] + 1.0 + rng.normal(size=40)
+    y = {"poisson": np.floor(np.exp(np.clip(score, -2, 2))), "huber": score, "expectile": score}
+    y = y.get(loss, np.sign(score))
+    w, b = cp.Variable(3), cp.Variable()
+    z = X @ w + b
+    losses = {
+        "logistic": lambda: cp.logistic(cp.multiply(-y, z)),
+        "squared_hinge": lambda: 0.5 * cp.square(cp.pos(1 - cp.multiply(y, z))),
+        "huber": lambda: 0.5 * cp.huber(z - y),
+        "expectile": lambda: 0.1 * cp.square(cp.pos(z - y)) + 0.4 * cp.square(cp.pos(y - z)),
+        "poisson": lambda: (
+            cp.exp(z) - cp.multiply(y, z) + np.where(y > 0, y * np.log(y + (y == 0)) - y, 0)
+        ),
+    }
+    J = 0.5 * strength * cp.sum_squares(w) + cp.sum(losses[loss]()) / 40
+    wanted = cp.Problem(cp.Minimize(J)).solve(solver="CLARABEL")
+    options = {"expectile": 0.8} if loss == "expectile" else {}
+    problem = fenchel.problem(X, y, loss=loss, strength=strength, intercept=True, **options)
+    result = fitted(problem, gap=1e-9)
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+    assert np.allclose(result.w, w.value, atol=1e-3)
+    assert result.intercept == pytest.approx(b.value, abs=1e-3)
+
+
+def test_ridge_takes_one_step_whatever_the_gap():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(200, 20)) + 3.0
+    y = X @ rng.normal(size=20) + 1e4
+    problem = fenchel.problem(X, y, loss="squared_error", strength=0.1, intercept=True)
+    result = fitted(problem, gap=1e-9)
+    assert result.converged and result.iterations == 2
+    Z, r = X - X.mean(axis=0), y - y.mean()
+    w = np.linalg.solve(Z.T @ Z / 200 + 0.1 * np.eye(20), Z.T @ r / 200)
+    assert np.allclose(result.w, w, atol=1e-8)
+    assert result.intercept == pytest.approx(np.mean(y - X @ w))
+
+
+@pytest.mark.parametrize("loss", [x for x in SMOOTH if x.intercept], ids=ids)
+def test_rows_offsets_and_column_weights_are_those_of_the_problem(loss, monkeypatch):
+    rng = np.random.default_rng(7)
+    X, n = rng.normal(size=(50, 4)), 50
+    y, offset = labels_for(loss, rng, n), rng.normal(size=n)
+    penalty = fenchel.regularizers.L2(weights=[1.0, 0.1, 10.0, 2.0])
+    problem = fenchel.problem(
+        X, y, loss=loss, regularizer=penalty, strength=0.01, intercept=True, offset=offset
+    )
+    run, single = (fitted(problem, patch, gap=1e-9) for patch in (None, monkeypatch))
+    assert run.objective == pytest.approx(single.objective, rel=2e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "poisson"])
+def test_runs_have_the_same_bits_every_time_and_on_every_engine(loss):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 12))
+    y = rng.poisson(2.0, size=300).astype(float) if loss == "poisson" else np.sign(X[:, 1] + 0.1)
+    results = [
+        fenchel.minimize(
+            fenchel.problem(X, y, loss=loss, strength=1e-3, intercept=True, engine=engine), "newton"
+        )
+        for engine in ("serial", "serial", fenchel.engines.Threads(2))
+    ]
+    for other in results[1:]:
+        assert np.array_equal(results[0].w, other.w)
+        assert results[0].intercept == other.intercept
+        assert results[0].lower_bound == other.lower_bound
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-6, 1e-12])
+def test_a_run_ends_at_the_gap_that_is_asked_for(gap):
+    problem = problem_for(fenchel.losses.Logistic(), intercept=True, n=80, strength=1e-4)
+    result = fitted(problem, gap=gap)
+    assert result.converged and result.gap <= gap and result.iterations <= 3
+
+
+def test_a_gap_below_round_off_ends():
+    problem = problem_for(fenchel.losses.Logistic(), intercept=True, n=80, strength=1e-4)
+    result = fitted(problem, gap=1e-300)
+    assert not result.converged and result.gap < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e60])
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_columns_of_any_size_end_in_a_status(loss, scale):
+    problem = problem_for(loss, intercept=loss.intercept, n=40)
+    X = scale * problem.risk.engine.shards[0].rows.matrix()
+    y = problem.risk.engine.shards[0].y
+    scaled = fenchel.problem(X, y, loss=loss, strength=0.1, intercept=loss.intercept)
+    result = fenchel.minimize(scaled, "newton", max_iterations=20)
+    assert result.lower_bound <= result.objective
+
+
+def test_a_dense_gram_is_that_of_its_rows():
+    rng = np.random.default_rng(9)
+    for n, d, dtype in (
+        (1, 1, np.float64),
+        (300, 7, np.float32),
+        (129, 8, np.float64),
+        (5, 30, float),
+    ):
+        for order in "CF":
+            X = np.asarray(rng.normal(size=(n, d)), dtype=dtype, order=order)
+            s, chosen = rng.uniform(size=n), np.arange(0, n, 2, dtype=np.int32)
+            G = np.zeros((d + 1, d + 1))
+            _kernels.dense_gram(X, s, chosen, len(chosen), G)
+            Z = np.column_stack([X, np.ones(n)]).astype(float)[chosen]
+            wanted = np.tril(Z.T @ (s[chosen, None] * Z))
+            np.testing.assert_allclose(np.tril(G), wanted, atol=1e-12)
+            assert not np.triu(G, 1).any()
+
+
+def test_few_rows_of_many_columns_are_not_the_kernels():
+    X = np.random.default_rng(10).normal(size=(20, 40))
+    problem = fenchel.problem(X, X[:, 0] > 0, loss="logistic", strength=0.1, intercept=True)
+    assert not views.Hessian(problem.risk).takes_runs
+    assert fitted(problem, gap=1e-9).converged

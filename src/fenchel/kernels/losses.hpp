@@ -92,10 +92,10 @@ struct SmoothedHinge {
 
 struct Exponential {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double e = std::exp(-y * z);
+        const double e = exp_of(-y * z);
         return {e, -y * e};
     }
-    FENCHEL_INLINE double curvature(double z, double y) const { return std::exp(-y * z); }
+    FENCHEL_INLINE double curvature(double z, double y) const { return exp_of(-y * z); }
 };
 
 struct Logistic {
@@ -195,25 +195,26 @@ struct Huber {
 };
 
 /// exp(z) - y z + (y log y - y), which with t = z - log y is y (exp(t) - 1 - t): so nothing cancels
-/// but what an error of t would change as well, however large y.
+/// but what an error of t would change as well, however large y. For |t| > 1 nothing does anyway.
 struct Poisson {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        if (!(y > 0)) return {std::exp(z), std::exp(z)};
-        const double t = z - std::log(y);
-        // Of a large t nothing cancels, while exp(t) may overflow where exp(z) does not.
-        if (t > 1) return {std::exp(z) - y * (1 + t), std::exp(z) - y};
-        return {y * exp_beyond_tangent(t), y * std::expm1(t)};
+        const double t = z - log_of(y > 0 ? y : 1.0), e = exp_of(z);
+        const double size = std::abs(t), beyond = exp_beyond_tangent(size <= 1 ? t : 0.0);
+        const bool near = size <= 1 && y > 0, some = y > 0;
+        return {near ? y * beyond : e - (some ? y * (1 + t) : 0.0),
+                near ? y * (t + beyond) : e - y};
     }
-    FENCHEL_INLINE double curvature(double z, double) const { return std::exp(z); }
+    FENCHEL_INLINE double curvature(double z, double) const { return exp_of(z); }
 };
 
 /// y exp(-z) + z - (1 + log y), which with t = log y - z is exp(t) - 1 - t.
 struct Gamma {
     FENCHEL_INLINE Bend operator()(double z, double y) const {
-        const double t = std::log(y) - z;
-        return {exp_beyond_tangent(t), -std::expm1(t)};
+        const double t = log_of(y) - z, size = std::abs(t), e = exp_of(t);
+        const double beyond = exp_beyond_tangent(size <= 1 ? t : 0.0);
+        return {size <= 1 ? beyond : e - (1 + t), size <= 1 ? -(t + beyond) : 1 - e};
     }
-    FENCHEL_INLINE double curvature(double z, double y) const { return y * std::exp(-z); }
+    FENCHEL_INLINE double curvature(double z, double y) const { return y * exp_of(-z); }
     /// Where t + kappa l'(t) = c: between c and the minimum at log y, and no further from c than
     /// kappa l' can lead: l' <= 1, and y exp(-t) = 1 + (t - c) / kappa <= 1 + (log y - c) / kappa.
     std::pair<double, double> bracket(double kappa, double c, double y) const {

@@ -99,6 +99,11 @@ std::pair<double, double> sums(const Loss& loss, const Vector<double>& z, const 
 }
 
 /// (below, above, weight_below, weight_above, best, value, floor).
+auto as_tuple(const fenchel::Offset& at) {
+    return std::make_tuple(at.below, at.above, at.weight_below, at.weight_above, at.best, at.value,
+                           at.floor);
+}
+
 auto best_offset(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
                  const Weights& s, double total, double near) {
     require(y.size() == z.size(), "y", y.size(), z.size());
@@ -110,8 +115,36 @@ auto best_offset(const Loss& loss, const Vector<double>& z, const Vector<double>
             return fenchel::best_offset(l, rows, z.size(), total, near);
         });
     }
-    return std::make_tuple(found.below, found.above, found.weight_below, found.weight_above,
-                           found.best, found.value, found.floor);
+    return as_tuple(found);
+}
+
+/// The best offset at the scores z + eta q, to which `fixed` ones are added; moved = z + eta q, the
+/// slopes a there, and last sum_i a_i q_i.
+auto step_along(const Loss& loss, const Vector<double>& z, const Vector<double>& q,
+                const Vector<double>& y, const Weights& s, const Weights& fixed, double eta,
+                double total, double near, Output& moved, Output& a) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    require(q.size() == n, "q", q.size(), n);
+    require(moved.size() == n, "moved", moved.size(), n);
+    require(a.size() == n, "a", a.size(), n);
+    if (fixed) require(fixed->size() == n, "fixed offsets", fixed->size(), n);
+    fenchel::Offset found;
+    double rate = 0;
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t i = 0; i < n; ++i) moved.data()[i] = z.data()[i] + eta * q.data()[i];
+        std::vector<double> at(fixed ? n : 0);
+        for (std::size_t i = 0; i < at.size(); ++i) at[i] = moved.data()[i] + fixed->data()[i];
+        const fenchel::Rows rows = rows_view(fixed ? at.data() : moved.data(), y, s);
+        found = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+            const fenchel::Offset best = fenchel::best_offset(l, rows, n, total, near);
+            fenchel::mixed_slopes(l, rows, n, best, a.data());
+            return best;
+        });
+        for (std::size_t i = 0; i < n; ++i) rate += a.data()[i] * q.data()[i];
+    }
+    return std::make_pair(as_tuple(found), rate);
 }
 
 std::size_t near_kinks(const Loss& loss, const Vector<double>& z, const Vector<double>& y,
@@ -283,5 +316,8 @@ NB_MODULE(_kernels, m) {
     m.def("crossing", &crossing, "slope"_a, "curvature"_a, "low"_a, "kinks"_a);
     m.def("best_offset", &best_offset, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
           "total"_a, "near"_a);
+    m.def("step_along", &step_along, "loss"_a, "z"_a.noconvert(), "q"_a.noconvert(),
+          "y"_a.noconvert(), "s"_a.none(), "fixed"_a.none(), "eta"_a, "total"_a, "near"_a,
+          "moved"_a.noconvert(), "a"_a.noconvert());
     m.def("sums", &sums, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a);
 }

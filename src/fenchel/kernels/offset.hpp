@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "losses.hpp"
 #include "tolerances.hpp"
@@ -180,6 +181,16 @@ Offset best_offset(const Loss& loss, const Rows& rows, std::size_t n, double tot
     };
     constexpr bool smooth = !requires { loss.to_kink(0.0, 0.0); };
     return best_offset(trial, near, offset_resolution(rows, n), smooth);
+}
+
+/// a_i = s_i l'(z_i + b, y_i), mixed over the bracket of an offset.
+template <class Loss>
+void mixed_slopes(const Loss& loss, const Rows& rows, std::size_t n, const Offset& at, double* a) {
+    slopes(loss, rows, at.below, a, 0, n);
+    if (at.above == at.below) return;
+    std::vector<double> above(n);
+    slopes(loss, rows, at.above, above.data(), 0, n);
+    for (std::size_t i = 0; i < n; ++i) a[i] = at.weight_below * a[i] + at.weight_above * above[i];
 }
 
 }  // namespace fenchel

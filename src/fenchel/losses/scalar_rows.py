@@ -184,6 +184,15 @@ class NativeScalarRows(ScalarRows):
         """What minimises sum_i s_i l(z_i + b, y_i) / total over b: see kernels/offset.hpp."""
         return _kernels.best_offset(self.native, self._at(z), self.y, self.s, total, near)
 
+    def step_along(
+        self, z: Array, q: Array, eta: float, total: float, near: float
+    ) -> tuple[Array, Array, tuple[float, float, float, float, float, float, float], float]:
+        """(z + eta q, the slopes a there, at the best offset, that offset, sum_i a_i q_i)."""
+        moved, a = np.empty_like(z), np.empty_like(z)
+        rows = self.y, self.s, self.offset
+        found = _kernels.step_along(self.native, z, q, *rows, eta, total, near, moved, a)
+        return moved, a, *found
+
     def slope_along(self, z: Array, q: Array, eta: float) -> tuple[float, float]:
         """The slope of eta -> sum_i s_i l(z_i + eta q_i, y_i), and its slope, just right of eta."""
         return _kernels.slope_along(self.native, self._at(z), q, self.y, self.s, eta)

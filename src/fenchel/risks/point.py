@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.engines import PerShard
-from fenchel.losses.scalar_rows import is_built_in
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
 from fenchel.risks.intercept import Offset, profile
@@ -67,7 +66,7 @@ class LinearPoint:
 
     def _profiled(self) -> Offset:
         risk = self.risk
-        if risk.engine.n_shards == 1 and is_built_in(risk.loss):
+        if risk.profiles_at_once:
             found = risk.engine.map(
                 shardwork.best_offset, risk.loss, self.z, risk.weight, self.near
             )
@@ -285,22 +284,35 @@ class LinearRay(Generic[P]):
     def __init__(self, origin: P, p: Array, q: PerShard[Array]):
         self.origin, self.p, self.q = origin, p, q
         self._last = (0.0, origin)  # a line search asks for the step it accepts once more
+        self._rate: float | None = None  # sum_i a_i q_i there, if it came with the point
 
     def at(self, eta: float) -> P:
         """The point w + eta p; its scores are z + eta q."""
-        origin = self.origin
         if eta != self._last[0]:
-            z = origin.risk.engine.map(shardwork.moved, origin.z, self.q, eta)
-            w = origin.w + eta * self.p
-            longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
-            drift = origin.drift + EPSILON * longest
-            self._last = eta, type(origin)(origin.risk, w, z, origin.intercept, drift)
+            self._last = eta, self._stepped(eta)
         return self._last[1]
+
+    def _stepped(self, eta: float) -> P:
+        origin = self.origin
+        risk, engine, b = origin.risk, origin.risk.engine, origin.intercept
+        w = origin.w + eta * self.p
+        longest = max(float(np.linalg.norm(origin.w)), eta * float(np.linalg.norm(self.p)))
+        drift = origin.drift + EPSILON * longest
+        if not risk.profiles_at_once:
+            z = engine.map(shardwork.moved, origin.z, self.q, eta)
+            return type(origin)(risk, w, z, b, drift)
+        scores = origin.z, self.q, eta
+        z, a, found = engine.map(shardwork.step_along, risk.loss, *scores, risk.weight, b).split(3)
+        point = type(origin)(risk, w, z, b, drift)
+        point.slopes, (point.offset, self._rate) = a, found[0]
+        return point
 
     def along(self, eta: float) -> tuple[float, float]:
         """(R(w + eta p), its slope)."""
         point = self.at(eta)
-        return point.value, point.rate(self.q)
+        if self._rate is None or eta == 0:
+            return point.value, point.rate(self.q)
+        return point.value, self._rate / point.risk.weight
 
     @functools.cached_property
     def _line(self) -> tuple[PerShard[Array], PerShard[Array]]:

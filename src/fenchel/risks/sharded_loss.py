@@ -19,6 +19,7 @@ from fenchel.data.rows import WithOnes
 from fenchel.engines import Engine
 from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses.scalar_rows import is_built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Facts
 from fenchel.risks.offsets import Offsets
@@ -88,6 +89,12 @@ class ShardedLoss:
         if isinstance(self.loss, ScalarLoss):
             return len(self.loss.kinks(np.zeros(1))) > 0
         return self._is_piecewise
+
+    @functools.cached_property
+    def profiles_at_once(self) -> bool:
+        """The best offset takes one kernel: of a built-in loss of one score, and one shard."""
+        profiled = self.facts.has_intercept and self.facts.separable
+        return profiled and self.engine.n_shards == 1 and is_built_in(self.loss)
 
     @property
     def n_duals(self) -> int:

@@ -111,6 +111,15 @@ def best_offset(shard: Shard, loss: Loss, z: Array, total: float, near: float) -
     return Offset(Bracket(*bracket), best, value, floor)
 
 
+def step_along(
+    shard: Shard, loss: Loss, z: Array, q: Array, eta: float, total: float, near: float
+) -> tuple[Array, Array, tuple[Offset, float]]:
+    """(z + eta q, the slopes a there, (the best offset, sum_i a_i q_i)), where it is one shard."""
+    bound = built_in(shard.bound(loss))
+    moved, a, (*bracket, best, value, floor), rate = bound.step_along(z, q, eta, total, near)
+    return moved, a, (Offset(Bracket(*bracket), best, value, floor), rate)
+
+
 def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
     """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
     a = shard.bound(loss).slopes(z, bracket.below)[1]

@@ -8,6 +8,10 @@ The slope of a loss may bend, as the squared hinge's does: its Hessian is then t
 finitely many steps. A step takes three passes: the Hessian's rows, X p and X'a. Few steps are
 needed at any strength, where the Hessian's factor is cheap: of few columns, or few rows.
 
+Where all rows are one shard and columns are few, a kernel takes runs of such steps, in which an
+intercept moves with w (kernels/newton.hpp); then an iteration is a run. It ends where the tangent
+is likely to prove the gap that was asked for. If it does not, the next run goes as far as it can.
+
 The lower bound is the tangent's ([Teo07] lemma 5), min J >= J(w) - ||grad J(w)||^2 / (2 lambda),
 which falls as fast as the gradient does.
 """
@@ -60,7 +64,7 @@ class Newton(Solver):
                 point, taken = hessian.run(point, diagonal, aim)
                 if taken == 0 and aim == 0:
                     return
-                if taken < hessian.at_once:  # it says to be done; if not, as far as it can go
+                if taken < hessian.at_once:  # the gap is said to be reached
                     aim = 0.0
                 continue
             p = hessian.newton_step(point, diagonal, problem.subgradient(point))

@@ -30,7 +30,7 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.losses import SquaredError
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks.base import Array, Cut, Risk
-from fenchel.risks.intercept import Offset, profile
+from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.grams import (
@@ -43,7 +43,8 @@ from fenchel.risks.views.grams import (
 )
 from fenchel.risks.views.moments import Moments, Response, moments_of
 from fenchel.risks.views.newton import Hessian
-from fenchel.tolerances import OFFSET_BLUR, ROUND_OFF
+from fenchel.risks.zero_sum import evened, is_even, signed_sums
+from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Bracket, Witness
 
 FEW = 300  # columns that are seen through their Gram matrix
@@ -152,13 +153,8 @@ class Columns:
             b -= here / float(curvature)
         if abs(slope) <= 1e-9 * self.weight:  # `balanced` does the rest
             return last
-
-        def sums(b: float) -> tuple[float, float]:
-            value, slope = self.loss.sums(z, b)
-            return value / self.weight, slope / self.weight
-
-        resolution = OFFSET_BLUR * (1.0 + float(np.max(np.abs(z))))
-        return profile(sums, last, resolution, True).best
+        _, _, _, _, best, _, _ = self.loss.best_offset(z, self.weight, last)
+        return best
 
     # Columns.
 
@@ -323,7 +319,8 @@ class Columns:
         if len(free):
             moved = self._orthogonal(alpha, rows.h, free)
             return None if moved is None else self._inside(moved, free)
-        return _even(alpha) if self.has_intercept else alpha
+        sums = signed_sums(alpha)
+        return evened(alpha, *sums) if self.has_intercept and not is_even(*sums) else alpha
 
     def _orthogonal(
         self, alpha: Array, h: Array | None, free: npt.NDArray[np.intp]
@@ -370,15 +367,6 @@ class Columns:
         length = self.length * float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
         sizes = length, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
         return Cut(scale * v, -total / self.weight, sizes, lambda: Witness(alpha=alpha))
-
-
-def _even(alpha: Array) -> Array:
-    """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-    up, down = float(np.sum(np.maximum(alpha, 0.0))), -float(np.sum(np.minimum(alpha, 0.0)))
-    if abs(up - down) <= ROUND_OFF * (up + down):
-        return alpha
-    heavier, scale = (alpha > 0, down / up) if up > down else (alpha < 0, up / down)
-    return np.where(heavier, scale * alpha, alpha)
 
 
 _KEPT: WeakKeyDictionary[LinearRisk, Columns] = WeakKeyDictionary()

@@ -49,7 +49,7 @@ from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.kinks import weighted
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.tolerances import ROUND_OFF
+from fenchel.risks.zero_sum import evened, is_even, signed_sums
 from fenchel.witness import Witness
 
 # How far a step on one row takes the offset with it: relative to how far it moves the score of a
@@ -283,12 +283,9 @@ def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
 
 
 def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
-    """Slopes that add up to 0: those of the sign that outweighs the other, shrunk towards 0."""
-    ups, downs = risk.engine.map(_signed_sums, a).split(2)
-    up, down = risk.engine.totals(ups, downs)
-    if abs(up - down) <= ROUND_OFF * (up + down):
-        return a
-    return risk.engine.map(_shrunk, a, *((1, down / up) if up > down else (-1, up / down)))
+    """Slopes that add up to 0 with their weights: the same where they do."""
+    up, down = risk.engine.totals(*risk.engine.map(_signed_sums, a).split(2))
+    return a if is_even(up, down) else risk.engine.map(_evened, a, up, down)
 
 
 def row_squares(shard: Shard, shrinkage: tuple[Array, Array] | None) -> Array:
@@ -382,12 +379,11 @@ def _adjoint(shard: Shard, a: Array) -> Array:
 
 
 def _signed_sums(shard: Shard, a: Array) -> tuple[float, float]:
-    weighted = shardwork.weighted(shard, a)
-    return float(np.sum(np.maximum(weighted, 0))), float(np.sum(np.maximum(-weighted, 0)))
+    return signed_sums(shardwork.weighted(shard, a))
 
 
-def _shrunk(shard: Shard, a: Array, sign: int, scale: float) -> Array:
-    return np.where(sign * a > 0, scale * a, a)
+def _evened(shard: Shard, a: Array, up: float, down: float) -> Array:
+    return evened(a, up, down)
 
 
 def _combined(shard: Shard, rows: RowDuals) -> Array:
