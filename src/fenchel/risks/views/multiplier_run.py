@@ -7,8 +7,8 @@ computed once more, as every solver computes them.
 
 A column j has the terms t_j |w_j| + h_j/2 w_j^2. The width kappa_j of its augmented kink and the
 weight r_j of its proximal term have the units of its mean square m_j: kappa_j = kappa / m_j is what
-the kink of a row of that size has, and r_j = _PROXIMAL m_j kappa / kappa_0^2 is a small part of
-the Hessian m_j / kappa of all rows at first, which falls as kappa does.
+the kink of a row of that size has, and r_j = rho m_j, where rho is at first a small part of the
+1/kappa of the Hessian m_j / kappa that all rows together have.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from fenchel.tolerances import OFFSET_BLUR
 from fenchel.witness import Bracket, Witness
 
 MOST_COLUMNS = 300  # whose Hessian is added up and factored in the kernel
-_PROXIMAL = 1e-3  # the proximal term, relative to the Hessian that all rows have at first
+_PROXIMAL = 1e-2  # the proximal term, relative to the Hessian that all rows have at first
 _AHEAD = 0.3  # times the relative gap of a start nearby: kappa, relative to that of one from 0
 _NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
 _WORK = 1e8  # additions in one call, about: a tenth of a second
 _LEAST_STEPS, _MOST_STEPS = 4, 200
 _ARRAYS = ("w", "a", "c", "centre", "best_w", "best_u")
-_NUMBERS = ("b", "kappa", "best_b", "upper", "lower")
+_NUMBERS = ("b", "kappa", "rho", "best_b", "upper", "lower")
 
 
 class ColumnTerms(NamedTuple):
@@ -108,12 +108,13 @@ class MultiplierRun:
             t, h = self.terms
             c = np.clip(-columns.adjoint(columns.share * a) - h * w, -t, t)
         self.arrays = w.copy(), a, c, w.copy(), w.copy(), a.copy()
-        self.at = _kernels.PolishPoint(*self.arrays, b, self.scale, b, math.inf, -math.inf)
+        numbers = b, self.scale, _PROXIMAL / self.scale, b, math.inf, -math.inf
+        self.at = _kernels.PolishPoint(*self.arrays, *numbers)
         self._look()
         if alpha is not None:
             nearness = _AHEAD * (self.J - self.bound) / abs(self.J) if self.J else 1.0
             kappa = self.scale * min(max(nearness, _NEAREST), 1.0)
-            self.at = _kernels.PolishPoint(*self.arrays, b, kappa, b, math.inf, -math.inf)
+            self.at = _kernels.PolishPoint(*self.arrays, b, kappa, *numbers[2:])
 
     def _restore(self, state: State) -> None:
         self.scale = float(state["scale"])
@@ -131,7 +132,7 @@ class MultiplierRun:
     def _pose(self, growth: float) -> None:
         columns, (t, h) = self.columns, self.terms
         m = np.maximum(columns.squares, 1e-300)
-        prox = np.where(h > 0, 0.0, _PROXIMAL * m / self.scale**2)
+        prox = np.where(h > 0, 0.0, m)
         self.native = _kernels.PolishProblem(
             columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
             columns.has_intercept, self.risk.weight, growth, _LEAST * self.scale,
