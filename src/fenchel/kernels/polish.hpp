@@ -23,7 +23,8 @@
 //
 //     D(u) = -1/S sum_i s_i l*(u_i) - sum_j max(0, |v_j| - t_j)^2 / (2 h_j),
 //
-// u being scaled until |v_j| <= t_j where h_j = 0. What is claimed here decides only when to stop:
+// u being scaled until |v_j| <= t_j where h_j = 0; where t_j = 0 as well u has to be moved to where
+// v_j = 0, which costs about |v_j| |w_j|. What is claimed here decides only when to stop:
 // whoever asked computes J and D anew, with their round-off.
 #pragma once
 
@@ -223,13 +224,15 @@ class Polish {
     double remainder() const {
         double left = 0, outside = 0;
         for (std::size_t j = 0; j < d; ++j) {
-            const double reach = std::max(std::abs(at.w[j]), std::abs(p[j]));
-            const double flat = terms.h[j] > 0 ? kInfinity : std::abs(g[j]) * reach;
+            const double flat = terms.h[j] > 0 ? kInfinity : std::abs(g[j]) * reach(j);
             left += std::min(g[j] * g[j] / (2 * (terms.h[j] + r(j))), flat);
             outside = std::max(outside, excess(j, g[j]));
         }
         return left + cost(outside);
     }
+
+    /// About how far w_j may be from the best: as far as from 0, or as the last step led.
+    double reach(std::size_t j) const { return std::max(std::abs(at.w[j]), std::abs(p[j])); }
 
     /// How far a slope x leads out of the box |v_j| <= t_j, relative to it, where that is a bound.
     double excess(std::size_t j, double x) const {
@@ -243,7 +246,8 @@ class Polish {
 
     /// Whether F is as good as minimised.
     bool settled(double left) const {
-        return left <= kInexact * std::max(distance(), kLoose * (at.upper - at.lower));
+        const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
+        return left <= kInexact * std::max(distance(), open);
     }
 
     /// J and the bound here, and whether they are near enough.
@@ -304,6 +308,7 @@ class Polish {
         for (std::size_t j = 0; j < d; ++j) {
             const double above = std::abs(scale * slope[j]) - terms.t[j];
             if (above > 0 && terms.h[j] > 0) conjugate += above * above / (2 * terms.h[j]);
+            if (terms.t[j] == 0 && terms.h[j] == 0) conjugate += std::abs(slope[j]) * reach(j);
         }
         const double total = with_loss(loss, [&](const auto& l) {
             return detail::conjugates(l, rows, offset, balanced.data(), scale, n);

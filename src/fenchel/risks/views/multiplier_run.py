@@ -32,12 +32,13 @@ from fenchel.witness import Bracket, Witness
 
 MOST_COLUMNS = 300  # whose Hessian is added up and factored in the kernel
 _PROXIMAL = 1e-2  # the proximal term, relative to the Hessian that all rows have at first
-_AHEAD = 0.3  # times the relative gap of a start nearby: kappa, relative to that of one from 0
+_AHEAD = 0.1  # times the relative gap of a start nearby: kappa, relative to that of one from 0
 _NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
 _WORK = 1e8  # additions in one call, about: a tenth of a second
 _LEAST_STEPS, _MOST_STEPS = 4, 200
 _ARRAYS = ("w", "a", "c", "centre", "best_w", "best_u")
+_NONE = np.empty(0)
 _NUMBERS = ("b", "kappa", "rho", "best_b", "upper", "lower")
 
 
@@ -173,14 +174,20 @@ class MultiplierRun:
     def _cut(self) -> Cut | None:
         """None where the best slopes u are not orthogonal to unpenalised columns."""
         columns, strength = self.columns, self.problem.strength
-        alpha = columns.share * columns.loss.feasible(self.arrays[_ARRAYS.index("best_u")])
-        at = RowState(np.empty(0), 0.0, 0.0, alpha, None)
-        even = columns.balanced(at, self.free)
+        u = columns.loss.feasible(self.arrays[_ARRAYS.index("best_u")])
+        room = columns.share * self._room(u) if len(self.free) else None
+        even = columns.balanced(RowState(_NONE, 0.0, 0.0, columns.share * u, room), self.free)
         if even is None:
             return None
         v = columns.adjoint(even)
         v[self.free] = 0.0
         return columns.cut(even, v, self.problem.regularizer.dual_scale(v / -strength))
+
+    def _room(self, u: Array) -> Array:
+        """How far each slope is from both ends of those that its loss has."""
+        pieces = self.columns.loss.loss.pieces(self.columns.y)
+        assert pieces is not None
+        return np.minimum(u - pieces.start, pieces.start + np.sum(pieces.jump, axis=0) - u)
 
     def _offset(self, z: Array, near: float) -> Offset:
         """The best offset at scores: at a kink of some row, where the sum's slope crosses 0."""
