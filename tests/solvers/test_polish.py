@@ -206,14 +206,47 @@ def test_starts_nearby_take_far_fewer_passes_than_those_from_0(loss, name):
     assert sum(each.passes for each in warm) <= 0.75 * sum(each.passes for each in cold)
 
 
+def wide(n=60, d=400):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, d), density=0.1, rng=rng, format="csr")
+    y = np.where(X[:, [0]].toarray().ravel() + 0.1 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("name", ["l1", "elastic_net"])
+def test_working_sets_of_many_columns_end_at_cvxpys_minimum(name, dense):
+    X, y = wide()
+    c = np.random.default_rng(1).uniform(0.5, 2, size=X.shape[1])
+    c[5] = 0.0
+    given = {"strength": 0.002, "intercept": True}
+    ones = np.ones(len(y))
+    truth = least(X.toarray(), y, "hinge", name, s=ones, offset=0.0, c=c, **given)
+    matrix = X.toarray() if dense else X
+    result = solved(posed(matrix, y, "hinge", regularizer=penalty(name, c), **given), gap=1e-6)
+    assert result.objective == pytest.approx(truth, rel=2e-6)
+    assert np.count_nonzero(result.w) < 300
+
+
+def test_working_sets_go_on_from_a_checkpoint(monkeypatch, tmp_path):
+    monkeypatch.setattr(multiplier_run, "_MOST_STEPS", 4)
+    X, y = wide()
+    problem = posed(X, y, "hinge", regularizer="l1", strength=0.002, intercept=True)
+    whole = fenchel.minimize(problem, "polish", gap=1e-6, checkpoint=tmp_path / "whole")
+    half = {"gap": 1e-6, "checkpoint": tmp_path / "half"}
+    fenchel.minimize(problem, "polish", max_iterations=4, **half)
+    resumed = fenchel.minimize(problem, "polish", **half)
+    assert whole.converged and whole.iterations > 4
+    np.testing.assert_array_equal(resumed.w, whole.w)
+
+
 def test_what_it_cannot_do_is_refused():
     X, y = rows((40, 5), "hinge")
+    groups = fenchel.regularizers.GroupL1(np.arange(X.shape[1]) // 2)
     with pytest.raises(fenchel.Incompatible, match="separable"):
-        groups = np.arange(X.shape[1]) // 2
-        regularizer = fenchel.regularizers.GroupL1(groups)
-        fenchel.minimize(posed(X, y, "hinge", regularizer=regularizer), "polish")
-    wide = sparse.random_array((20, 400), density=0.1, rng=np.random.default_rng(0), format="csr")
-    labels = np.where(np.arange(20) % 2, 1.0, -1.0)
-    with pytest.raises(fenchel.Incompatible, match="at most 300 columns"):
-        fenchel.minimize(posed(wide, labels, "hinge", regularizer="l1"), "polish")
-    assert fenchel.minimize(posed(wide, labels, "hinge"), "polish").converged
+        fenchel.minimize(posed(X, y, "hinge", regularizer=groups), "polish")
+    X, y = wide()
+    free = L2(weights=np.arange(X.shape[1]) % 2)
+    with pytest.raises(fenchel.Incompatible, match="unpenalised"):
+        fenchel.minimize(posed(X, y, "hinge", regularizer=free), "polish")
+    assert fenchel.minimize(posed(X, y, "hinge"), "polish").converged
