@@ -99,6 +99,12 @@ class Columns:
             return "it needs all rows in one memory (owlqn does not)"
         return None if risk.n_rows <= _MOST_ROWS else f"it takes at most {_MOST_ROWS} rows"
 
+    def owed(self) -> int:
+        """The whole passes that were not yet counted, and are from now on."""
+        passes = int(self.unpaid)
+        self.unpaid -= passes
+        return passes
+
     # Rows.
 
     def scores(self, w: Array) -> Array:

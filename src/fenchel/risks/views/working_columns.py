@@ -103,7 +103,7 @@ class WorkingRun:
         before = self.run.risk.passes
         reached = self.run.advance(max(0.5 * gap, min(_INSIDE * left, 1.0)))
         share = self.run.risk.n_numbers / self.risk.n_numbers
-        self.risk.passes += round(share * (self.run.risk.passes - before)) + 1
+        self.risk.passes += round(share * (self.run.risk.passes - before))
         self._look()
         if reached and self.J - self.bound > gap * abs(self.J):
             self._grow()
@@ -130,6 +130,7 @@ class WorkingRun:
         self.bound, self.witness = proved(
             self.problem, cut_of(self.problem, self.columns, self.run.u)
         )
+        self.risk.passes += self.columns.owed()
 
     def state(self) -> State:
         """All that the next steps depend on."""
