@@ -38,7 +38,7 @@ struct PolishProblem {
 /// The arrays and numbers that a polish changes.
 struct PolishPoint {
     Output w, a, c, centre, best_w, best_u;
-    double b, kappa, best_b, upper, lower;
+    double b, kappa, rho, best_b, upper, lower;
 
     void check(std::size_t n, std::size_t d) const {
         for (const Output& each : {w, c, centre, best_w})
@@ -61,7 +61,7 @@ auto polish(const Matrix& X, const PolishProblem& problem, PolishPoint& point, d
     fenchel::PolishState at{
         point.w.data(),      point.a.data(),      point.c.data(), point.centre.data(),
         point.best_w.data(), point.best_u.data(), point.b,        point.kappa,
-        point.best_b,        point.upper,         point.lower};
+        point.rho,           point.best_b,        point.upper,    point.lower};
     const fenchel::PolishSettings settings{
         problem.has_intercept, problem.weight, problem.growth, problem.least, gap, steps};
     fenchel::Polish run(products, problem.loss.scalar, rows,
@@ -69,6 +69,7 @@ auto polish(const Matrix& X, const PolishProblem& problem, PolishPoint& point, d
     const fenchel::Polished done = run.run();
     point.b = at.b;
     point.kappa = at.kappa;
+    point.rho = at.rho;
     point.best_b = at.best_b;
     point.upper = at.upper;
     point.lower = at.lower;
@@ -116,15 +117,17 @@ void bindings::bind_polish(nb::module_& m) {
         .def(
             "__init__",
             [](PolishPoint* self, Output w, Output a, Output c, Output centre, Output best_w,
-               Output best_u, double b, double kappa, double best_b, double upper, double lower) {
-                new (self)
-                    PolishPoint{w, a, c, centre, best_w, best_u, b, kappa, best_b, upper, lower};
+               Output best_u, double b, double kappa, double rho, double best_b, double upper,
+               double lower) {
+                new (self) PolishPoint{w, a,     c,   centre, best_w, best_u,
+                                       b, kappa, rho, best_b, upper,  lower};
             },
             "w"_a.noconvert(), "a"_a.noconvert(), "c"_a.noconvert(), "centre"_a.noconvert(),
-            "best_w"_a.noconvert(), "best_u"_a.noconvert(), "b"_a, "kappa"_a, "best_b"_a, "upper"_a,
-            "lower"_a)
+            "best_w"_a.noconvert(), "best_u"_a.noconvert(), "b"_a, "kappa"_a, "rho"_a, "best_b"_a,
+            "upper"_a, "lower"_a)
         .def_ro("b", &PolishPoint::b)
         .def_ro("kappa", &PolishPoint::kappa)
+        .def_ro("rho", &PolishPoint::rho)
         .def_ro("best_b", &PolishPoint::best_b)
         .def_ro("upper", &PolishPoint::upper)
         .def_ro("lower", &PolishPoint::lower);

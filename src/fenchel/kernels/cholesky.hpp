@@ -1,11 +1,13 @@
 // H x = g for a symmetric positive definite H of few rows, as risks/views/newton.py solves it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
+#include "matrix.hpp"
 #include "simd.hpp"
 
 namespace fenchel {
@@ -21,25 +23,66 @@ FENCHEL_INLINE double line_dot(const double* x, const double* y, std::size_t n) 
     return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
-/// The factor L of a matrix whose lower triangle is given, in its place; false if it has none.
-FENCHEL_INLINE bool factor_body(double* L, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        double* li = L + i * n;
-        for (std::size_t j = 0; j < i; ++j) {
-            const double* lj = L + j * n;
-            li[j] = (li[j] - line_dot(li, lj, j)) / lj[j];
+inline constexpr std::size_t kTile = 4;
+
+/// s_pq = sum over k < n of x_pk y_qk for four rows x and four rows y.
+template <int Lanes>
+FENCHEL_INLINE void tile_dots(const double* x, const double* y, std::size_t stride, std::size_t n,
+                              double (&s)[kTile][kTile]) {
+    Pack<Lanes> sum[kTile][kTile] = {}, xk[kTile], yk;
+    std::size_t k = 0;
+    for (; k + Lanes <= n; k += Lanes) {
+        for (std::size_t p = 0; p < kTile; ++p) load<Lanes>(x + p * stride + k, xk[p]);
+        for (std::size_t q = 0; q < kTile; ++q) {
+            load<Lanes>(y + q * stride + k, yk);
+            for (std::size_t p = 0; p < kTile; ++p) sum[p][q] += xk[p] * yk;
         }
-        const double pivot = li[i] - line_dot(li, li, i);
-        if (!(pivot > 0) || !std::isfinite(pivot)) return false;
-        li[i] = std::sqrt(pivot);
+    }
+    for (std::size_t p = 0; p < kTile; ++p)
+        for (std::size_t q = 0; q < kTile; ++q) {
+            s[p][q] = 0;
+            for (int l = 0; l < Lanes; ++l) s[p][q] += sum[p][q][l];
+            for (std::size_t r = k; r < n; ++r) s[p][q] += x[p * stride + r] * y[q * stride + r];
+        }
+}
+
+/// Entry (i, j) of the factor, of whose sum over k < j the part k < from is known.
+FENCHEL_INLINE double entry(const double* L, std::size_t n, std::size_t i, std::size_t j,
+                            std::size_t from, double known) {
+    const double *li = L + i * n, *lj = L + j * n;
+    double rest = li[j] - known;
+    for (std::size_t k = from; k < j; ++k) rest -= li[k] * lj[k];
+    return i == j ? rest : rest / lj[j];
+}
+
+/// The factor L of a matrix whose lower triangle is given, in its place; false if it has none.
+/// Four rows at a time, and of them tiles of four columns, so that numbers are read once for four.
+template <int Lanes>
+FENCHEL_INLINE bool factor_body(double* L, std::size_t n) {
+    double s[kTile][kTile];
+    for (std::size_t i = 0; i < n; i += kTile) {
+        const std::size_t rows = std::min(kTile, n - i);
+        for (std::size_t j = 0; j < i + rows; j += kTile) {
+            const std::size_t columns = std::min(kTile, n - j);
+            const bool whole = rows == kTile && columns == kTile;
+            if (whole) tile_dots<Lanes>(L + i * n, L + j * n, n, j, s);
+            for (std::size_t p = 0; p < rows; ++p)
+                for (std::size_t q = 0; q < columns && j + q <= i + p; ++q) {
+                    const double known =
+                        whole ? s[p][q] : line_dot(L + (i + p) * n, L + (j + q) * n, j);
+                    const double value = entry(L, n, i + p, j + q, j, known);
+                    if (i + p == j + q && !(value > 0 && std::isfinite(value))) return false;
+                    L[(i + p) * n + j + q] = i + p == j + q ? std::sqrt(value) : value;
+                }
+        }
     }
     return true;
 }
 
-FENCHEL_AVX2 inline bool factor_avx2(double* L, std::size_t n) { return factor_body(L, n); }
+FENCHEL_AVX2 inline bool factor_avx2(double* L, std::size_t n) { return factor_body<4>(L, n); }
 
 inline bool factor(double* L, std::size_t n) {
-    return has_avx2() ? factor_avx2(L, n) : factor_body(L, n);
+    return has_avx2() ? factor_avx2(L, n) : factor_body<2>(L, n);
 }
 
 /// x <- (L L')^-1 x

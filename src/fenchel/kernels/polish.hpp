@@ -14,15 +14,17 @@
 // the last step of the multipliers. So an outer step is
 //
 //     (w, b) = argmin of F = sum_j h_j/2 w_j^2 + N_j(w_j) + r_j/2 (w_j - centre_j)^2 + M(w, b)
-//     a, c   = the slopes of M and N there;   centre = w;   kappa, kappa_j, r_j = 1/growth of it
+//     a, c   = the slopes of M and N there;   centre = w
 //
-// and F, being piecewise quadratic, is minimised by a few Newton steps, each searched along its
+// after which kappa and the kappa_j fall, or the r_j do, whichever keep J from its bound; and F,
+// being piecewise quadratic, is minimised by a few Newton steps, each searched along its
 // ray. (v, b) is where J is taken. The slopes u of M prove a bound: with v = X'(s u)/S and, where
 // there is an intercept, u balanced so that sum_i s_i u_i = 0,
 //
 //     D(u) = -1/S sum_i s_i l*(u_i) - sum_j max(0, |v_j| - t_j)^2 / (2 h_j),
 //
-// u being scaled until |v_j| <= t_j where h_j = 0. What is claimed here decides only when to stop:
+// u being scaled until |v_j| <= t_j where h_j = 0; where t_j = 0 as well u has to be moved to where
+// v_j = 0, which costs about |v_j| |w_j|. What is claimed here decides only when to stop:
 // whoever asked computes J and D anew, with their round-off.
 #pragma once
 
@@ -30,7 +32,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -42,7 +43,7 @@
 
 namespace fenchel {
 
-/// The terms of a column: h_j and t_j; `ratio` is kappa_j / kappa, `prox` r_j / kappa.
+/// The terms of a column: h_j and t_j; `ratio` is kappa_j / kappa, `prox` r_j / rho.
 struct ColumnTerms {
     const double *h, *t, *ratio, *prox;
 };
@@ -59,7 +60,7 @@ struct PolishSettings {
 /// Where the method is, and the best that it has seen: `upper` at (best_w, best_b), `lower` by u.
 struct PolishState {
     double *w, *a, *c, *centre, *best_w, *best_u;
-    double b, kappa, best_b, upper, lower;
+    double b, kappa, rho, best_b, upper, lower;
 };
 
 /// What was done: steps of Newton's and of the multipliers, passes, and whether the gap is reached.
@@ -143,12 +144,15 @@ class Polish {
     static constexpr double kInexact =
         0.1;  // the gap that F's gradient leaves, to the multipliers'
     static constexpr double kLoose = 1e-3;
-    static constexpr double kFlat = 0.1;      // of the slope at 0: good enough for a line search
+    static constexpr double kShare =
+        0.3;                              // of the larger of two causes, from which on both are met
+    static constexpr double kFlat = 0.1;  // of the slope at 0: good enough for a line search
     static constexpr double kInertia = 1e-6;  // of the intercept, which has no penalty
     static constexpr double kNear = 3;        // gaps, from which on the intercept is made the best
     static constexpr int kTrials = 40;
+    static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-    double r(std::size_t j) const { return at.kappa * terms.prox[j]; }
+    double r(std::size_t j) const { return at.rho * terms.prox[j]; }
     double kappa(std::size_t j) const { return at.kappa * terms.ratio[j]; }
 
     /// The scores at w without the round-off of many steps: a pass.
@@ -208,16 +212,34 @@ class Polish {
         return std::copysign(t, slope);
     }
 
-    /// What F may be above its least, by its gradient.
+    /// What F's gradient may cost: F is above its least by so much, or the dual point outside.
     double remainder() const {
-        double left = 0;
-        for (std::size_t j = 0; j < d; ++j) left += g[j] * g[j] / (2 * (terms.h[j] + r(j)));
-        return left;
+        double left = 0, outside = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const double flat = terms.h[j] > 0 ? kInfinity : std::abs(g[j]) * reach(j);
+            left += std::min(g[j] * g[j] / (2 * (terms.h[j] + r(j))), flat);
+            outside = std::max(outside, excess(j, g[j]));
+        }
+        return left + cost(outside);
+    }
+
+    /// About how far w_j may be from the best: as far as from 0, or as the last step led.
+    double reach(std::size_t j) const { return std::max(std::abs(at.w[j]), std::abs(p[j])); }
+
+    /// How far a slope x leads out of the box |v_j| <= t_j, relative to it, where that is a bound.
+    double excess(std::size_t j, double x) const {
+        return terms.h[j] == 0 && terms.t[j] > 0 && v[j] != 0 ? std::abs(x) / terms.t[j] : 0.0;
+    }
+
+    /// What a bound loses that must be scaled into the box.
+    double cost(double outside) const {
+        return outside > 0 && std::isfinite(at.upper) ? at.upper * outside : 0.0;
     }
 
     /// Whether F is as good as minimised.
     bool settled(double left) const {
-        return left <= kInexact * std::max(distance(), kLoose * (at.upper - at.lower));
+        const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
+        return left <= kInexact * std::max(distance(), open);
     }
 
     /// J and the bound here, and whether they are near enough.
@@ -278,6 +300,7 @@ class Polish {
         for (std::size_t j = 0; j < d; ++j) {
             const double above = std::abs(scale * slope[j]) - terms.t[j];
             if (above > 0 && terms.h[j] > 0) conjugate += above * above / (2 * terms.h[j]);
+            if (terms.t[j] == 0 && terms.h[j] == 0) conjugate += std::abs(slope[j]) * reach(j);
         }
         const double total = with_loss(loss, [&](const auto& l) {
             return detail::conjugates(l, rows, offset, balanced.data(), scale, n);
@@ -315,12 +338,25 @@ class Polish {
         return sum;
     }
 
-    /// Takes the slopes for multipliers.
+    /// What the proximal terms add to F, and may cost.
+    double moved() const {
+        double sum = 0, outside = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+            const double by = at.w[j] - at.centre[j];
+            sum += r(j) / 2 * by * by;
+            outside = std::max(outside, excess(j, r(j) * by));
+        }
+        return sum + cost(outside);
+    }
+
+    /// Takes the slopes for multipliers, and lowers kappa or rho, whichever holds up the rest.
     void update() {
+        const double multipliers = distance(), centre = moved(), growth = settings.growth;
+        if (multipliers >= kShare * centre) at.kappa = std::max(at.kappa / growth, settings.least);
+        if (centre >= kShare * multipliers) at.rho /= growth * growth;
         std::copy(u.begin(), u.end(), at.a);
         std::copy(cu.begin(), cu.end(), at.c);
         std::copy(at.w, at.w + d, at.centre);
-        at.kappa = std::max(at.kappa / settings.growth, settings.least);
         ++done.updates;
         score();
         look();

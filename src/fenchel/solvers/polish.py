@@ -32,6 +32,7 @@ from fenchel.risks.views.multiplier_run import (
     in_one_shard,
     serves,
 )
+from fenchel.risks.views.working_columns import WorkingRun
 from fenchel.settings import real
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -72,8 +73,8 @@ class Polish(Solver):
             return "it needs one of l2, l1 and elastic_net"
         if not _is_ridge(problem):
             return (
-                f"it needs rows in one memory and at most {MOST_COLUMNS} columns, "
-                "or l2 with every coordinate penalised (weights > 0)"
+                f"unpenalised coordinates of more than {MOST_COLUMNS} under l2, and l1 and "
+                "elastic_net where rows are not in one memory, are beyond it"
             )
         return None
 
@@ -84,7 +85,8 @@ class Polish(Solver):
 
     def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
-        at, gap = MultiplierRun(problem, w, self.growth, state), self._gap
+        kind = MultiplierRun if len(w) <= MOST_COLUMNS else WorkingRun
+        at, gap = kind(problem, w, self.growth, state), self._gap
         while True:
             yield Step(at.point, at.J, at.bound, at.witness, at.state)
             problem.pulse()

@@ -7,8 +7,8 @@ computed once more, as every solver computes them.
 
 A column j has the terms t_j |w_j| + h_j/2 w_j^2. The width kappa_j of its augmented kink and the
 weight r_j of its proximal term have the units of its mean square m_j: kappa_j = kappa / m_j is what
-the kink of a row of that size has, and r_j = _PROXIMAL m_j kappa / kappa_0^2 is a small part of
-the Hessian m_j / kappa of all rows at first, which falls as kappa does.
+the kink of a row of that size has, and r_j = rho m_j, where rho is at first a small part of the
+1/kappa of the Hessian m_j / kappa that all rows together have.
 """
 
 from __future__ import annotations
@@ -26,19 +26,23 @@ from fenchel.risks.base import Array, Cut, Problem, State
 from fenchel.risks.intercept import Offset, around, profile
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.columns import RowState, columns_of
+from fenchel.risks.views.columns import Columns, RowState, columns_of
 from fenchel.tolerances import OFFSET_BLUR
 from fenchel.witness import Bracket, Witness
 
 MOST_COLUMNS = 300  # whose Hessian is added up and factored in the kernel
-_PROXIMAL = 1e-3  # the proximal term, relative to the Hessian that all rows have at first
-_AHEAD = 0.3  # times the relative gap of a start nearby: kappa, relative to that of one from 0
+_PROXIMAL = 1e-2  # the proximal term, relative to the Hessian that all rows have at first
+_AHEAD = 0.1  # times the relative gap of a start nearby: kappa, relative to that of one from 0
 _NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
 _WORK = 1e8  # additions in one call, about: a tenth of a second
 _LEAST_STEPS, _MOST_STEPS = 4, 200
 _ARRAYS = ("w", "a", "c", "centre", "best_w", "best_u")
-_NUMBERS = ("b", "kappa", "best_b", "upper", "lower")
+_NONE = np.empty(0)
+
+Bound = tuple[float, Callable[[], Witness] | None]
+
+_NUMBERS = ("b", "kappa", "rho", "best_b", "upper", "lower")
 
 
 class ColumnTerms(NamedTuple):
@@ -62,7 +66,9 @@ def serves(problem: Problem) -> bool:
     """Whether the kernel takes a problem whose risk has an augmented Lagrangian."""
     risk, regularizer, d = problem.risk, problem.regularizer, problem.risk.n_parameters
     terms = column_terms(regularizer, problem.strength, d)
-    return risk.facts.in_one_memory and d <= MOST_COLUMNS and terms is not None
+    if terms is None or not risk.facts.in_one_memory:
+        return False
+    return d <= MOST_COLUMNS or bool(terms.t.any())
 
 
 def in_one_shard(problem: Problem) -> bool:
@@ -86,7 +92,6 @@ class MultiplierRun:
         assert terms is not None
         self.problem, self.risk, self.terms = problem, risk, terms
         self.columns = columns_of(risk)
-        self.free = problem.regularizer.free(len(w))
         if state is not None and "centre" in state:
             self._restore(state)
         else:
@@ -108,18 +113,20 @@ class MultiplierRun:
             t, h = self.terms
             c = np.clip(-columns.adjoint(columns.share * a) - h * w, -t, t)
         self.arrays = w.copy(), a, c, w.copy(), w.copy(), a.copy()
-        self.at = _kernels.PolishPoint(*self.arrays, b, self.scale, b, math.inf, -math.inf)
+        numbers = b, self.scale, _PROXIMAL / self.scale, b, math.inf, -math.inf
+        self.at = _kernels.PolishPoint(*self.arrays, *numbers)
         self._look()
         if alpha is not None:
             nearness = _AHEAD * (self.J - self.bound) / abs(self.J) if self.J else 1.0
             kappa = self.scale * min(max(nearness, _NEAREST), 1.0)
-            self.at = _kernels.PolishPoint(*self.arrays, b, kappa, b, math.inf, -math.inf)
+            self.at = _kernels.PolishPoint(*self.arrays, b, kappa, *numbers[2:])
 
     def _restore(self, state: State) -> None:
         self.scale = float(state["scale"])
         self.arrays = tuple(np.array(state[name], dtype=np.float64) for name in _ARRAYS)
-        numbers = (float(state[name]) for name in _NUMBERS)
-        self.at = _kernels.PolishPoint(*self.arrays, *numbers)
+        b, *numbers = (float(state[name]) for name in _NUMBERS)
+        w, a, c, centre, best_w, best_u = self.arrays
+        self.at = _kernels.PolishPoint(w, a, c, centre, best_w, best_u, b, *numbers)
         self._look()
 
     def state(self) -> State:
@@ -131,7 +138,7 @@ class MultiplierRun:
     def _pose(self, growth: float) -> None:
         columns, (t, h) = self.columns, self.terms
         m = np.maximum(columns.squares, 1e-300)
-        prox = np.where(h > 0, 0.0, _PROXIMAL * m / self.scale**2)
+        prox = np.where(h > 0, 0.0, m)
         self.native = _kernels.PolishProblem(
             columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
             columns.has_intercept, self.risk.weight, growth, _LEAST * self.scale,
@@ -157,10 +164,13 @@ class MultiplierRun:
         """J at the best w, and the bound of the best slopes u."""
         self.point = self._best_point()
         self.J = self.problem.objective(self.point)
-        cut = self._cut()
-        self.bound, self.witness = -math.inf, None
-        if cut is not None:
-            self.bound, self.witness = self.problem.bound(cut.a, cut.b, cut.sizes), cut.witness
+        self.bound, self.witness = proved(self.problem, cut_of(self.problem, self.columns, self.u))
+        self.columns.pay(self.risk)
+
+    @property
+    def u(self) -> Array:
+        """The slopes of the best bound."""
+        return self.arrays[_ARRAYS.index("best_u")]
 
     def _best_point(self) -> LinearPoint:
         w = self.arrays[_ARRAYS.index("best_w")].copy()
@@ -168,18 +178,6 @@ class MultiplierRun:
         point = LinearPoint(self.risk, w, self.risk.engine.scatter(z), self.at.best_b)
         point.offset = self._offset(z, self.at.best_b)
         return point
-
-    def _cut(self) -> Cut | None:
-        """None where the best slopes u are not orthogonal to unpenalised columns."""
-        columns, strength = self.columns, self.problem.strength
-        alpha = columns.share * columns.loss.feasible(self.arrays[_ARRAYS.index("best_u")])
-        at = RowState(np.empty(0), 0.0, 0.0, alpha, None)
-        even = columns.balanced(at, self.free)
-        if even is None:
-            return None
-        v = columns.adjoint(even)
-        v[self.free] = 0.0
-        return columns.cut(even, v, self.problem.regularizer.dual_scale(v / -strength))
 
     def _offset(self, z: Array, near: float) -> Offset:
         """The best offset at scores: at a kink of some row, where the sum's slope crosses 0."""
@@ -192,12 +190,15 @@ class MultiplierRun:
         if not columns.has_intercept:
             value = sums(0.0)[0]
             return Offset(Bracket(), 0.0, value, value)
-        resolution = OFFSET_BLUR * (1.0 + float(np.max(np.abs(z), initial=0.0)))
+        shifted = z if columns.offset is None else z + columns.offset
+        resolution = OFFSET_BLUR * (1.0 + float(np.max(np.abs(shifted))))
         b = self._crossing(z)
         found = around(sums, b, 2 * resolution) if math.isfinite(b) else None
         if found is None:
             return profile(sums, near, resolution, False)
-        value = min(sums(b)[0], found.value)
+        value = sums(b)[0]
+        if value > found.value:
+            return found
         return found._replace(best=b, value=value, floor=min(found.floor, value))
 
     def _crossing(self, z: Array) -> float:
@@ -205,3 +206,31 @@ class MultiplierRun:
         kinks = loss.kinks_along(z, ones, -math.inf, math.inf)
         low = float(np.min(kinks[:, 0])) - 1.0
         return _kernels.crossing(loss.slope_along(z, ones, low)[0], 0.0, low, kinks)
+
+
+def cut_of(problem: Problem, columns: Columns, u: Array) -> Cut | None:
+    """The cut of slopes u, scaled; None where they are not orthogonal to unpenalised columns."""
+    free, u = problem.regularizer.free(columns.n_columns), columns.loss.feasible(u)
+    room = columns.share * _room(columns, u) if len(free) else None
+    even = columns.balanced(RowState(_NONE, 0.0, 0.0, columns.share * u, room), free)
+    if even is None:
+        return None
+    v = columns.adjoint(even)
+    v[free] = 0.0
+    return columns.cut(even, v, problem.regularizer.dual_scale(v / -problem.strength))
+
+
+def proved(problem: Problem, cut: Cut | None) -> Bound:
+    """What a cut proves, and its evidence."""
+    if cut is None:
+        return -math.inf, None
+    return problem.bound(cut.a, cut.b, cut.sizes), cut.witness
+
+
+def _room(columns: Columns, u: Array) -> Array:
+    """How far each slope is from both ends of those that its loss has."""
+    pieces = columns.loss.loss.pieces(columns.y)
+    assert pieces is not None
+    low, high = pieces.start, pieces.start + np.sum(pieces.jump, axis=0)
+    room: Array = np.minimum(u - low, high - u)
+    return room
