@@ -147,8 +147,10 @@ def test_scores_of_all_strengths_at_once_are_those_of_the_scorer(case, weighted)
         return seen[-1]
 
     at_once = clone(model).fit(X, y, s).scores_
+    by_name = clone(model).set_params(scoring=name).fit(X, y, s).scores_
     one_by_one = model.set_params(scoring=scorer).fit(X, y, s).scores_
     assert at_once == pytest.approx(one_by_one, rel=1e-12, abs=1e-12)
+    assert np.array_equal(at_once, by_name)
     assert np.array_equal(one_by_one, np.reshape(seen, (3, 3)).T)
 
 

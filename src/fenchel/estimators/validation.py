@@ -112,7 +112,8 @@ class _Judge(Protocol):
 def _judge(model: Estimator, posed: Posed, scoring: Any, left: _Left) -> _Judge:
     kind: Any = type(model)
     ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
-    measure = _MEASURES.get(kind.score) if ours and scoring is None else None
+    named = isinstance(scoring, str) and _NAMES.get(scoring) is kind.score
+    measure = _MEASURES.get(kind.score) if ours and (scoring is None or named) else None
     if measure is None:
         return _OneByOne(model, posed, check_scoring(model, scoring=scoring), left)
     return _Together(model, posed, measure, left)
@@ -173,6 +174,7 @@ _MEASURES: dict[Any, Measure] = {
     ClassifierMixin.score: _accuracies,
     RegressorMixin.score: _determinations,
 }
+_NAMES = {"accuracy": ClassifierMixin.score, "r2": RegressorMixin.score}
 
 
 def _rows(rows: Rows, *arrays: Any) -> list[Any]:
