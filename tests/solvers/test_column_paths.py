@@ -13,7 +13,7 @@ from sklearn.linear_model import enet_path, lasso_path
 import fenchel
 from fenchel import losses
 from fenchel.regularizers import L1, ElasticNet
-from fenchel.risks.views import columns
+from fenchel.risks.views import columns, moments
 from fenchel.solvers import LBFGS, OWLQN, ColumnDescent
 
 GAP = 1e-6
@@ -194,3 +194,53 @@ def test_no_start_is_a_bad_one(w0):
     warm = fenchel.minimize(problem, w0=w, gap=1e-8)
     assert warm.converged and warm.iterations <= cold.iterations + 1
     assert np.array_equal(warm.w != 0, cold.w != 0)
+
+
+# The moments of folds
+
+
+@with_and_without
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_moments_of_a_part_are_those_of_all_less_the_rest(intercept, weighted, monkeypatch):
+    """However far from 0 the means are; and so are the paths."""
+    monkeypatch.setattr(moments, "_LARGE", 0)
+    X, y = awkward(60, 6)
+    rng = np.random.default_rng(3)
+    X, offset = X + 100.0, rng.normal(size=60)
+    s = rng.integers(1, 5, size=60) if weighted else None
+    inside = rng.permutation(60)[:45]
+
+    def problem(rows):
+        weights = None if s is None else s[rows]
+        given = {"offset": offset[rows], "sample_weight": weights, "intercept": intercept}
+        return pose(X[rows], y[rows], **given)
+
+    whole, part, anew = problem(np.arange(60)), problem(inside), problem(inside)
+    moments.part(part.risk, whole.risk, inside)
+    assert moments._of_whole(part.risk, columns.columns_of(part.risk)) is not None
+    mine, truth = moments.moments(part.risk), moments.moments(anew.risk)
+    size = np.append(truth.size, truth.size_y)
+    assert np.all(np.abs(mine.G - truth.G) <= 1e-13 * np.multiply.outer(size, size)[:-1, :-1])
+    assert np.all(np.abs(mine.c - truth.c) <= 1e-13 * truth.size * truth.size_y)
+    for name in ("q", "mean", "center"):
+        assert getattr(mine, name) == pytest.approx(getattr(truth, name), rel=1e-12)
+    assert np.all(mine.size >= 0.999 * truth.size) and mine.size_y >= 0.999 * truth.size_y
+    assert followed(part).bounds == pytest.approx(followed(anew).bounds, rel=1e-5)
+
+
+def test_moments_are_computed_anew_where_the_rest_has_all_there_is(monkeypatch):
+    """A column that is 0 but in rows left out; rows twice; most rows left out."""
+    monkeypatch.setattr(moments, "_LARGE", 0)
+    X, y = awkward(40, 5)
+    alone = X.copy()
+    alone[10:, 2] = 0.0
+    for data, inside in (
+        (alone, np.arange(10, 40)),
+        (X, np.repeat(np.arange(10, 40), 2)),
+        (X, np.arange(15)),
+    ):
+        whole, part = pose(data, y, intercept=True), pose(data[inside], y[inside], intercept=True)
+        moments.part(part.risk, whole.risk, inside)
+        assert moments._of_whole(part.risk, columns.columns_of(part.risk)) is None
+        anew = followed(pose(data[inside], y[inside], intercept=True))
+        assert np.array_equal(followed(part).w, anew.w)

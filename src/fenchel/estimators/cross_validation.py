@@ -81,6 +81,7 @@ class CrossValidated(LinearEstimator):
             alphas=alphas,
             cv=self.cv,
             scoring=self.scoring,
+            whole=posed,
             sample_weight=sample_weight,
         )
         alpha = alphas[validation.best]

@@ -57,11 +57,13 @@ def validated(
     alphas: Sequence[float],
     cv: Any,
     scoring: Any,
+    whole: Posed | None = None,
     **of_rows: Any,
 ) -> Validation:
     """Scores the model at each alpha on rows that it was not fitted to, fold by fold.
 
-    What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores.
+    What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores. `whole`
+    has the problems of all rows, of which those of the folds may use what is known.
     """
     given = {name: values for name, values in of_rows.items() if values is not None}
     X, y, *more = indexable(X, _typed(model._target(y)), *given.values())
@@ -72,6 +74,8 @@ def validated(
         each = type(model)(**model.get_params(deep=False))
         with _naming(k, len(folds)):
             posed = each._posed(*_rows(inside, X, y), **_each_of(given, inside)).kept()
+            if whole is not None:
+                posed.part_of(whole, inside)
             X_left, y_left = _rows(outside, X, y)
             left = _Left(X_left, y_left, _each_of(given, outside))
             judge = _judge(each, posed, scoring, left)
