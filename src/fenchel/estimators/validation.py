@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from fenchel._system import blas
 from fenchel.errors import InvalidData
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.fitting import Posed
@@ -49,6 +50,7 @@ class Validation:
         return int(np.argmax(np.nan_to_num(self.means, nan=-np.inf)))
 
 
+@blas.one_thread()  # as while a solver runs, because some go on without a driver
 def validated(
     model: Estimator,
     X: Any,
