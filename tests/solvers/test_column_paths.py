@@ -6,7 +6,7 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import problem_for
+from catalogue import LOSSES, ids, problem_for
 from scipy import sparse
 from sklearn.linear_model import enet_path, lasso_path
 
@@ -194,6 +194,46 @@ def test_no_start_is_a_bad_one(w0):
     warm = fenchel.minimize(problem, w0=w, gap=1e-8)
     assert warm.converged and warm.iterations <= cold.iterations + 1
     assert np.array_equal(warm.w != 0, cold.w != 0)
+
+
+# Other smooth losses
+
+SMOOTH = [loss for loss in LOSSES if loss.differentiable and type(loss) is not losses.SquaredError]
+
+
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.7), L1(weights=[1, 0, 2, 3])], ids=repr)
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_every_smooth_loss_is_followed_within_its_bounds(loss, penalty):
+    problem = problem_for(loss, penalty, intercept=True, weighted=True)
+    trail = followed(problem, STRENGTHS[3::2], gap=1e-5)
+    for k, strength in enumerate(STRENGTHS[3::2]):
+        there, (J, bound) = at(problem, strength), trail.bounds[k]
+        least = fenchel.minimize(there, gap=1e-8)
+        assert bound <= least.objective and least.lower_bound <= J
+        assert there.objective(there.risk.at(trail.w[k])) <= J * (1 + 1e-12)
+        assert J - bound <= 1e-5 * J
+
+
+@with_and_without
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+def test_offsets_and_storage_of_other_losses(loss, intercept):
+    X, y = awkward()
+    X /= np.maximum(np.abs(X).max(axis=0), 1e-9)
+    y = {"logistic": np.sign(y - np.median(y) + 1e-9), "huber": y, "poisson": np.floor(np.abs(y))}[
+        loss
+    ]
+    options = {
+        "loss": loss,
+        "intercept": intercept,
+        "offset": np.random.default_rng(5).normal(size=len(y)),
+        "sample_weight": np.arange(len(y)) % 3,
+    }
+    for matrix in (np.asarray, sparse.csr_array, np.float32):
+        problem = pose(matrix(X), y, **options)
+        for found, strength in zip(followed(problem).w, STRENGTHS, strict=True):
+            there = at(problem, strength)
+            least = fenchel.minimize(there, OWLQN(), gap=1e-5, max_iterations=10**5)
+            assert there.objective(there.risk.at(found)) <= least.objective * (1 + 2 * GAP)
 
 
 # The moments of folds

@@ -351,7 +351,12 @@ class Columns:
     def cut(self, alpha: Array, v: Array, scale: float) -> Cut:
         """The cut that scale * alpha makes, given v = X'alpha."""
         alpha = scale * alpha
-        total, size = self.loss.conjugates(self._slopes(alpha))
+        a = self._slopes(alpha)
+        total, size = self.loss.conjugates(a)
+        if not math.isfinite(total):  # a slope at the end of its range, and a unit beyond it
+            near = self.loss.feasible(a)
+            if np.all(np.abs(near - a) <= ROUND_OFF * np.abs(a)):
+                alpha, (total, size) = self.share * near, self.loss.conjugates(near)
         slopes = float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
         sizes = (
             float(np.linalg.norm(self.norms)) * slopes,
