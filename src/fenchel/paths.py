@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fenchel._system import blas
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.posing import checked_strength
@@ -27,6 +28,7 @@ _LARGEST, _SMALLEST = 1e-1, 1e-6
 _SPAN = 1e-3  # smallest over largest where the largest is known, as scikit-learn's `eps`
 
 
+@blas.one_thread()  # as while a solver runs, because some go on without a driver
 def path(
     problem: Problem,
     strengths: Strengths = 30,

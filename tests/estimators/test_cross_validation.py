@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNetCV
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, mean_squared_error
 from sklearn.model_selection import KFold, cross_val_score
+from threadpoolctl import threadpool_limits
 
 import fenchel
 from fenchel import Classifier, ClassifierCV, InvalidData, Regressor, RegressorCV
@@ -147,8 +148,10 @@ def test_scores_of_all_strengths_at_once_are_those_of_the_scorer(case, weighted)
         return seen[-1]
 
     at_once = clone(model).fit(X, y, s).scores_
+    by_name = clone(model).set_params(scoring=name).fit(X, y, s).scores_
     one_by_one = model.set_params(scoring=scorer).fit(X, y, s).scores_
     assert at_once == pytest.approx(one_by_one, rel=1e-12, abs=1e-12)
+    assert np.array_equal(at_once, by_name)
     assert np.array_equal(one_by_one, np.reshape(seen, (3, 3)).T)
 
 
@@ -188,6 +191,16 @@ def test_the_scores_are_the_same_bits_every_time(n_jobs):
         one.fit(X, y), other.fit(X, y)
         assert np.array_equal(one.scores_, other.scores_)
         assert np.array_equal(one.coef_, other.coef_)
+
+
+def test_the_scores_do_not_depend_on_the_threads_of_blas():
+    X, y = make_regression(n_samples=3000, n_features=60, noise=20, random_state=0)
+    models = []
+    for n in (1, 2):
+        with threadpool_limits(n, user_api="blas"):
+            models.append(RegressorCV(penalty="l1", alphas=20, cv=3).fit(X, y))
+    assert np.array_equal(models[0].scores_, models[1].scores_)
+    assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
 # Interrupts and shortfalls

@@ -15,7 +15,7 @@ from fenchel import _kernels
 from fenchel.errors import Incompatible
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks.views import columns
-from fenchel.solvers import OWLQN, ColumnDescent
+from fenchel.solvers import OWLQN, ColumnDescent, column_descent
 
 SMOOTH = [loss for loss in LOSSES if loss.differentiable]
 PENALTIES = [
@@ -27,10 +27,13 @@ PENALTIES = [
 SOLVER = ColumnDescent()
 
 
-@pytest.fixture(params=["gram", "columns", "rows"])
+@pytest.fixture(params=["small", "gram", "columns", "rows"])
 def way(request, monkeypatch):
-    """Columns seen through the Gram matrix of all, of a working set, or through rows."""
-    if request.param != "gram":
+    """By kernels alone; or columns seen through the Gram matrix of all, of some, or by rows."""
+    if request.param != "small":
+        monkeypatch.setattr(columns, "_SMALL", 0)
+        monkeypatch.setattr(column_descent, "_told_by_moments", lambda *_: False)
+    if request.param in ("columns", "rows"):
         monkeypatch.setattr(columns, "FEW", 0)
     if request.param == "rows":
         for name in ("_GRAM_SPARSE", "_GRAM_DENSE", "_GRAM_SLOW"):

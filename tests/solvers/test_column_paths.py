@@ -6,14 +6,14 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import problem_for
+from catalogue import LOSSES, ids, problem_for
 from scipy import sparse
 from sklearn.linear_model import enet_path, lasso_path
 
 import fenchel
 from fenchel import losses
 from fenchel.regularizers import L1, ElasticNet
-from fenchel.risks.views import columns
+from fenchel.risks.views import columns, moments
 from fenchel.solvers import LBFGS, OWLQN, ColumnDescent
 
 GAP = 1e-6
@@ -194,3 +194,93 @@ def test_no_start_is_a_bad_one(w0):
     warm = fenchel.minimize(problem, w0=w, gap=1e-8)
     assert warm.converged and warm.iterations <= cold.iterations + 1
     assert np.array_equal(warm.w != 0, cold.w != 0)
+
+
+# Other smooth losses
+
+SMOOTH = [loss for loss in LOSSES if loss.differentiable and type(loss) is not losses.SquaredError]
+
+
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.7), L1(weights=[1, 0, 2, 3])], ids=repr)
+@pytest.mark.parametrize("loss", SMOOTH, ids=ids)
+def test_every_smooth_loss_is_followed_within_its_bounds(loss, penalty):
+    problem = problem_for(loss, penalty, intercept=True, weighted=True)
+    trail = followed(problem, STRENGTHS[3::2], gap=1e-5)
+    for k, strength in enumerate(STRENGTHS[3::2]):
+        there, (J, bound) = at(problem, strength), trail.bounds[k]
+        least = fenchel.minimize(there, gap=1e-8)
+        assert bound <= least.objective and least.lower_bound <= J
+        assert there.objective(there.risk.at(trail.w[k])) <= J * (1 + 1e-12)
+        assert J - bound <= 1e-5 * J
+
+
+@with_and_without
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+def test_offsets_and_storage_of_other_losses(loss, intercept):
+    X, y = awkward()
+    X /= np.maximum(np.abs(X).max(axis=0), 1e-9)
+    y = {"logistic": np.sign(y - np.median(y) + 1e-9), "huber": y, "poisson": np.floor(np.abs(y))}[
+        loss
+    ]
+    options = {
+        "loss": loss,
+        "intercept": intercept,
+        "offset": np.random.default_rng(5).normal(size=len(y)),
+        "sample_weight": np.arange(len(y)) % 3,
+    }
+    for matrix in (np.asarray, sparse.csr_array, np.float32):
+        problem = pose(matrix(X), y, **options)
+        for found, strength in zip(followed(problem).w, STRENGTHS, strict=True):
+            there = at(problem, strength)
+            least = fenchel.minimize(there, OWLQN(), gap=1e-5, max_iterations=10**5)
+            assert there.objective(there.risk.at(found)) <= least.objective * (1 + 2 * GAP)
+
+
+# The moments of folds
+
+
+@with_and_without
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_moments_of_a_part_are_those_of_all_less_the_rest(intercept, weighted, monkeypatch):
+    """However far from 0 the means are; and so are the paths."""
+    monkeypatch.setattr(moments, "_LARGE", 0)
+    X, y = awkward(60, 6)
+    rng = np.random.default_rng(3)
+    X, offset = X + 100.0, rng.normal(size=60)
+    s = rng.integers(1, 5, size=60) if weighted else None
+    inside = rng.permutation(60)[:45]
+
+    def problem(rows):
+        weights = None if s is None else s[rows]
+        given = {"offset": offset[rows], "sample_weight": weights, "intercept": intercept}
+        return pose(X[rows], y[rows], **given)
+
+    whole, part, anew = problem(np.arange(60)), problem(inside), problem(inside)
+    moments.part(part.risk, whole.risk, inside)
+    assert moments._of_whole(part.risk, columns.columns_of(part.risk)) is not None
+    mine, truth = moments.moments(part.risk), moments.moments(anew.risk)
+    size = np.append(truth.size, truth.size_y)
+    assert np.all(np.abs(mine.G - truth.G) <= 1e-13 * np.multiply.outer(size, size)[:-1, :-1])
+    assert np.all(np.abs(mine.c - truth.c) <= 1e-13 * truth.size * truth.size_y)
+    for name in ("q", "mean", "center"):
+        assert getattr(mine, name) == pytest.approx(getattr(truth, name), rel=1e-12)
+    assert np.all(mine.size >= 0.999 * truth.size) and mine.size_y >= 0.999 * truth.size_y
+    assert followed(part).bounds == pytest.approx(followed(anew).bounds, rel=1e-5)
+
+
+def test_moments_are_computed_anew_where_the_rest_has_all_there_is(monkeypatch):
+    """A column that is 0 but in rows left out; rows twice; most rows left out."""
+    monkeypatch.setattr(moments, "_LARGE", 0)
+    X, y = awkward(40, 5)
+    alone = X.copy()
+    alone[10:, 2] = 0.0
+    for data, inside in (
+        (alone, np.arange(10, 40)),
+        (X, np.repeat(np.arange(10, 40), 2)),
+        (X, np.arange(15)),
+    ):
+        whole, part = pose(data, y, intercept=True), pose(data[inside], y[inside], intercept=True)
+        moments.part(part.risk, whole.risk, inside)
+        assert moments._of_whole(part.risk, columns.columns_of(part.risk)) is None
+        anew = followed(pose(data[inside], y[inside], intercept=True))
+        assert np.array_equal(followed(part).w, anew.w)

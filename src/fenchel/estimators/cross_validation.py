@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from fenchel._system import blas
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.declared import declared
+from fenchel.estimators.fitting import Posed
 from fenchel.estimators.regressor import Regressor
-from fenchel.estimators.validation import validated
+from fenchel.estimators.validation import Validation, validated
 from fenchel.paths import Strengths, decreasing
+from fenchel.result import Result
 
 _SETTINGS = ("alphas", "cv", "scoring")  # that only cross-validation has
 
@@ -81,16 +85,10 @@ class CrossValidated(LinearEstimator):
             alphas=alphas,
             cv=self.cv,
             scoring=self.scoring,
+            whole=posed,
             sample_weight=sample_weight,
         )
-        alpha = alphas[validation.best]
-        if validation.interrupted:
-            results = posed.glimpsed(alpha)
-            model._take(posed, results)
-        else:
-            down = alphas[: validation.best + 1]
-            walk = model._along(posed, down, proved=down[-1:])
-            *_, (alpha, results) = zip(down, walk, strict=False)
+        alpha, results = _at_best(model, posed, alphas, validation)
         self._become(model.set_params(alpha=alpha))
         self.alphas_ = np.array(alphas)
         self.scores_, self.mean_scores_ = validation.scores, validation.means
@@ -110,6 +108,20 @@ class CrossValidated(LinearEstimator):
             if name.endswith("_"):
                 setattr(self, name, value)
         self.best_estimator_, self.alpha_ = model, model.alpha
+
+
+@blas.one_thread()
+def _at_best(
+    model: LinearEstimator, posed: Posed, alphas: Sequence[float], found: Validation
+) -> tuple[float, list[Result]]:
+    """Makes the model that of the best alpha, or of the one that an interrupt came to."""
+    if found.interrupted:
+        results = posed.glimpsed(alphas[found.best])
+        model._take(posed, results)
+        return alphas[found.best], results
+    down = alphas[: found.best + 1]
+    *_, last = zip(down, model._along(posed, down, proved=down[-1:]), strict=False)
+    return last
 
 
 @declared

@@ -27,6 +27,7 @@ from fenchel.posing import across, for_loss, posed
 from fenchel.regularizers import Boxed, GroupL1, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.moments import part
 from fenchel.solvers import Solver
 
 Start = Array | Result | None
@@ -186,6 +187,11 @@ class Posed:
     def kept(self) -> Posed:
         """The same with all problems at hand, which `run` needs one at a time."""
         return dataclasses.replace(self, problems=tuple(self.problems))
+
+    def part_of(self, whole: Posed, inside: npt.NDArray[np.intp]) -> None:
+        """Says that these are some of the rows of other problems, of which much is known."""
+        for problem, every in zip(self.problems, whole.problems, strict=False):
+            part(problem.risk, every.risk, inside)
 
     def along(
         self, strengths: Sequence[float], proved: Collection[float] | None = None

@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from fenchel._system import blas
 from fenchel.errors import InvalidData
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.fitting import Posed
@@ -49,6 +50,7 @@ class Validation:
         return int(np.argmax(np.nan_to_num(self.means, nan=-np.inf)))
 
 
+@blas.one_thread()  # as while a solver runs, because some go on without a driver
 def validated(
     model: Estimator,
     X: Any,
@@ -57,11 +59,13 @@ def validated(
     alphas: Sequence[float],
     cv: Any,
     scoring: Any,
+    whole: Posed | None = None,
     **of_rows: Any,
 ) -> Validation:
     """Scores the model at each alpha on rows that it was not fitted to, fold by fold.
 
-    What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores.
+    What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores. `whole`
+    has the problems of all rows, of which those of the folds may use what is known.
     """
     given = {name: values for name, values in of_rows.items() if values is not None}
     X, y, *more = indexable(X, _typed(model._target(y)), *given.values())
@@ -72,6 +76,8 @@ def validated(
         each = type(model)(**model.get_params(deep=False))
         with _naming(k, len(folds)):
             posed = each._posed(*_rows(inside, X, y), **_each_of(given, inside)).kept()
+            if whole is not None:
+                posed.part_of(whole, inside)
             X_left, y_left = _rows(outside, X, y)
             left = _Left(X_left, y_left, _each_of(given, outside))
             judge = _judge(each, posed, scoring, left)
@@ -112,7 +118,8 @@ class _Judge(Protocol):
 def _judge(model: Estimator, posed: Posed, scoring: Any, left: _Left) -> _Judge:
     kind: Any = type(model)
     ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
-    measure = _MEASURES.get(kind.score) if ours and scoring is None else None
+    named = isinstance(scoring, str) and _NAMES.get(scoring) is kind.score
+    measure = _MEASURES.get(kind.score) if ours and (scoring is None or named) else None
     if measure is None:
         return _OneByOne(model, posed, check_scoring(model, scoring=scoring), left)
     return _Together(model, posed, measure, left)
@@ -173,6 +180,7 @@ _MEASURES: dict[Any, Measure] = {
     ClassifierMixin.score: _accuracies,
     RegressorMixin.score: _determinations,
 }
+_NAMES = {"accuracy": ClassifierMixin.score, "r2": RegressorMixin.score}
 
 
 def _rows(rows: Rows, *arrays: Any) -> list[Any]:

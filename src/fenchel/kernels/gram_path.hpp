@@ -59,11 +59,12 @@ class GramPath {
             unit_[j] = t_[j] > 0 ? t_[j] : strength;
         }
         GramBounds known = bounds(w);
-        double tolerance = 0.1 * gap;
-        for (std::size_t round = 0; round < kRounds && !(small(known, gap)); ++round) {
+        double tolerance = kFirst * gap;
+        for (std::size_t round = 0; round < kRounds && open(known, gap); ++round) {
             GramModel model(at_.G, at_.d, at_.d, 0.0, v_.data());
             descend(model, ColumnPenalty{t_.data(), m_.data(), unit_.data()}, w, tolerance, most);
             known = bounds(w);
+            if (tolerance < blur_) break;  // no violation is known any better
             tolerance *= kTighter;
         }
         return known;
@@ -71,22 +72,24 @@ class GramPath {
 
   private:
     static constexpr std::size_t kRounds = 8;
-    static constexpr double kTighter = 0.03;
+    static constexpr double kFirst = 0.1, kTighter = 0.03;
 
-    static bool small(const GramBounds& known, double gap) {
-        return known.J - known.bound <= gap * std::abs(known.J);
+    static bool open(const GramBounds& known, double gap) {
+        return std::isfinite(known.J) && known.J - known.bound > gap * std::abs(known.J);
     }
 
     /// Computes v anew, and with it both sides.
     GramBounds bounds(const double* w) {
         slopes(w);
-        double vw = 0, cw = 0, penalty = 0, reach = at_.size_y;
+        double vw = 0, cw = 0, penalty = 0, reach = at_.size_y, steepest = 0;
         for (std::size_t j = 0; j < at_.d; ++j) {
             vw += v_[j] * w[j];
             cw += at_.c[j] * w[j];
             penalty += t_[j] * std::abs(w[j]) + 0.5 * m_[j] * w[j] * w[j];
             reach += at_.size[j] * std::abs(w[j]);
+            steepest = std::max(steepest, at_.size[j] / unit_[j]);
         }
+        blur_ = round_off_ * reach * steepest;
         const double R = std::max(0.0, at_.q + 0.5 * (vw - cw)), linear = 2 * at_.q - cw;
         const double inside = scale(reach), best = R > 0 ? linear / (2 * R) : 1.0;
         const double most = std::max(dual(std::clamp(best, 0.0, inside), linear, R, reach),
@@ -128,7 +131,7 @@ class GramPath {
     }
 
     const GramProblem at_;
-    double round_off_;
+    double round_off_, blur_ = 0;  // what is not known of violations
     std::vector<double> v_, t_, m_, unit_;
 };
 

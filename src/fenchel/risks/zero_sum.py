@@ -30,3 +30,9 @@ def evened(a: Array, up: float, down: float) -> Array:
     """The slopes that add up to 0, given the sums over all, those of other shards included."""
     heavier, scale = (a > 0, down / up) if up > down else (a < 0, up / down)
     return np.where(heavier, scale * a, a)
+
+
+def even(a: Array) -> Array:
+    """The same of all slopes at once; themselves where they add up to 0 already."""
+    sums = signed_sums(a)
+    return a if is_even(*sums) else evened(a, *sums)

@@ -35,6 +35,7 @@ import numpy as np
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
 from fenchel.risks.views.grams import Penalty, Which
+from fenchel.risks.views.moments import moments
 from fenchel.settings import whole
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.tolerances import ROUND_OFF
@@ -90,7 +91,7 @@ class ColumnDescent(Solver):
         columns, (t, m) = columns_of(problem.risk), _rates(problem)
         if _told_by_moments(columns, t, m):
             w = np.zeros(columns.n_columns)
-            found = columns.moments.path(t, m, np.array(strengths), _AIM * self._gap, w)
+            found = moments(problem.risk).path(t, m, np.array(strengths), _AIM * self._gap, w)
             columns.pay(problem.risk)
             return (Found(w, float(b), *J.tolist()) for w, b, J in zip(*found, strict=True))
         return self._walk(problem, strengths) if columns.small and not columns.quadratic else None
@@ -225,7 +226,7 @@ class _Descent:
     def _solve(self) -> bool:
         """The minimiser that the moments tell; what they are off by is left to later descents."""
         columns, strength = self.columns, np.array([self.problem.strength])
-        W, _, _ = columns.moments.path(*self.rates, strength, _AIM * self.gap, self.w)
+        W, _, _ = moments(self.problem.risk).path(*self.rates, strength, _AIM * self.gap, self.w)
         moved = not np.array_equal(W[0], self.w)
         self.w, self.exact = W[0], False
         self.rows = columns.at(columns.scores(self.w), self.rows.b)

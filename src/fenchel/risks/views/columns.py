@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import math
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from fenchel.risks.base import Array, Cut, Risk
 from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
+from fenchel.risks.views.balance import are_orthogonal, orthogonal
 from fenchel.risks.views.grams import (
     Gram,
     Penalty,
@@ -41,9 +42,8 @@ from fenchel.risks.views.grams import (
     dense_gram,
     row_gram,
 )
-from fenchel.risks.views.moments import Moments, Response, moments_of
 from fenchel.risks.views.newton import Hessian
-from fenchel.risks.zero_sum import evened, is_even, signed_sums
+from fenchel.risks.zero_sum import even
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Bracket, Witness
 
@@ -88,8 +88,7 @@ class Columns:
         self.quadratic = type(risk.loss) is SquaredError
         self.smoothness = float(risk.loss.smoothness)
         self.few = self.n_columns <= FEW
-        self.squares, self.length = risk.squares, risk.length
-        self.norms = np.sqrt(self.squares)
+        self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
         self.outworn = True  # the last Gram matrix has served as long as it could
 
@@ -102,6 +101,13 @@ class Columns:
         if not risk.facts.in_one_memory:
             return "it needs all rows in one memory (owlqn does not)"
         return None if risk.n_rows <= _MOST_ROWS else f"it takes at most {_MOST_ROWS} rows"
+
+    @functools.cached_property
+    def norms(self) -> Array:
+        """The roots of the columns' mean squares."""
+        risk = self.risk()
+        assert risk is not None  # which keeps its columns
+        return np.sqrt(risk.squares)
 
     def pay(self, risk: Risk) -> None:
         """Counts the passes that were made since the last time."""
@@ -233,7 +239,7 @@ class Columns:
         """
         if not self._by_gram(len(which)):
             return self._descend_rows(which, rows, w, penalty, tolerance)
-        gram, start = self._gram(which, rows.h), w.copy()
+        gram, start = self.gram(which, rows.h), w.copy()
         offset = -float(np.sum(rows.alpha)) / gram.total if self.has_intercept else 0.0
         g = v + (offset * gram.total) * gram.mean
         if rows.h is None or self.few:
@@ -264,7 +270,7 @@ class Columns:
             return size <= _GRAM_SPARSE or (self._slow and size <= _GRAM_SLOW)
         return size <= _GRAM_DENSE
 
-    def _gram(self, which: Which, h: Array | None) -> Gram:
+    def gram(self, which: Which, h: Array | None) -> Gram:
         """The Gram matrix in some columns, with the curvatures h as weights.
 
         The last one is as good where curvatures are the same, as for the squared error, or nearly:
@@ -283,13 +289,6 @@ class Columns:
             mean[:] = 0.0
         self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
-
-    @functools.cached_property
-    def moments(self) -> Moments:
-        """The squared error of all columns, which are few, as a function of w."""
-        gram = self._gram(np.arange(self.n_columns, dtype=np.int32), None)
-        y = Response(self.y, self.offset, self.share, self.has_intercept)
-        return moments_of(gram, y, self.adjoint, self.norms)
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
@@ -317,29 +316,16 @@ class Columns:
         """
         alpha = rows.alpha
         if len(free):
-            moved = self._orthogonal(alpha, rows.h, free)
+            h = self.share if rows.h is None else rows.h
+            moved = orthogonal(alpha, h, self._basis(free))
             return None if moved is None else self._inside(moved, free)
-        sums = signed_sums(alpha)
-        return evened(alpha, *sums) if self.has_intercept and not is_even(*sums) else alpha
-
-    def _orthogonal(
-        self, alpha: Array, h: Array | None, free: npt.NDArray[np.intp]
-    ) -> Array | None:
-        B = self._basis(free)
-        hB = B * (self.share if h is None else h)
-        for _ in range(3):
-            c = np.linalg.lstsq(hB @ B.T, B @ alpha, rcond=None)[0]
-            alpha = alpha - c @ hB
-        return alpha if self._orthogonality(alpha, B) else None
-
-    def _orthogonality(self, alpha: Array, B: Array) -> bool:
-        return bool(np.all(np.abs(B @ alpha) <= ROUND_OFF * (np.abs(B) @ np.abs(alpha))))
+        return even(alpha) if self.has_intercept else alpha
 
     def _inside(self, alpha: Array, free: npt.NDArray[np.intp]) -> Array | None:
         """alpha in the conjugate's domain and still orthogonal, or None."""
         a = self.loss.feasible(self.slopes(alpha))
         alpha = self.share * a
-        return alpha if self._orthogonality(alpha, self._basis(free)) else None
+        return alpha if are_orthogonal(alpha, self._basis(free)) else None
 
     def _basis(self, free: npt.NDArray[np.intp]) -> Array:
         """The unpenalised columns as rows, with one of ones where there is an intercept."""
@@ -362,10 +348,17 @@ class Columns:
     def cut(self, alpha: Array, v: Array, scale: float) -> Cut:
         """The cut that scale * alpha makes, given v = X'alpha."""
         alpha = scale * alpha
-        slopes = self.loss.feasible(self.slopes(alpha))  # a product with S may round to outside
-        total, size = self.loss.conjugates(slopes)
-        length = self.length * float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
-        sizes = length, size / self.weight + float(np.abs(alpha) @ np.abs(self.y))
+        a = self.slopes(alpha)
+        total, size = self.loss.conjugates(a)
+        if not math.isfinite(total):  # a slope at the end of its range, and a unit beyond it
+            near = self.loss.feasible(a)
+            if np.all(np.abs(near - a) <= ROUND_OFF * np.abs(a)):
+                alpha, (total, size) = self.share * near, self.loss.conjugates(near)
+        slopes = float(np.linalg.norm(alpha)) * math.sqrt(self.n_rows)
+        sizes = (
+            float(np.linalg.norm(self.norms)) * slopes,
+            size / self.weight + float(np.abs(alpha) @ np.abs(self.y)),
+        )
         return Cut(scale * v, -total / self.weight, sizes, lambda: Witness(alpha=alpha))
 
 
