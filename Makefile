@@ -23,9 +23,9 @@ setup: $(VENV)/.fenchel
 demo: setup
 	$(BIN)/python examples/demo.py
 quick: lint $(VENV)/.test
-	HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto -m "not slow"
+	HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 check: lint types sanitize
 
 $(BIN)/python:
@@ -74,11 +74,14 @@ stub: $(VENV)/.fenchel $(VENV)/.lint
 # After the tests some problems of the certificate campaign: random data in all kernels.
 ASAN = PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
     LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
-sanitize: $(VENV)/.test
+build/sanitized/.built: $(BIN)/python $(SOURCES)
 	rm -rf build/sanitized
 	$(BIN)/python -m pip install --quiet --no-deps --target build/sanitized \
 	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
-	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto -p no:cacheprovider \
+	touch $@
+
+sanitize: $(VENV)/.test build/sanitized/.built
+	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto --dist worksteal -p no:cacheprovider \
 	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
 	$(ASAN) $(BIN)/python fuzz/certificates.py --problems 40 --jobs 2 --slow 60
 

@@ -93,6 +93,14 @@ def _singular(X: list[list[float]], y: list[float], loss: Any, strength: float) 
     return {**rows, "regularizer": regularizers.Quadratic(A @ A.T), "strength": strength}
 
 
+def _small_and_free() -> Given:
+    """Unpenalised columns of small numbers: multipliers that take the same step for ever."""
+    given = _tokens(losses.SoftM3N(0.005, pairs="all"), 9, 4e-7, seed=1)
+    X = _NORMAL(1).normal(size=(9, 8)) * ([1e-6] * 6 + [1e3, 1.0])
+    penalty = regularizers.ElasticNet(0.001, [0.0] * 6 + [1e-2, 1e2])
+    return given | {"X": X, "regularizer": penalty, "gap": 1e-9}
+
+
 _L2, _L1 = regularizers.L2(), regularizers.L1()
 
 KNOWN: dict[str, Callable[[], Given]] = {
@@ -226,6 +234,7 @@ KNOWN: dict[str, Callable[[], Given]] = {
         "strength": 0.03,
         "gap": 8e-8,
     },
+    "small and free": _small_and_free,
     # Minima that are reached at once, or never.
     "separable, strength 0": lambda: _signs(6, 8, 13, 0.0, losses.Hinge()),
     "separable logistic, strength 0": lambda: _signs(6, 8, 14, 0.0, losses.Logistic()),

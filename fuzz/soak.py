@@ -26,6 +26,7 @@ import gc
 import os
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -46,6 +47,7 @@ from fenchel.solvers import SOLVERS
 BYTES_PER_FIT = 64
 ARENAS = 8 * (os.cpu_count() or 1)
 TRIM = 128 * 1024  # M_TRIM_THRESHOLD
+POOL = 4  # threads
 _LOSSES = ("hinge", "logistic", "squared_error", "softmax", "roc", "ndcg", "crf", "nu_hinge")
 
 
@@ -98,7 +100,7 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
     groups = {name: np.repeat(np.arange(8), 5) for name in ("ndcg", "crf")}
 
     def posed(loss: str, where: str) -> fenchel.Problem:
-        engine = "serial" if where == "serial" else Threads(4)
+        engine = "serial" if where == "serial" else Threads(POOL)
         rows: Any = X
         y = labels.get(loss, np.sign(z))
         if where == "store":
@@ -111,6 +113,13 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
     made = [(loss, where) for where in ("serial", "threads") for loss in _LOSSES]
     made += [(loss, "store") for loss in ("hinge", "logistic")]
     return [functools.partial(posed, loss, where) for loss, where in made]
+
+
+def fill_pool() -> None:
+    """Starts all threads of the pool, which starts another when it sees none idle: by chance."""
+    pool, all_there = Threads(POOL)._pool, threading.Barrier(POOL)
+    for each in [pool.submit(all_there.wait, 60.0) for _ in range(POOL)]:
+        each.result()
 
 
 def cycle(problems: list[Callable[[], fenchel.Problem]]) -> int:
@@ -135,6 +144,7 @@ def main() -> int:
     seconds = parser.parse_args().seconds
     warnings.simplefilter("ignore")
     shards.NUMBERS_PER_SHARD = 40
+    fill_pool()
     samples, fits, started = [], 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         problems = _problems(Path(folder))

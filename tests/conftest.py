@@ -17,16 +17,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from commands import Command, Outcome
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from scipy import sparse
 
 import fenchel
 from fenchel.cli import main
 from fenchel.cli.settings import Settings
 
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("few", derandomize=True, deadline=None, max_examples=15)
-settings.register_profile("explore", deadline=None, max_examples=2000)
+# No example is late, and none is drawn too slowly: that depends on what else the machine does.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", patient, derandomize=True)
+settings.register_profile("few", patient, derandomize=True, max_examples=15)
+settings.register_profile("explore", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # What a CI may set to have colours, which would be seen in all that commands print.
@@ -53,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             spread = k * _CASES % len(several) < _CASES
             if not spread or "real" in getattr(item, "fixturenames", ()):
                 item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Takes what is there for good, a million objects, out of every collection of garbage to come.
+
+    Each of these would take half a second, and there is one after each module.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -236,6 +236,14 @@ def test_what_a_process_holds_is_counted():
     assert held.fits == 3 and held.memory > 10**6 and held.files >= 3 and held.threads >= 1
 
 
+def test_the_pool_is_full_before_threads_are_counted():
+    soak.fill_pool()
+    before = soak.sample(0).threads
+    soak.fill_pool()
+    assert len(soak.Threads(soak.POOL)._pool._threads) == soak.POOL
+    assert soak.sample(0).threads == before
+
+
 def test_judged_needs_no_other_solver():
     drawn, problem, _ = problem_of(7)
     runs = judged(problem, drawn, ["bmrm"])
