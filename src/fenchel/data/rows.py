@@ -7,7 +7,7 @@ The first two take K outputs as well:  Z = X W  and  G = X' A,  with arrays of K
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,9 +118,7 @@ class SparseRows:
     def squares(self, s: Array | None) -> Array:
         """g_j = sum_i s_i x_ij^2."""
         if s is not None and s.ndim == 2:
-            g = np.zeros((self.n_columns, s.shape[1]))
-            _kernels.csr_adjoint(self.row_start, self.column, self.value**2, s, g)
-            return g
+            return replace(self, value=self.value**2).adjoint(s)
         g = np.zeros(self.n_columns)
         _kernels.csr_squares(self.row_start, self.column, self.value, s, g)
         return g

@@ -124,8 +124,8 @@ class MulticlassHinge(CostLoss, _Multiclass):
 class Softmax(Curved, _Multiclass):
     """l(z, y) = log sum_k exp(z_k) - z_y.
 
-    Its Hessian diag(p) - pp', with p the probabilities, has norm <= 1/2: u'Hu is the variance of u_k under p, at most a
-    quarter of (max u - min u)^2 <= 2 |u|^2.
+    Its Hessian diag(p) - pp', with p the probabilities, has norm <= 1/2: u'Hu is the variance of
+    u_k under p, at most a quarter of (max u - min u)^2 <= 2 |u|^2.
     """
 
     nonnegative = True
