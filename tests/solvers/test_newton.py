@@ -3,17 +3,28 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import LOSSES, ids, labels_for, problem_for, sample_weights
+from catalogue import (
+    LOSSES,
+    VECTOR_LOSSES,
+    ids,
+    labels_for,
+    problem_for,
+    sample_weights,
+    targets_for,
+    vector_problem_for,
+)
 from scipy import sparse
 
 import fenchel
-from fenchel import _kernels
+from fenchel import _kernels, losses
 from fenchel.losses.scalar_rows import is_built_in, twin
+from fenchel.regularizers import L2
 from fenchel.risks import shardwork
 from fenchel.risks.views import newton as views
 from fenchel.risks.views.newton import NewtonSystem
-from fenchel.risks.views.products import HessianProducts
+from fenchel.risks.views.products import HessianProducts, is_curved
 
+CURVED = [loss for loss in VECTOR_LOSSES if is_curved(loss)]
 SMOOTH = [loss for loss in LOSSES if loss.differentiable and is_built_in(loss)]
 
 
@@ -135,6 +146,41 @@ def test_products_are_those_of_the_hessian(loss, intercept):
     product = HessianProducts(problem.risk.at(w)) @ v
     ahead, behind = (problem.risk.at(w + eta * v).subgradient for eta in (step, -step))
     np.testing.assert_allclose(product, (ahead - behind) / (2 * step), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", CURVED, ids=ids)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, np.float32])
+def test_products_of_several_outputs_are_those_of_the_hessian(loss, layout):
+    """By differences of gradients; and the diagonal is that of all products."""
+    rng, step = np.random.default_rng(3), 1e-6
+    X = layout(rng.normal(size=(30, 4)))
+    y = targets_for(loss, rng, 30)
+    problem = fenchel.problem(X, y, loss=loss, strength=0.1, sample_weight=sample_weights(30))
+    w, v = 0.3 * rng.normal(size=(2, problem.risk.n_parameters))
+    H = HessianProducts(problem.risk.at(w))
+    ahead, behind = (problem.risk.at(w + eta * v).subgradient for eta in (step, -step))
+    np.testing.assert_allclose(H @ v, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-7)
+    units = np.eye(len(w))
+    np.testing.assert_allclose(H.diagonal(), [unit @ (H @ unit) for unit in units], rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", CURVED, ids=ids)
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 2.0, 3.0]])
+def test_newton_cg_certifies_several_outputs(loss, weights):
+    problem = vector_problem_for(loss, L2(weights=weights), weighted=True, strength=1e-4)
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-8, max_iterations=60)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-8
+    other = fenchel.minimize(problem, "lbfgs", gap=1e-8)
+    assert result.objective == pytest.approx(other.objective, rel=2e-8)
+
+
+def test_newton_cg_refuses_a_loss_of_ones_own():
+    class Mine(losses.Softmax):
+        pass
+
+    with pytest.raises(fenchel.Incompatible, match="softmax and multivariate_squared"):
+        fenchel.minimize(vector_problem_for(Mine()), "newton-cg")
 
 
 def test_newton_cg_takes_wide_data_that_newton_refuses():

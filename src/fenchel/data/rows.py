@@ -7,7 +7,7 @@ The first two take K outputs as well:  Z = X W  and  G = X' A,  with arrays of K
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -51,7 +51,7 @@ class Rows(Protocol):
         """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
 
     def squares(self, s: Array | None) -> Array:
-        """g_j = sum_i s_i x_ij^2."""
+        """g_j = sum_i s_i x_ij^2; with K weights s_i a row, K numbers a column."""
 
     def matrix(self) -> Any:
         """The same rows as a NumPy or SciPy matrix that shares their memory."""
@@ -123,6 +123,8 @@ class SparseRows:
 
     def squares(self, s: Array | None) -> Array:
         """g_j = sum_i s_i x_ij^2."""
+        if s is not None and s.ndim == 2:
+            return replace(self, value=self.value**2).adjoint(s)
         g = np.zeros(self.n_columns)
         _kernels.csr_squares(self.row_start, self.column, self.value, s, g)
         return g
@@ -209,6 +211,11 @@ class DenseRows:
 
     def squares(self, s: Array | None) -> Array:
         """g_j = sum_i s_i x_ij^2."""
+        if s is not None and s.ndim == 2:
+            total = np.zeros((self.n_columns, s.shape[1]))
+            for first, block in self._blocks(NUMBERS_PER_BLOCK):
+                total += (block * block).T @ s[first : first + len(block)]
+            return total
         g = np.zeros(self.n_columns)
         _kernels.dense_squares(self.values, s, g)
         return g
@@ -238,10 +245,14 @@ class DenseRows:
             total += A[first : first + len(block)].T @ block
         return np.ascontiguousarray(total.T)
 
-    def _blocks(self) -> Iterator[tuple[int, Array]]:
-        """The rows in float64, whose products with several columns are best left to BLAS."""
-        whole = self.values.dtype == np.float64
-        step = self.n_rows if whole else NUMBERS_PER_BLOCK // self.n_columns
+    def _blocks(self, most: int | None = None) -> Iterator[tuple[int, Array]]:
+        """The rows in float64, whose products with several columns are best left to BLAS.
+
+        All at once, unless they are to be converted or `most` says how many numbers at a time.
+        """
+        if most is None:
+            most = self.values.size if self.values.dtype == np.float64 else NUMBERS_PER_BLOCK
+        step = most // self.n_columns
         for first in range(0, self.n_rows, max(1, step)):
             yield first, self.values[first : first + step].astype(np.float64, copy=False)
 
@@ -308,7 +319,8 @@ class WithOnes:
 
     def squares(self, s: Array | None) -> Array:
         """g_j = sum_i s_i x_ij^2."""
-        return np.append(self.rows.squares(s), self.n_rows if s is None else np.sum(s))
+        ones = np.full(1, self.n_rows) if s is None else np.sum(s, axis=0, keepdims=True)
+        return np.concatenate([self.rows.squares(s), ones])
 
     def matrix(self) -> Any:
         """The rows without the ones."""

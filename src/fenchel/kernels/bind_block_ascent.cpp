@@ -46,6 +46,28 @@ struct BlockProblem {
     }
 };
 
+/// Rows of so many times as many numbers as scores are taken class by class: below that, what the
+/// layout saves is spent on adding up packs.
+constexpr std::size_t kLong = 4;
+
+template <class Matrix, class Use>
+auto with_products(const Matrix& X, const BlockProblem& dual, double* V, std::size_t K, Use&& use) {
+    if (dual.scale) {
+        const fenchel::detail::Shrunk shrink{dual.threshold->data(), dual.scale->data()};
+        fenchel::ByColumn<Matrix, fenchel::detail::Shrunk> W{X, shrink, V, K};
+        return use(W);
+    }
+    if constexpr (requires { X.column_stride; }) {
+        if (X.n_columns >= kLong * K) {
+            fenchel::ByClass W(X, V, K);
+            return use(W);
+        }
+    }
+    const fenchel::detail::Plain plain{};
+    fenchel::ByColumn<Matrix, fenchel::detail::Plain> W{X, plain, V, K};
+    return use(W);
+}
+
 template <class Matrix>
 auto sweep(const Matrix& X, const BlockProblem& dual, OutputMatrix& A, OutputMatrix& V,
            Active& active, std::size_t n_active, double margin, std::uint64_t seed) {
@@ -57,12 +79,10 @@ auto sweep(const Matrix& X, const BlockProblem& dual, OutputMatrix& A, OutputMat
         if (each) require(each->size() == V.size(), "threshold", each->size(), V.size());
     const fenchel::Sweep done = dual.with(X.n_rows, K, [&](const auto& loss, const auto& rows) {
         nb::gil_scoped_release unlocked;
-        const auto by = [&](const auto& shrink) {
-            return fenchel::block_sweep(X, loss, rows, shrink, A.data(), V.data(), active.data(),
-                                        n_active, margin, seed);
-        };
-        return dual.scale ? by(fenchel::detail::Shrunk{dual.threshold->data(), dual.scale->data()})
-                          : by(fenchel::detail::Plain{});
+        return with_products(X, dual, V.data(), K, [&](auto& W) {
+            return fenchel::block_sweep(W, loss, rows, A.data(), active.data(), n_active, margin,
+                                        seed);
+        });
     });
     return std::make_tuple(0.0, done.n_active, done.n_moved, done.violation, done.rise);
 }

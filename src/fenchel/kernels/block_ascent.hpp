@@ -13,60 +13,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "block_products.hpp"
 #include "block_steps.hpp"
 #include "dual_ascent.hpp"
-#include "outputs.hpp"
 
 namespace fenchel {
-
-namespace detail {
-
-/// The numbers 0, 1, 2 ...: the columns of a dense row.
-struct Counting {
-    FENCHEL_INLINE std::size_t operator[](std::size_t n) const { return n; }
-};
-
-template <class Value>
-struct Strided {
-    const Value* first;
-    std::ptrdiff_t stride;
-    FENCHEL_INLINE Value operator[](std::size_t n) const {
-        return first[static_cast<std::ptrdiff_t>(n) * stride];
-    }
-};
-
-template <class Value>
-struct DenseRow {
-    Counting column;
-    Strided<Value> value;
-    std::size_t length;
-};
-
-template <class Value>
-DenseRow<Value> row_of(const Dense<Value>& X, std::size_t i) {
-    return {{},
-            {X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride, X.column_stride},
-            X.n_columns};
-}
-
-/// z = W'x for a row x
-template <class Row>
-FENCHEL_INLINE void block_scores(const Row& row, const Plain&, const double* V, std::size_t K,
-                                 double* z) {
-    sum_row(row, V, K, z);
-}
-
-template <class Row>
-FENCHEL_INLINE void block_scores(const Row& row, const Shrunk& shrink, const double* V,
-                                 std::size_t K, double* z) {
-    std::fill(z, z + K, 0.0);
-    for (std::size_t n = 0; n < row.length; ++n) {
-        const std::size_t first = static_cast<std::size_t>(row.column[n]) * K;
-        for (std::size_t k = 0; k < K; ++k) z[k] += row.value[n] * shrink(V[first + k], first + k);
-    }
-}
-
-}  // namespace detail
 
 /// The data of a shard's dual problem, with an entry, or `label_stride` labels, for each row.
 template <class Label>
@@ -79,10 +30,10 @@ struct BlockRows {
 
 /// A step on each of the rows active[0..n), in random order. Rows whose scores lie more than
 /// `margin` inside the piece of their loss whose slopes they have are let go.
-template <class Matrix, class Shrink, class Loss>
-Sweep block_sweep(const Matrix& X, const Loss& loss, const BlockRows<typename Loss::Label>& rows,
-                  const Shrink& shrink, double* A, double* V, std::int32_t* active, std::size_t n,
-                  double margin, std::uint64_t seed) {
+template <class Products, class Loss>
+Sweep block_sweep(Products& W, const Loss& loss, const BlockRows<typename Loss::Label>& rows,
+                  double* A, std::int32_t* active, std::size_t n, double margin,
+                  std::uint64_t seed) {
     const std::size_t K = loss.size();
     BlockWork work(K);
     detail::Random random{seed};
@@ -90,10 +41,9 @@ Sweep block_sweep(const Matrix& X, const Loss& loss, const BlockRows<typename Lo
     Sweep done{n, 0, 0.0, 0.0};
     for (std::size_t k = 0; k < done.n_active;) {
         const auto i = static_cast<std::size_t>(active[k]);
-        if (k + 2 < done.n_active) detail::fetch_row(X, static_cast<std::size_t>(active[k + 2]));
-        const auto row = detail::row_of(X, i);
+        if (k + 2 < done.n_active) detail::fetch_row(W.X, static_cast<std::size_t>(active[k + 2]));
         double* a = A + i * K;
-        detail::block_scores(row, shrink, V, K, work.z.data());
+        W.scores(i, work.z.data());
         const double slack = block_slack(loss, work.z.data(), rows.label(i), a);
         if (slack > 0) {  // a stays where it is
             slack > margin ? std::swap(active[k], active[--done.n_active]) : (void)++k;
@@ -110,7 +60,7 @@ Sweep block_sweep(const Matrix& X, const Loss& loss, const BlockRows<typename Lo
             work.u[l] = -rows.rate[i] * by;
         }
         if (low < high) {
-            detail::add_row(row, work.u.data(), K, V);
+            W.add(i, work.u.data());
             done.violation = std::max(done.violation, rows.kappa[i] * (high - low));
             done.rise += rows.rate[i] * rows.kappa[i] * square;
             std::swap(active[k++], active[done.n_moved++]);

@@ -83,14 +83,21 @@ FENCHEL_INLINE void block_step_loop(const MulticlassHinge& loss, const std::int6
     for (std::size_t k = 0; k < K; ++k) m[k] = z[k] + margin[k] + kappa * a[k];
     m[y] = z[y] + margin[y] + kappa * (1 + a[y]);
     const double theta = detail::level_of(m, K, kappa);
-    double total = 0;
-    m[y] = kLowest;
+    double total = 0;  // kappa, up to round-off: divided by it, a class alone has exactly 1
 #pragma omp simd reduction(+ : total)
     for (std::size_t k = 0; k < K; ++k) {
-        u[k] = m[k] > theta ? std::min((m[k] - theta) / kappa, 1.0) : 0.0;
+        u[k] = std::max(m[k] - theta, 0.0);
         total += u[k];
     }
-    u[y] = -std::min(total, 1.0);
+    if (!(total > 0)) total = u[std::max_element(m, m + K) - m] = 1.0;  // kappa is lost in m
+    u[y] = 0;
+    double others = 0;
+#pragma omp simd reduction(+ : others)
+    for (std::size_t k = 0; k < K; ++k) {
+        u[k] /= total;
+        others += u[k];
+    }
+    u[y] = -others;
 }
 
 FENCHEL_INLINE double block_slack(const MulticlassHinge& loss, const double* z,
@@ -232,8 +239,9 @@ FENCHEL_INLINE double common_level(const double* m, const std::uint8_t* in, std:
         sum = 0.5 * (up + down);
         (down < up ? low : high) = theta;
         const double next = theta + (up - down) / std::max(count, 1.0), last = theta;
+        if (std::abs(next - last) <= 1e-15 * std::abs(last)) break;
         theta = low < next && next < high ? next : low + 0.5 * (high - low);
-        if (std::abs(next - last) <= 1e-15 * std::abs(last) || theta == last) break;
+        if (theta == last) break;
     }
     return theta;
 }

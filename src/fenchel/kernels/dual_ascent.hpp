@@ -220,7 +220,9 @@ FENCHEL_INLINE void fetch_row(const Csr<Value, Pointer, Column>& X, std::size_t 
 
 template <class Value>
 FENCHEL_INLINE void fetch_row(const Dense<Value>& X, std::size_t i) {
-    __builtin_prefetch(X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride);
+    const Value* x = X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride;
+    const std::size_t end = X.column_stride == 1 ? std::min<std::size_t>(X.n_columns, 512) : 1;
+    for (std::size_t j = 0; j < end; j += 64 / sizeof(Value)) __builtin_prefetch(x + j);
 }
 
 /// SplitMix64: 64 random bits for each call.

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlog1py, xlogy
+from scipy.special import softmax, xlog1py, xlogy
 
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.table import RESCALING
-from fenchel.losses.vector import ConjugableVector, Cost, CostLoss
+from fenchel.losses.vector import ConjugableVector, Cost, CostLoss, Curved
 from fenchel.tolerances import ZERO_SUM
 
 Codes = npt.NDArray[np.int64]
@@ -121,11 +121,11 @@ class MulticlassHinge(CostLoss, _Multiclass):
         return shares
 
 
-class Softmax(_Multiclass):
+class Softmax(Curved, _Multiclass):
     """l(z, y) = log sum_k exp(z_k) - z_y.
 
-    Its Hessian diag(p) - pp' has norm <= 1/2: u'Hu is the variance of u_k under p, at most a
-    quarter of (max u - min u)^2 <= 2 |u|^2.
+    Its Hessian diag(p) - pp', with p the probabilities, has norm <= 1/2: u'Hu is the variance of
+    u_k under p, at most a quarter of (max u - min u)^2 <= 2 |u|^2.
     """
 
     nonnegative = True
@@ -156,6 +156,21 @@ class Softmax(_Multiclass):
     def largest_slope(self, y: Any) -> float:
         """One score up by 1, one down, in the limit."""
         return float(np.sqrt(2.0))
+
+    def curvature(self, Z: Array) -> Array:
+        """The probabilities p."""
+        p: Array = softmax(Z, axis=1)
+        return p
+
+    def bend(self, h: Array, Q: Array) -> Array:
+        """p_k (q_k - sum_l p_l q_l)."""
+        bent = h * Q
+        bent -= h * np.sum(bent, axis=1, keepdims=True)
+        return bent
+
+    def bends(self, h: Array) -> Array:
+        """p_k (1 - p_k)."""
+        return h * (1 - h)
 
 
 def _unit(Z: Array, y: npt.NDArray[np.signedinteger[Any]]) -> Array:

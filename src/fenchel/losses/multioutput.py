@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
-from fenchel.losses.vector import ConjugableVector
+from fenchel.losses.vector import ConjugableVector, Curved
 from fenchel.tolerances import MATRIX, OUTSIDE_RANGE
 
 
-class MultivariateSquared(ConjugableVector):
+class MultivariateSquared(Curved, ConjugableVector):
     """l(z, y) = 1/2 (z - y)' M (z - y) for targets y in R^K, M positive semidefinite.
 
     M is the identity by default; the inverse covariance of the noise is another choice.
@@ -56,6 +56,18 @@ class MultivariateSquared(ConjugableVector):
             return np.asarray(r)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.asarray((r @ self._vectors * self._eigenvalues) @ self._vectors.T)
+
+    def curvature(self, Z: Array) -> Array:
+        """Nothing: the Hessian is M everywhere."""
+        return np.ones_like(Z)
+
+    def bend(self, h: Array, Q: Array) -> Array:
+        """M q."""
+        return self.slope(Q, np.zeros_like(Q))
+
+    def bends(self, h: Array) -> Array:
+        """The diagonal of M."""
+        return h if self.M is None else h * np.diag(self.M)
 
     def conjugate(self, alpha: Array, y: Array) -> Array:
         """<alpha, y> + 1/2 alpha' M^+ alpha, M^+ the pseudo-inverse, for alpha in the range of M.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +39,22 @@ class VectorLoss(Loss):
     def for_classes(self, classes: npt.NDArray[Any]) -> VectorLoss:
         """The same loss, with whatever depends on the names of the classes worked out."""
         return self
+
+
+class Curved(ABC):
+    """A vector loss whose Hessian H_i in the K scores of row i is known."""
+
+    @abstractmethod
+    def curvature(self, Z: Array) -> Array:
+        """All that `bend` and `bends` need to know of the scores: K numbers a row."""
+
+    @abstractmethod
+    def bend(self, h: Array, Q: Array) -> Array:
+        """H_i q_i for every row."""
+
+    @abstractmethod
+    def bends(self, h: Array) -> Array:
+        """The diagonal of H_i for every row."""
 
 
 class ConjugableVector(VectorLoss):

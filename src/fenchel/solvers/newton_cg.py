@@ -26,7 +26,7 @@ _MOST = 50  # products in one step: a system that takes more is not worth them
 
 
 class NewtonCG(Solver):
-    """Newton's method by conjugate gradients for the built-in smooth losses of one score a row."""
+    """Newton's method by conjugate gradients for the built-in smooth losses."""
 
     name = "newton-cg"
     needs = Needs(

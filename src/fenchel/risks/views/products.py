@@ -4,6 +4,9 @@ R(w) = (1/S) sum_i s_i l(<x_i, w>, y_i) has the Hessian X' diag(h) X. Its h_i = 
 known from the scores that a point keeps, so that a product with it costs two passes and no memory.
 An intercept b that is profiled out moves with w: as the slope in b stays 0, b changes at the rate
 -sum_i h_i <x_i, v> / sum_i h_i along v, and every row's score by as much.
+
+A vector loss has a Hessian H_i of K x K numbers for each row; its products are known without it, as
+those of diag(p) - pp' for softmax are. All K outputs share the two passes.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.data.shards import Shard
+from fenchel.losses import Loss, MultivariateSquared, Softmax
+from fenchel.losses.vector import Curved
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Point, Risk
 from fenchel.risks.linear import LinearRisk
@@ -24,30 +29,68 @@ class HessianProducts:
     def __init__(self, point: Point):
         assert isinstance(point, LinearPoint) and isinstance(point.risk, LinearRisk)
         self.risk, risk = point.risk, point.risk
-        settings = risk.loss, point.z, point.intercept, risk.weight
-        self.h = risk.engine.map(shardwork.curvatures, *settings).split(2)[0]
+        if isinstance(risk.loss, Curved):
+            self.h = risk.engine.map(_curvature, risk.loss, point.z)
+        else:
+            settings = risk.loss, point.z, point.intercept, risk.weight
+            self.h = risk.engine.map(shardwork.curvatures, *settings).split(2)[0]
 
     @classmethod
     def obstacle(cls, risk: Risk) -> str | None:
         """The loss's curvature must be known."""
-        return Hessian.obstacle(risk)
+        if isinstance(risk, LinearRisk) and is_curved(risk.loss) and not risk.facts.has_intercept:
+            return None
+        if Hessian.obstacle(risk) is None:
+            return None
+        return (
+            "it knows the Hessian of the built-in smooth losses of one score a row, and without an "
+            "intercept those of softmax and multivariate_squared"
+        )
 
     def diagonal(self) -> Array:
         """The Hessian's diagonal, but for what an intercept takes off: a pass."""
         self.risk.passes += 1
-        total: Array = self.risk.engine.total(self.risk.engine.map(_squares, self.h))
-        return total
+        engine, loss = self.risk.engine, self.risk.loss
+        if isinstance(loss, Curved):
+            parts = engine.map(_block_squares, loss, self.h, self.risk.weight)
+        else:
+            parts = engine.map(_squares, self.h)
+        total: Array = engine.total(parts)
+        return total.ravel()
 
     def __matmul__(self, v: Array) -> Array:
         """The Hessian times v: two passes."""
         self.risk.passes += 2
-        engine = self.risk.engine
-        q = engine.map(shardwork.scores, v)
+        engine, loss = self.risk.engine, self.risk.loss
+        q = engine.map(shardwork.scores, self.risk.outputs(v))
         if self.risk.facts.has_intercept:
             along, total = engine.totals(*engine.map(_sums, self.h, q).split(2))
             q = engine.map(shardwork.shifted, q, -along / total if total > 0 else 0.0)
-        product: Array = engine.total(engine.map(_weighted_adjoint, self.h, q))
-        return product
+        if isinstance(loss, Curved):
+            parts = engine.map(_bent_adjoint, loss, self.h, q, self.risk.weight)
+        else:
+            parts = engine.map(_weighted_adjoint, self.h, q)
+        product: Array = engine.total(parts)
+        return product.ravel()
+
+
+def is_curved(loss: Loss) -> bool:
+    """A built-in vector loss whose Hessian is known; by exact type, as a subclass may differ."""
+    return type(loss) in (Softmax, MultivariateSquared)
+
+
+def _curvature(shard: Shard, loss: Curved, z: Array) -> Array:
+    return loss.curvature(z)
+
+
+def _block_squares(shard: Shard, loss: Curved, h: Array, total: float) -> Array:
+    """The diagonal of sum_i s_i/total H_i (x) x_i x_i'."""
+    return shard.rows.squares(shardwork.weighted(shard, loss.bends(h)) / total)
+
+
+def _bent_adjoint(shard: Shard, loss: Curved, h: Array, q: Array, total: float) -> Array:
+    """sum_i s_i/total x_i (H_i q_i)'."""
+    return shard.rows.adjoint(shardwork.weighted(shard, loss.bend(h, q)) / total)
 
 
 def _squares(shard: Shard, h: Array) -> Array:

@@ -1,0 +1,290 @@
+"""Dual block coordinate ascent: steps on all dual variables of a row at once, for vector losses."""
+
+import numpy as np
+import pytest
+from catalogue import VECTOR_LOSSES, ids, sample_weights, targets_for, vector_problem_for
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import brentq
+from scipy.special import wrightomega
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+import fenchel
+from fenchel import _kernels, losses
+from fenchel.losses.vector_rows import NATIVE, has_block_step
+from fenchel.regularizers import L2, ElasticNet
+from fenchel.risks.views.dual_ascent import DualAscent
+from fenchel.solvers import SDCA
+
+STEPPED = [loss for loss in VECTOR_LOSSES if has_block_step(loss)]
+STEPS = pytest.mark.parametrize("loss", STEPPED, ids=ids)
+LAYOUTS = {
+    "dense": np.asarray,
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "sparse": sparse.csr_array,
+    "sparse, float32": lambda X: sparse.csr_array(X.astype(np.float32)),
+}
+
+
+def for_classes(loss, K, rng):
+    """The loss for K classes, with costs of its own where it had a matrix of them."""
+    if np.ndim(getattr(loss, "cost", None)) == 2:
+        costs = rng.uniform(0, 3, size=(K, K))
+        np.fill_diagonal(costs, 0.0)
+        return losses.MulticlassHinge(cost=costs)
+    return loss
+
+
+def vertices(loss, y, K):
+    """The corners of the conjugate's domain for one row."""
+    if isinstance(loss, losses.MultilabelHinge):
+        pairs = [(k, r) for k in np.flatnonzero(y == 0) for r in np.flatnonzero(y)]
+        return np.array([np.zeros(K), *(np.eye(K)[k] - np.eye(K)[r] for k, r in pairs)])
+    return np.eye(K) - np.eye(K)[y]
+
+
+def conjugate_gradient(loss, u, y, K):
+    """The gradient of l* inside its domain."""
+    if isinstance(loss, losses.MultilabelHinge):
+        return np.where(y == 0, -loss.uniform, 0.0)
+    return -loss.costs(K)[:, y]
+
+
+def step(loss, z, a, y, kappa, layout):
+    """The slopes after a step on a single row with scores z, slopes a, and that kappa."""
+    K = len(z)
+    dual = _kernels.BlockProblem(
+        NATIVE[type(loss)](loss, K), np.array([y]), np.ones(1), np.array([kappa]), None, None
+    )
+    slopes, V, active = a[np.newaxis].copy(), z[np.newaxis].copy(), np.zeros(1, dtype=np.int32)
+    rest = dual, slopes, V, 0.0, 0.0, active, 1, np.inf, 0
+    if layout == "dense":
+        _kernels.dense_sweep(np.ones((1, 1)), *rest)
+    else:
+        start, column = np.array([0, 1]), np.zeros(1, dtype=np.int32)
+        _kernels.csr_sweep(start, column, np.ones(1), *rest)
+    np.testing.assert_allclose(V[0], z - (slopes[0] - a), atol=1e-12 * (1 + np.max(np.abs(z))))
+    return slopes[0]
+
+
+def softmax_step(z, a, y, kappa):
+    """p in the simplex with log p + kappa p = z + kappa p_old - theta, less e_y."""
+    c = z + kappa * (a + np.eye(len(z))[y]) + np.log(kappa)
+    theta = brentq(lambda t: np.sum(wrightomega(c - t)) - kappa, np.min(c) - kappa, np.max(c) + 50)
+    return wrightomega(c - theta) / kappa - np.eye(len(z))[y]
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_step_of_softmax_is_the_best_of_its_row(layout, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    K, kappa = data.draw(st.integers(2, 40)), 10 ** rng.uniform(-3, 3)
+    z, y = rng.choice([0.1, 3.0, 30.0]) * rng.normal(size=K), int(rng.integers(K))
+    a = rng.dirichlet(np.full(K, 0.2)) * rng.integers(2)
+    a[y] = -(np.sum(a) - a[y])
+    u = step(losses.Softmax(), z, a, y, kappa, layout)
+    np.testing.assert_allclose(u, softmax_step(z, a, y, kappa), atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "loss", [loss for loss in STEPPED if not isinstance(loss, losses.Softmax)], ids=ids
+)
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_step_of_a_hinge_is_the_best_of_its_row(loss, layout, data):
+    """u minimises f(u) = l*(u) - <u, z> + kappa/2 |u - a|^2 over a polytope.
+
+    f is convex: no point is better than u by more than the slope to the best of its corners.
+    """
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    K, kappa = data.draw(st.integers(2, 40)), 10 ** rng.uniform(-3, 3)
+    loss = for_classes(loss, K, rng)
+    z = rng.choice([0.1, 3.0, 30.0]) * rng.normal(size=K)
+    z = np.round(z) if rng.uniform() < 0.3 else z  # ties
+    y = targets_for(loss, rng, 1 + K, K)[-1]
+    corners = vertices(loss, y, K)
+    shares = rng.dirichlet(np.full(len(corners), 0.2))
+    a = loss.feasible(shares[np.newaxis] @ corners, np.array([y]))[0]
+    u = step(loss, z, a, y, kappa, layout)
+    assert np.isfinite(loss.conjugate(u[np.newaxis], np.array([y]))[0])
+    gradient = conjugate_gradient(loss, u, y, K) - z + kappa * (u - a)
+    assert np.max(gradient @ u - corners @ gradient) <= 1e-12 * (1 + np.max(np.abs(z)) + kappa)
+
+
+@STEPS
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    "regularizer", [L2(), L2(weights=[0.5, 1.0, 2.0, 3.0]), ElasticNet(l1_ratio=0.5)], ids=ids
+)
+def test_sweeps_raise_the_dual(loss, at_once, regularizer, monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 10)
+    problem = vector_problem_for(loss, regularizer, n=120, weighted=True, strength=0.01)
+    assert problem.risk.engine.n_shards > 1
+    dual = DualAscent(problem, at_once)
+    last = -np.inf
+    for seed in range(6):
+        point, cut = dual.point(dual.w), dual.cut()
+        bound = problem.bound(cut.a, cut.b, cut.sizes)
+        assert last - 1e-12 <= bound <= problem.objective(point) * (1 + 1e-12)
+        last = bound
+        dual.release(point, np.inf)
+        dual.sweep(range(seed, seed + 5), np.inf)
+        carried = dual.v
+        dual.settle()
+        np.testing.assert_allclose(carried, dual.v, atol=1e-12)
+    assert last > 0
+
+
+@STEPS
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "regularizer", [L2(), L2(weights=[0.5, 1.0, 2.0, 3.0]), ElasticNet(l1_ratio=0.5)], ids=ids
+)
+def test_it_certifies_what_others_find(loss, layout, regularizer):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(150, 4)).astype(np.float32).astype(float)
+    X[:5] = 0.0  # empty rows
+    X[5:20] = X[20:35]  # and equal ones
+    y = targets_for(loss, rng, 150, 3, X @ rng.normal(size=(4, 3)))
+    options = {"loss": loss, "regularizer": regularizer, "strength": 0.01}
+    options["sample_weight"] = sample_weights(150)
+    problem = fenchel.problem(LAYOUTS[layout](X), y, **options)
+    result = fenchel.minimize(problem, "sdca", gap=1e-7)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-7
+    other = fenchel.minimize(fenchel.problem(X, y, **options), "bmrm", gap=1e-6)
+    assert other.converged
+    assert result.objective == pytest.approx(other.objective, rel=2e-6)
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+@pytest.mark.parametrize("strength", [1e-2, 1e-4])
+def test_the_multiclass_hinge_is_that_of_liblinear(strength):
+    X, y = digits()
+    problem = fenchel.problem(X, y, loss="multiclass_hinge", strength=strength)
+    result = fenchel.minimize(problem, "sdca", gap=1e-6)
+    assert result.converged
+    fenchel.verify(result, problem)
+    peer = LinearSVC(
+        multi_class="crammer_singer",
+        C=1 / (strength * len(y)),
+        fit_intercept=False,
+        tol=1e-6,
+        max_iter=10**6,
+        random_state=0,
+    ).fit(X, y)
+    theirs = problem.objective(problem.risk.at(peer.coef_.T.ravel()))
+    assert result.objective == pytest.approx(theirs, rel=1e-4)
+
+
+def test_softmax_is_that_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    problem = fenchel.problem(X, y, loss="softmax", strength=1e-3)
+    result = fenchel.minimize(problem, "sdca", gap=1e-8)
+    assert result.converged
+    fenchel.verify(result, problem)
+    peer = LogisticRegression(C=1 / (1e-3 * len(y)), fit_intercept=False, tol=1e-8, max_iter=10**4)
+    np.testing.assert_allclose(result.w, peer.fit(X, y).coef_, atol=1e-3)
+
+
+def test_two_classes_are_one_score():
+    """W = (-w, w)/2 has half the norm."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.choice([-1.0, 1.0], 200)
+    two = fenchel.problem(X, y, loss="multiclass_hinge", strength=2e-2)
+    one = fenchel.problem(X, y, loss="hinge", strength=1e-2)
+    values = [fenchel.minimize(problem, "sdca", gap=1e-8).objective for problem in (two, one)]
+    assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+def test_a_class_of_one_row(loss):
+    X, y = digits()
+    y = np.where(np.arange(len(y)) == 77, 10, y)
+    problem = fenchel.problem(X[:400], y[:400], loss=loss, strength=1e-4)
+    result = fenchel.minimize(problem, "sdca", gap=1e-5)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-5
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_shards_agree_whatever_runs_them(loss, at_once, monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 10_000)
+    X, y = digits()
+    results = []
+    for engine in ("serial", "threads"):
+        problem = fenchel.problem(X, y, loss=loss, strength=1e-3, engine=engine)
+        assert problem.risk.engine.n_shards > 1
+        results.append(fenchel.minimize(problem, SDCA(at_once=at_once), gap=1e-3))
+        assert results[-1].converged
+        fenchel.verify(results[-1], problem)
+    assert np.array_equal(results[0].w, results[1].w)
+
+
+def test_the_seed_sets_the_order():
+    problem = fenchel.problem(*digits(), loss="multiclass_hinge", strength=1e-3)
+    runs = [fenchel.minimize(problem, SDCA(seed=seed), gap=1e-3) for seed in (1, 1, 2)]
+    assert np.array_equal(runs[0].w, runs[1].w)
+    assert not np.array_equal(runs[0].w, runs[2].w)
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+def test_a_run_goes_on_from_its_checkpoint(loss, tmp_path):
+    problem = fenchel.problem(*digits(), loss=loss, strength=1e-5)
+    whole = fenchel.minimize(problem, "sdca", gap=1e-6, max_iterations=9)
+    fenchel.minimize(problem, "sdca", gap=1e-6, max_iterations=4, checkpoint=tmp_path / "run")
+    rest = fenchel.minimize(
+        problem, "sdca", gap=1e-6, max_iterations=9, checkpoint=tmp_path / "run"
+    )
+    assert np.array_equal(whole.w, rest.w) and whole.lower_bound == rest.lower_bound
+
+
+@pytest.mark.parametrize(("loss", "gap"), [("multiclass_hinge", 1e-3), ("softmax", 1e-6)])
+def test_a_warm_start_from_another_strength_saves_passes(loss, gap):
+    X, y = digits()
+    far, near = (fenchel.problem(X, y, loss=loss, strength=each) for each in (1.2e-3, 1e-3))
+    first = fenchel.minimize(far, "sdca", gap=gap)
+    cold = fenchel.minimize(near, "sdca", gap=gap)
+    warm = fenchel.minimize(near, "sdca", gap=gap, w0=first.w)
+    assert warm.converged
+    assert warm.passes < cold.passes
+
+
+def test_a_run_can_end_between_two_rounds():
+    """A limit of time is looked at inside an iteration."""
+    problem = fenchel.problem(*digits(), loss="multiclass_hinge", strength=1e-7)
+    result = fenchel.minimize(problem, "sdca", gap=1e-12, max_seconds=1e-6)
+    assert result.status is fenchel.Status.TIME_LIMIT
+    fenchel.verify(result, problem)
+
+
+class Mine(losses.MulticlassHinge):
+    """May have changed the formula."""
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (Mine(), {}),
+        (losses.MulticlassHinge(rescaling="slack"), {}),
+        (losses.MultilabelHinge(cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]), {}),
+        (losses.HierarchicalHinge(), {}),
+        (losses.MulticlassHinge(), {"intercept": True}),
+    ],
+    ids=["own", "slack", "costs of sets", "hierarchy", "intercept"],
+)
+def test_what_has_no_step_is_refused(loss, options):
+    problem = vector_problem_for(loss, **options)
+    with pytest.raises(fenchel.Incompatible):
+        fenchel.minimize(problem, "sdca")
