@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fenchel.engines import PerShard
 from fenchel.risks.offsets import Found
 from fenchel.risks.point import LinearPoint
-from fenchel.witness import Tangency, Witness
+from fenchel.witness import Tangency, Tilted, Witness
 
 Array = npt.NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class OffsetsPoint(LinearPoint):
         if self.risk.n_duals < self.risk.n_parameters:
             return Witness(alpha=self.duals)
         at = self.found.at
-        return Witness([Tangency(self.w, offsets=at.b, softness=at.mu)], [1.0])
+        return Witness([Tangency(self.w, offsets=Tilted(at.b, at.mu, at.tilt))], [1.0])
 
     def steepest(self, p: Array) -> OffsetsPoint:
         """Itself: of kinks with offsets, other slopes of residual 0 are not looked for."""
