@@ -51,6 +51,7 @@ more nearly a straight line the smaller mu is, and is sought where that leads.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -68,16 +69,17 @@ Array = npt.NDArray[np.float64]
 _CLOSE = 1e-12  # of L and mu: the square of Newton's step at which its method ends
 _CLOSE_TO_KINKS = 1e-2  # the same on the way to a smaller mu
 _TILT = 0.5  # the largest |d|
-_STEPS, _HALVINGS = 60, 40
+_STEPS, _FEW_STEPS = 100, 10
 _DECREASE = 1e-4
+_LEAST_DAMPING, _DAMPED = 1e-6, 30.0
 _RIDGE = 1e-13
-_FIRST_WIDTH, _NARROWER = 0.1, 0.1  # mu to begin with, of the loss; and from one to the next
+_FIRST_WIDTH, _NARROWER = 0.05, 0.1  # mu to begin with, of the scores; and from one to the next
 _KINK_GAP = 1e-10  # of R: how far loss and cut may be apart at a kink
 _NARROWEST = 1e-12  # mu, of the scores: below it their round-off counts
 
 
 class Sums(NamedTuple):
-    """L at offsets b: the soft maximum, the loss, the cut's height, the residual, Newton's step."""
+    """L at offsets b: soft maximum, loss, height of the cut, residual, C, Newton's step."""
 
     b: Array
     mu: float
@@ -85,6 +87,7 @@ class Sums(NamedTuple):
     value: float
     mean: float
     r: Array
+    C: Array
     p: Array
 
 
@@ -126,7 +129,12 @@ class Offsets:
 
     def softened(self, z: PerShard[Array], near: Array, mu: float) -> Found:
         """The best offsets of the soft maximum alone, centred as [Zhang11] has it."""
-        at = self._newton(z, offset_rows.entered(self.loss, near), mu, _CLOSE)
+        b = offset_rows.entered(self.loss, near)
+        at = self._newton(z, b, mu, _CLOSE, _FEW_STEPS)
+        if self._steep(at) > _TILT:  # too far from `near`
+            for path in self._path(z, b, mu):
+                at = path
+            at = self._newton(z, at.b, mu, _CLOSE)
         centre = mu * float(np.log(len(at.b)))
         return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
 
@@ -139,18 +147,28 @@ class Offsets:
 
     def _settled(self, z: PerShard[Array], b: Array) -> Found:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
-        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
-        mu = _FIRST_WIDTH * self.pairs.steepest
-        before = at = best = self._newton(z, b, mu, _CLOSE_TO_KINKS)
-        while best.value - at.mean > _KINK_GAP * abs(best.value) and mu > _NARROWEST * size:
-            mu *= _NARROWER
-            ahead = (at.mu - mu) / (before.mu - at.mu) if before is not at else 0.0
-            b = at.b + ahead * (at.b - before.b)
-            before, at = at, self._newton(z, b, mu, _CLOSE_TO_KINKS)
-            best = at if at.value < best.value else best
+        best: Sums | None = None
+        for at in self._path(z, b, 0.0):
+            best = at if best is None or at.value < best.value else best
+            if best.value - at.mean <= _KINK_GAP * abs(best.value):
+                break
+        assert best is not None
         found = self._found(z, at)
         b = offset_rows.left(self.loss, best.b, self.K)
         return found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
+
+    def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[Sums]:
+        """The best offsets for smaller and smaller mu, each sought where the last two lead."""
+        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
+        mu, least = _FIRST_WIDTH * size, max(least, _NARROWEST * size)
+        before = at = self._newton(z, b, max(mu, least), _CLOSE_TO_KINKS)
+        yield at
+        while mu > least:
+            mu = max(_NARROWER * mu, least)
+            ahead = (at.mu - mu) / (before.mu - at.mu) if before is not at else 0.0
+            b = at.b + ahead * (at.b - before.b)
+            before, at = at, self._newton(z, b, mu, _CLOSE_TO_KINKS)
+            yield at
 
     def _sums(self, z: PerShard[Array], b: Array, mu: float) -> Sums:
         """L and what Newton's method needs at the offsets b."""
@@ -160,36 +178,33 @@ class Offsets:
         m = len(b)
         soft, value, mean = total[:3].tolist()
         r, C = total[3 : 3 + m], total[3 + m :].reshape(m, m)
-        return Sums(b, mu, soft, value, mean, r, _newton_step(C, r))
+        return Sums(b, mu, soft, value, mean, r, C, _newton_step(C, r, 0.0))
 
-    def _newton(self, z: PerShard[Array], b: Array, mu: float, close: float) -> Sums:
-        """Steps of Newton's method from b until they are short, or none is better."""
-        at = self._sums(z, b - np.mean(b), mu)
-        for _ in range(_STEPS):
+    def _newton(
+        self, z: PerShard[Array], b: Array, mu: float, close: float, steps: int = _STEPS
+    ) -> Sums:
+        """Newton's method from b until its steps are short, or none is better.
+
+        Where L is not less after a step, the step is shortened as Levenberg and Marquardt have it:
+        the unit matrix times `damping` / mu is added to the Hessian, whose norm is at most
+        steepest^2 / mu, so that L is less before long.
+        """
+        at, damping = self._sums(z, b - np.mean(b), mu), 0.0
+        for _ in range(steps):
             size = min(mu, abs(at.value)) if self.loss.differentiable else mu
-            if not (at.r @ at.p > close * size or self._steep(at) > _TILT):  # nan: out of range
+            promised, blur = float(at.r @ at.p), ROUND_OFF * abs(at.soft)
+            if not promised > blur or (promised <= close * size and self._steep(at) <= _TILT):
                 break
-            new = self._descended(z, at)
-            if new is None:
-                break
-            at = new
+            new = self._sums(z, at.b - _newton_step(at.C, at.r, damping / mu), mu)
+            if new.soft < at.soft - _DECREASE * float(at.r @ (at.b - new.b)) + blur:
+                at, damping = new, damping / _DAMPED if damping > _LEAST_DAMPING else 0.0
+            else:
+                damping = max(_DAMPED * damping, _LEAST_DAMPING * self.pairs.steepest**2)
         return at
 
     def _steep(self, at: Sums) -> float:
         """The largest |d| that the tilt may have, at most."""
         return float(self.pairs.steepest * np.ptp(at.p)) / at.mu
-
-    def _descended(self, z: PerShard[Array], at: Sums) -> Sums | None:
-        """The first of Newton's step, its half and so on, after which L is less; None of none."""
-        promised, blur = float(at.r @ at.p), ROUND_OFF * abs(at.soft)
-        if promised <= blur:
-            return None
-        for k in range(_HALVINGS):
-            t = 0.5**k
-            new = self._sums(z, at.b - t * at.p, at.mu)
-            if new.soft <= at.soft - _DECREASE * t * promised + blur:
-                return new
-        return None
 
     def _found(self, z: PerShard[Array], at: Sums) -> Found:
         """The slopes there, moved until their residual is 0."""
@@ -278,17 +293,17 @@ def _sum_over(price: Array, path: Path | None) -> float:
     return np.inf if path is None else float(sum(price[pair] for pair in path))
 
 
-def _newton_step(C: Array, r: Array) -> Array:
-    """p with H p = r, for the Laplacian H of C, and the sum 0.
+def _newton_step(C: Array, r: Array, damping: float) -> Array:
+    """p with (H + damping) p = r, for the Laplacian H of C, and the sum 0.
 
     H is 0 along the vector of ones, and nearly so along others where classes hardly meet: a trace
-    of the unit matrix keeps the step finite, and the line search the rest in order.
+    of the unit matrix keeps the step finite.
     """
-    H = np.diag(np.sum(C, axis=1) - np.diag(C)) - (C - np.diag(np.diag(C)))
+    H = np.diag(np.sum(C, axis=1)) - C
     size = float(np.trace(H)) / len(r)
-    if not 0 < size < np.inf:
+    if not 0 < size + damping < np.inf or not np.isfinite(r).all():
         return np.zeros_like(r)
-    H += size * (1.0 / len(r) + _RIDGE * np.eye(len(r)))
+    H += (size + damping) / len(r) + (_RIDGE * size + damping) * np.eye(len(r))
     p = np.linalg.solve(H, r)
     return np.asarray(p - np.mean(p))
 
