@@ -51,6 +51,7 @@ more nearly a straight line the smaller mu is, and is sought where that leads.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -74,6 +75,7 @@ _DECREASE = 1e-4
 _LEAST_DAMPING, _DAMPED = 1e-6, 30.0
 _RIDGE = 1e-13
 _FIRST_WIDTH, _NARROWER = 0.05, 0.1  # mu to begin with, of the scores; and from one to the next
+_SLOWEST = 0.8
 _KINK_GAP = 1e-10  # of R: how far loss and cut may be apart at a kink
 _NARROWEST = 1e-12  # mu, of the scores: below it their round-off counts
 
@@ -147,28 +149,34 @@ class Offsets:
 
     def _settled(self, z: PerShard[Array], b: Array) -> Found:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
-        best: Sums | None = None
-        for at in self._path(z, b, 0.0):
-            best = at if best is None or at.value < best.value else best
+        path = self._path(z, b, 0.0)
+        at = best = next(path)
+        for at in path:
+            best = at if at.value < best.value else best
             if best.value - at.mean <= _KINK_GAP * abs(best.value):
                 break
-        assert best is not None
         found = self._found(z, at)
         b = offset_rows.left(self.loss, best.b, self.K)
         return found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
 
     def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[Sums]:
-        """The best offsets for smaller and smaller mu, each sought where the last two lead."""
+        """The best offsets for smaller and smaller mu, each sought where the last two lead.
+
+        Where they are not found, mu was lowered too fast; the path ends where that does not help.
+        """
         size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
-        mu, least = _FIRST_WIDTH * size, max(least, _NARROWEST * size)
-        before = at = self._newton(z, b, max(mu, least), _CLOSE_TO_KINKS)
+        least, narrower = max(least, _NARROWEST * size), _NARROWER
+        before = at = self._newton(z, b, max(_FIRST_WIDTH * size, least), _CLOSE_TO_KINKS)
         yield at
-        while mu > least:
-            mu = max(_NARROWER * mu, least)
+        while at.mu > least and narrower < _SLOWEST:
+            mu = max(narrower * at.mu, least)
             ahead = (at.mu - mu) / (before.mu - at.mu) if before is not at else 0.0
-            b = at.b + ahead * (at.b - before.b)
-            before, at = at, self._newton(z, b, mu, _CLOSE_TO_KINKS)
-            yield at
+            new = self._newton(z, at.b + ahead * (at.b - before.b), mu, _CLOSE_TO_KINKS)
+            if self._steep(new) <= _TILT:
+                before, at, narrower = at, new, _NARROWER
+                yield at
+            else:
+                before, narrower = at, math.sqrt(narrower)
 
     def _sums(self, z: PerShard[Array], b: Array, mu: float) -> Sums:
         """L and what Newton's method needs at the offsets b."""
