@@ -73,7 +73,7 @@ _TILT = 0.5  # the largest |d|
 _STEPS, _FEW_STEPS = 100, 10
 _DECREASE = 1e-4
 _LEAST_DAMPING, _DAMPED = 1e-6, 30.0
-_RIDGE = 1e-13
+_RIDGE = 1e-13  # over mu: of a Hessian whose norm is at most about that of 1 / mu
 _FIRST_WIDTH, _NARROWER = 0.05, 0.1  # mu to begin with, of the scores; and from one to the next
 _SLOWEST = 0.8
 _KINK_GAP = 1e-10  # of R: how far loss and cut may be apart at a kink
@@ -186,7 +186,7 @@ class Offsets:
         m = len(b)
         soft, value, mean = total[:3].tolist()
         r, C = total[3 : 3 + m], total[3 + m :].reshape(m, m)
-        return Sums(b, mu, soft, value, mean, r, C, _newton_step(C, r, 0.0))
+        return Sums(b, mu, soft, value, mean, r, C, _newton_step(C, r, _RIDGE / mu))
 
     def _newton(
         self, z: PerShard[Array], b: Array, mu: float, close: float, steps: int = _STEPS
@@ -203,7 +203,7 @@ class Offsets:
             promised, blur = float(at.r @ at.p), ROUND_OFF * abs(at.soft)
             if not promised > blur or (promised <= close * size and self._steep(at) <= _TILT):
                 break
-            new = self._sums(z, at.b - _newton_step(at.C, at.r, damping / mu), mu)
+            new = self._sums(z, at.b - _newton_step(at.C, at.r, (damping + _RIDGE) / mu), mu)
             if new.soft < at.soft - _DECREASE * float(at.r @ (at.b - new.b)) + blur:
                 at, damping = new, damping / _DAMPED if damping > _LEAST_DAMPING else 0.0
             else:
@@ -304,14 +304,12 @@ def _sum_over(price: Array, path: Path | None) -> float:
 def _newton_step(C: Array, r: Array, damping: float) -> Array:
     """p with (H + damping) p = r, for the Laplacian H of C, and the sum 0.
 
-    H is 0 along the vector of ones, and nearly so along others where classes hardly meet: a trace
-    of the unit matrix keeps the step finite.
+    H is 0 along the vector of ones, and nearly so along others where classes hardly meet.
     """
     H = np.diag(np.sum(C, axis=1)) - C
-    size = float(np.trace(H)) / len(r)
-    if not 0 < size + damping < np.inf or not np.isfinite(r).all():
+    if not (np.isfinite(H).all() and np.isfinite(r).all()):
         return np.zeros_like(r)
-    H += (size + damping) / len(r) + (_RIDGE * size + damping) * np.eye(len(r))
+    H += float(np.trace(H)) / len(r) ** 2 + damping * np.eye(len(r))
     p = np.linalg.solve(H, r)
     return np.asarray(p - np.mean(p))
 
