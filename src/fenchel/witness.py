@@ -60,7 +60,7 @@ class Tangency(NamedTuple):
 
     w: Array
     bracket: Bracket = Bracket()
-    ties: Ties | None = None  # with an intercept there are none: its bracket keeps off the kinks
+    ties: Ties | None = None  # none with a bracket, which keeps off the kinks
     offsets: Tilted | None = None  # of a vector loss with intercepts, in place of the bracket
 
 

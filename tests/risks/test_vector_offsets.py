@@ -70,8 +70,9 @@ def test_the_slopes_are_inside_their_domain(loss):
     problem, rng = posed(loss)
     (shard,) = problem.risk.engine.shards
     point = problem.risk.at(rng.normal(size=problem.risk.n_parameters))
-    a = point.slopes[0] / shard.s[:, np.newaxis]
-    conjugate = float(shard.s @ loss.for_classes(problem.risk.classes).conjugate(a, shard.y))
+    s = shard.s[shard.s > 0]
+    a, y = point.slopes[0][shard.s > 0] / s[:, np.newaxis], shard.y[shard.s > 0]
+    conjugate = float(s @ loss.for_classes(problem.risk.classes).conjugate(a, y))
     assert point.constant <= -conjugate / problem.risk.weight + 1e-12
     assert point.constant == pytest.approx(-conjugate / problem.risk.weight, abs=1e-9)
 
@@ -87,8 +88,7 @@ def test_slopes_along_a_ray_are_those_of_the_values(loss):
             assert ray.along(eta + step)[0] >= value + step * slope - 1e-9 * abs(value)
 
 
-@pytest.mark.parametrize("loss", [losses.Softmax(), losses.MulticlassHinge()], ids=ids)
-def test_gradients_of_the_profiled_risk_are_those_of_differences(loss):
+def test_gradients_of_the_profiled_risk_are_those_of_differences():
     problem, rng = posed(losses.Softmax())
     w, p = rng.normal(size=(2, problem.risk.n_parameters))
     h = 1e-5
@@ -294,7 +294,7 @@ def test_a_group_lasso_takes_intercepts():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(0, 3, size=60)
     model = fenchel.Classifier(
-        loss="softmax", penalty="group_l1", alpha=0.02, feature_groups=[[0, 1], [2, 3]]
+        loss="softmax", penalty="group_l1", alpha=0.02, feature_groups=[0, 0, 1, 1], tol=1e-5
     )
-    model.fit(X, y)
-    assert model.result_.converged if hasattr(model, "result_") else True
+    model.fit(X, y)  # a warning that it did not converge is an error here
+    assert np.any(model.coef_)

@@ -145,4 +145,7 @@ class OffsetsRisk(LinearRisk):
         self.passes += 1
         z = self.engine.map(shardwork.scores, self.outputs(touch.w))
         slopes = self.engine.gather(self.offsets.slopes(z, touch.offsets))
+        if touch.ties is not None:
+            s = self.engine.gather(self.engine.map(shardwork.weights))[touch.ties.rows]
+            slopes[touch.ties.rows] = weighted(s, touch.ties.slopes)
         return slopes.ravel() / self.weight

@@ -47,10 +47,15 @@ class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
     def __init__(
-        self, risk: ShardedLoss, w: Array, z: PerShard[Array], near: float = 0.0, drift: float = 0.0
+        self,
+        risk: ShardedLoss,
+        w: Array,
+        z: PerShard[Array],
+        near: float | Array = 0.0,
+        drift: float = 0.0,
     ):
         self.risk, self.w, self.z = risk, w, z
-        self.near = near  # a guess of the intercept
+        self.near = near  # a guess of the intercept, or intercepts
         self._chosen: PerShard[Array] | None = None  # slopes of the rows on a kink, if chosen anew
         self.drift = drift  # the round-off in z that came with other points, per length of a row
 
@@ -63,7 +68,9 @@ class LinearPoint:
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        return profile(self._sums, self.near, self._resolution, self.risk.facts.differentiable)
+        return profile(
+            self._sums, float(self.near), self._resolution, self.risk.facts.differentiable
+        )
 
     @property
     def _resolution(self) -> float:
@@ -82,7 +89,7 @@ class LinearPoint:
         return self.offset.value
 
     @property
-    def intercept(self) -> float:
+    def intercept(self) -> float | Array:
         return self.offset.best
 
     @functools.cached_property

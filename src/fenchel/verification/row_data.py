@@ -263,7 +263,10 @@ class RowEvidence(Evidence):
         """The slopes at z that a tangency means."""
         if touch.offsets is None:
             return self._slope(z, touch.ties)
-        return tilted_slopes(self.loss, z, self.y, *touch.offsets[1:])
+        slope = tilted_slopes(self.loss, z, self.y, *touch.offsets[1:])
+        if touch.ties is not None:
+            slope[touch.ties.rows] = touch.ties.slopes
+        return slope
 
     def _shortfall(self, z: Array, ties: Ties | None) -> float:
         """How far below the loss at z the lines of slopes chosen at ties lie, at most.
@@ -319,7 +322,7 @@ class RowEvidence(Evidence):
                 raise InvalidCertificate(
                     "the witness's dual variables do not add up to 0, as an intercept needs"
                 )
-            doubt += 2 * abs(b * float(np.sum(line.alpha)))
+            doubt += 2 * float(np.max(np.abs(b * np.sum(line.alpha))))
         a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
