@@ -15,7 +15,7 @@ from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.row_loss import RowLoss
-from fenchel.losses.vector_rows import LeafRows, NativeVectorRows
+from fenchel.losses.vector_rows import LeafRows, NativeVectorRows, VectorRows
 
 # By exact type: a subclass may have changed the formula.
 _TAKES = (Softmax, MulticlassHinge, HierarchicalSoftmax, HierarchicalHinge, MultivariateSquared)
@@ -66,6 +66,12 @@ def pair_weights(rows: RowLoss, K: int) -> Array:
         return np.asarray((s[:, np.newaxis] * right).T @ (1 - right))
     weights = np.bincount(rows.y, s, K)
     return np.outer(weights, np.ones(K)) * (1 - np.eye(K))
+
+
+def slopes(rows: RowLoss, z: Array, b: Array) -> tuple[float, Array]:
+    """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""
+    assert isinstance(rows, VectorRows | LeafRows)
+    return rows.slopes(z, b)
 
 
 def offset_sums(rows: RowLoss, z: Array, b: Array, mu: float) -> Array:

@@ -343,7 +343,7 @@ def _left_over(shard: Shard, z: Array) -> Array:
 
 
 def _slopes(shard: Shard, loss: Loss, z: Array, b: Array) -> tuple[float, Array]:
-    return shard.bound(loss).slopes(z, b)
+    return offset_rows.slopes(shard.bound(loss), z, b)
 
 
 def _residual(shard: Shard, a: Array) -> Array:

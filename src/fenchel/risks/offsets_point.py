@@ -1,9 +1,9 @@
 """The risk of a vector loss with offsets at one W: a linear point whose offsets are profiled out.
 
 What a point with one intercept knows from a bracket of it, this one knows from the slopes that
-`Offsets` has moved until their residual is 0 (offsets.py). Whoever recomputes them from the offsets,
-the softness of the maximum and the tilt has a residual of round-off's size, and makes it 0 in his
-own way. At a softness as small as round-off of the scores it would be larger, so that the witness
+`Offsets` has moved until their residual is 0 (offsets.py). Whoever recomputes them from offsets,
+softness of the maximum and tilt has a residual of round-off's size, and makes it 0 in his own way.
+At a softness as small as round-off of the scores it would be larger, so that the witness
 names the rows that are near a kink, with their slopes.
 Along a ray the offsets are sought from those of the ray's origin.
 """
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import Loss
+from fenchel.losses import Loss, offset_rows
 from fenchel.risks.offsets import Found
 from fenchel.risks.point import LinearPoint
 from fenchel.tolerances import FEW_OPERATIONS
@@ -84,6 +84,6 @@ def _soft_rows(
     """The rows whose slopes a, with weights, are not those of the loss, and theirs without."""
     bound = shard.bound(loss)
     s = np.ones(len(z)) if shard.s is None else shard.s
-    off = np.max(np.abs(a - bound.slopes(z, b)[1]), axis=1)
+    off = np.max(np.abs(a - offset_rows.slopes(bound, z, b)[1]), axis=1)
     rows = np.flatnonzero(off > FEW_OPERATIONS * s)
     return rows, a[rows] / s[rows, np.newaxis]

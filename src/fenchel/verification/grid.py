@@ -16,6 +16,7 @@ slacks each wrong class's part counts 1/Delta: sum_k t_k / Delta_k <= s.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ class SignedRows:
             way = self._way(a, b)
             if way is None:
                 return False
-            for here, there in zip(way[:-1], way[1:], strict=True):
+            for here, there in itertools.pairwise(way):
                 self._move(here, there, min(sums[a], -sums[b]))
         return False
 

@@ -82,7 +82,7 @@ class _JointData(RowEvidence):
         """What errors of the scores do to R, by its slopes."""
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
-        off = self.score_error(w) + SCORES * abs(b)
+        off = self.score_error(w) + SCORES * np.abs(b)
         return float(np.sum((np.abs(g) + self.share) * off)) + AGREEMENT * abs(c)
 
 
@@ -110,7 +110,7 @@ class _NuData(RowEvidence):
         loss, z = self.loss, self.scores(w)
         assert isinstance(loss, NuLoss)
         if isinstance(loss, NuNovelty):
-            u, rho = z, -b
+            u, rho = z, -float(b)
         else:
             u = self.y * (z + b)
             order = np.argsort(u)
@@ -120,7 +120,7 @@ class _NuData(RowEvidence):
 
     def blur(self, w: Array, b: float | Array) -> float:
         """R is a mean of margins below a threshold: off by no more than they are."""
-        off = self.score_error(w) + SCORES * abs(b) + ROUND_OFF * np.abs(self.scores(w))
+        off = self.score_error(w) + SCORES * np.abs(b) + ROUND_OFF * np.abs(self.scores(w))
         return 2 * float(np.sum(self.share * off))
 
     def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:
