@@ -32,6 +32,19 @@ class Bracket(NamedTuple):
     weight_above: float = 0.0
 
 
+class Tilted(NamedTuple):
+    """K intercepts of a vector loss, and which slopes are meant there: see risks/offsets.py.
+
+    The slopes of a row are the mean of the gradients g_j of the pieces that its loss is a maximum
+    of, or a soft one, with the shares p_j (1 - d_j): p_j = exp(piece_j / mu) over their sum, mu = 1
+    of softmax, and d_j = <g_j, tilt> less its mean. Of squared errors they are those of the loss.
+    """
+
+    b: Array
+    mu: float
+    tilt: Array
+
+
 class Ties(NamedTuple):
     """Rows whose score lies on a kink of the loss up to round-off, and the slopes chosen there.
 
@@ -47,11 +60,8 @@ class Tangency(NamedTuple):
 
     w: Array
     bracket: Bracket = Bracket()
-    ties: Ties | None = None  # with an intercept there are none: its bracket keeps off the kinks
-    # Of a vector loss, the K intercepts in place of the bracket; and of a hinge how soft the maximum
-    # of its pieces is, whose slopes are meant: p_j = exp(piece_j / softness) over their sum.
-    offsets: Array | None = None
-    softness: float = 1.0
+    ties: Ties | None = None  # none with a bracket, which keeps off the kinks
+    offsets: Tilted | None = None  # of a vector loss with intercepts, in place of the bracket
 
 
 @dataclass(frozen=True)
@@ -85,15 +95,14 @@ def mixture(parts: Sequence[Witness], weights: Sequence[float]) -> Witness:
 def packed(name: str, witnesses: Sequence[Witness]) -> dict[str, npt.NDArray[Any]]:
     """Witnesses as plain arrays, name.w and so on, for a checkpoint."""
     touches = [touch for witness in witnesses for touch in witness.tangencies]
-    ties = [touch.ties for touch in touches]
+    ties, offsets = [touch.ties for touch in touches], [touch.offsets for touch in touches]
     alphas = [witness.alpha for witness in witnesses if witness.alpha is not None]
     arrays = {
         "tangencies": np.array([len(witness.tangencies) for witness in witnesses], dtype=np.int64),
         "weights": np.array([x for witness in witnesses for x in witness.weights]),
         "w": np.array([touch.w for touch in touches]),
         "brackets": np.array([touch.bracket for touch in touches]),
-        "offsets": np.array([touch.offsets for touch in touches if touch.offsets is not None]),
-        "softness": np.array([touch.softness for touch in touches]),
+        "offsets": np.array([[*o.b, o.mu, *o.tilt] for o in offsets if o is not None]),
         "ties": np.array([-1 if tie is None else len(tie.rows) for tie in ties], dtype=np.int64),
         "tie_rows": _joined([tie.rows for tie in ties if tie is not None], np.int64),
         "tie_slopes": _joined([tie.slopes.ravel() for tie in ties if tie is not None], np.float64),
@@ -113,17 +122,16 @@ def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
     width = len(arrays["tie_slopes"]) // max(n_ties, 1)
     each = arrays["tie_slopes"].reshape((n_ties, width) if width > 1 else n_ties)
     slopes = np.split(each, ends[:-1]) if len(ends) else []
-    offsets = arrays["offsets"] if len(arrays["offsets"]) else [None] * len(ends)
+    offsets = [_tilted(line) for line in arrays["offsets"]] or [None] * len(ends)
     touches = [
-        Tangency(w, Bracket(*bracket), None if n < 0 else Ties(tied.astype(np.intp), a), b, mu)
-        for w, bracket, n, tied, a, b, mu in zip(
+        Tangency(w, Bracket(*bracket), None if n < 0 else Ties(tied.astype(np.intp), a), b)
+        for w, bracket, n, tied, a, b in zip(
             arrays["w"],
             arrays["brackets"].tolist(),
             arrays["ties"],
             rows,
             slopes,
             offsets,
-            arrays["softness"].tolist(),
             strict=True,
         )
     ]
@@ -135,6 +143,12 @@ def unpacked(name: str, state: Mapping[str, npt.NDArray[Any]]) -> list[Witness]:
         witnesses.append(Witness(touches[first:last], weights, next(alphas) if has_alpha else None))
         first = last
     return witnesses
+
+
+def _tilted(line: Array) -> Tilted | None:
+    """K offsets, mu, and a tilt for each."""
+    K = len(line) // 2
+    return Tilted(line[:K], float(line[K]), line[K + 1 :])
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:

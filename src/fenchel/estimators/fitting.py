@@ -19,12 +19,11 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.driver import minimize
 from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
-from fenchel.errors import Incompatible, Setting
 from fenchel.estimators.settings import in_these_words
-from fenchel.losses import Loss, VectorLoss
+from fenchel.losses import Loss
 from fenchel.paths import followed
 from fenchel.posing import across, for_loss, posed
-from fenchel.regularizers import Boxed, GroupL1, Regularizer
+from fenchel.regularizers import Boxed, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.moments import part
@@ -79,7 +78,6 @@ class Fit:
         groups: Groups | None,
         offset: Array | None,
     ) -> Problem:
-        self._check_solvable()
         return posed(
             rows,
             targets,
@@ -92,20 +90,6 @@ class Fit:
             groups=groups,
             offset=offset,
         )
-
-    def _check_solvable(self) -> None:
-        """Says in short what every solver would say at length."""
-        several = isinstance(self.loss, VectorLoss) and self.intercept
-        if several and isinstance(self.regularizer, GroupL1) and self.solver == "auto":
-            raise Incompatible(
-                f"no solver can yet certify {type(self.loss).__name__} under a group lasso with "
-                "unpenalised intercepts: use ",
-                Setting("intercept", False),
-                ", a loss of two classes such as ",
-                Setting("loss", "logistic"),
-                ", or another ",
-                Setting("regularizer"),
-            )
 
     @in_these_words()
     def across(self, owners: Owners) -> Problem:

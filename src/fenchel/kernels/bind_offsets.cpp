@@ -30,18 +30,32 @@ void bind_offset_sums(nb::module_& m, Make make) {
     m.def(
         "offset_sums",
         [make](const Loss& loss, Matrix Z, LabelsOf<Loss> y, Weights s, Vector<double> b, double mu,
-               OutputMatrix A, Output sums) {
+               Output sums) {
             const auto rows = checked_rows<Loss>(loss, Z, y, s);
             const std::size_t K = rows.K;
             require(b.size() == K, "b", b.size(), K);
-            require(A.shape(0) == rows.n, "A", A.shape(0), rows.n);
-            require(A.shape(1) == K, "A", A.shape(1), K);
             require(sums.size() == 3 + K + K * K, "sums", sums.size(), 3 + K + K * K);
             nb::gil_scoped_release unlocked;
-            fenchel::offset_sums(make(loss, mu), rows, b.data(), A.data(), sums.data());
+            fenchel::offset_sums(make(loss, mu), rows, b.data(), sums.data());
         },
         "loss"_a, "Z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a.noconvert(), "mu"_a,
-        "A"_a.noconvert(), "sums"_a.noconvert());
+        "sums"_a.noconvert());
+    m.def(
+        "tilted_sums",
+        [make](const Loss& loss, Matrix Z, LabelsOf<Loss> y, Weights s, Vector<double> b, double mu,
+               Vector<double> t, OutputMatrix A, Output sums) {
+            const auto rows = checked_rows<Loss>(loss, Z, y, s);
+            const std::size_t K = rows.K;
+            require(b.size() == K, "b", b.size(), K);
+            require(t.size() == K, "t", t.size(), K);
+            require(A.shape(0) == rows.n, "A", A.shape(0), rows.n);
+            require(A.shape(1) == K, "A", A.shape(1), K);
+            require(sums.size() == 1 + K, "sums", sums.size(), 1 + K);
+            nb::gil_scoped_release unlocked;
+            fenchel::tilted_sums(make(loss, mu), rows, b.data(), t.data(), A.data(), sums.data());
+        },
+        "loss"_a, "Z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "b"_a.noconvert(), "mu"_a,
+        "t"_a.noconvert(), "A"_a.noconvert(), "sums"_a.noconvert());
 }
 
 void check_moves(const OutputMatrix& A, const Weights& s, const Matrix& moves) {

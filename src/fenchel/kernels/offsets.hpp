@@ -55,6 +55,25 @@ FENCHEL_INLINE void from_shares(std::size_t y, double right, double others, std:
 
 }  // namespace detail
 
+namespace detail {
+
+/// v = p (1 - d), d_k = t_k - <p, t>, and a = v - e_y; returns sum p d^2.
+FENCHEL_INLINE double tilt_shares(const double* t, std::size_t y, std::size_t K, double* a,
+                                  double* v) {
+    double mean = 0, square = 0, others = 0;
+    for (std::size_t k = 0; k < K; ++k) mean += v[k] * t[k];
+    for (std::size_t k = 0; k < K; ++k) {
+        const double d = t[k] - mean;
+        square += v[k] * d * d;
+        a[k] = v[k] *= 1 - d;
+        others += k == y ? 0.0 : a[k];
+    }
+    a[y] = -others;
+    return square;
+}
+
+}  // namespace detail
+
 /// Softmax as it is.
 struct SoftmaxOffsets {
     using Label = Softmax::Label;
@@ -73,6 +92,14 @@ struct SoftmaxOffsets {
     FENCHEL_INLINE void bend(const Label*, const double*, double* v, double weight,
                              double* C) const {
         detail::add_square(v, loss.K, weight, C);
+    }
+
+    /// With the slopes that p (1 - d) has: -l* of them plus their product with z is value - sum_k
+    /// p_k (1 - d_k) log(1 - d_k), as sum p d = 0, and (1 - d) log(1 - d) <= d^2 - d.
+    FENCHEL_INLINE double tilt(const double* z, const Label* label, const double* t, double* a,
+                               double* v) const {
+        const double value = (*this)(z, label, a, v).loss;
+        return value - detail::tilt_shares(t, static_cast<std::size_t>(*label), loss.K, a, v);
     }
 };
 
@@ -110,6 +137,18 @@ struct HingeOffsets {
     FENCHEL_INLINE void bend(const Label*, const double*, double* v, double weight,
                              double* C) const {
         detail::add_square(v, size(), weight / mu, C);
+    }
+
+    /// With the slopes that p (1 - d) has: the mean of the pieces.
+    FENCHEL_INLINE double tilt(const double* z, const Label* label, const double* t, double* a,
+                               double* v) const {
+        const std::size_t K = size(), y = static_cast<std::size_t>(*label);
+        const double* margin = loss.costs.of(y);
+        const double value = (*this)(z, label, a, v).loss, highest = value + z[y];
+        detail::tilt_shares(t, y, K, a, v);
+        double below = 0;
+        for (std::size_t k = 0; k < K; ++k) below += v[k] * (highest - (z[k] + margin[k]));
+        return value - below;
     }
 };
 
@@ -157,6 +196,27 @@ struct SlackOffsets {
             C[k * K + y] += with_right;
             C[y * K + k] += with_right;
         }
+    }
+
+    /// With p_k (1 - d_k), d_k = Delta_k (t_k - t_y) less its mean.
+    FENCHEL_INLINE double tilt(const double* z, const Label* label, const double* t, double* a,
+                               double* v) const {
+        const std::size_t K = size(), y = static_cast<std::size_t>(*label);
+        const double* cost = loss.costs.of(y);
+        const double value = (*this)(z, label, a, v).loss;  // v: the pieces
+        double total = 0, mean = 0, below = 0, sum = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+            a[k] = exp_of_negative((v[k] - value) / mu);
+            total += a[k];
+            mean += a[k] * cost[k] * (t[k] - t[y]);
+        }
+        for (std::size_t k = 0; k < K; ++k) {
+            const double p = a[k] / total * (1 - (cost[k] * (t[k] - t[y]) - mean / total));
+            below += p * (value - v[k]);
+            sum += a[k] = cost[k] * p;
+        }
+        a[y] = -sum;
+        return value - below;
     }
 };
 
@@ -215,45 +275,97 @@ struct MultilabelOffsets {
                 C[k * K + l] += each * v[l] * (!right[k] == !right[l] ? 1.0 : across);
         }
     }
+
+    /// With pi P_k Q_r (1 - d_kr), d_kr = t_k - t_r less its mean, added up over one of the two.
+    FENCHEL_INLINE double tilt(const double* z, const Label* right, const double* t, double* a,
+                               double* v) const {
+        const std::size_t K = size();
+        const double none = (*this)(z, right, a, v).mean * 0;
+        double pi = 0, up = 0, down = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+            pi += right[k] ? 0.0 : a[k];
+            up += right[k] ? 0.0 : a[k] * t[k];
+            down -= right[k] ? a[k] * t[k] : 0.0;
+        }
+        if (!(pi > 0)) return none;
+        const double mean = up - down;
+        double mass = 0, product = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+            a[k] *= right[k] ? 1 - (up / pi - t[k] - mean) : 1 - (t[k] - down / pi - mean);
+            mass += right[k] ? 0.0 : a[k];
+            product += a[k] * z[k];
+        }
+        return loss.tau * mass + product;
+    }
 };
 
 namespace detail {
 
 template <class Loss, class Rows>
-FENCHEL_INLINE void offset_loop(const Loss& loss, const Rows rows, const double* b, double* A,
-                                double* work, double* sums) {
+FENCHEL_INLINE void offset_loop(const Loss& loss, const Rows rows, const double* b, double* work,
+                                double* sums) {
     const std::size_t K = rows.K;
-    double *z = work, *v = work + K, *r = sums + 3, *C = r + K;
+    double *z = work, *v = work + K, *a = work + 2 * K, *r = sums + 3, *C = r + K;
     for (std::size_t i = 0; i < rows.n; ++i) {
-        double* a = A + i * K;
         const double weight = rows.weight(i);
-        if (!(weight > 0)) {  // a row of weight 0 is not there, even at inf
-            std::fill(a, a + K, 0.0);
-            continue;
-        }
+        if (!(weight > 0)) continue;  // a row of weight 0 is not there, even at inf
         for (std::size_t k = 0; k < K; ++k) z[k] = rows.z(i)[k] + b[k];
         const Softened row = loss(z, rows.label(i), a, v);
         loss.bend(rows.label(i), a, v, weight, C);
         sums[0] += weight * row.soft, sums[1] += weight * row.loss, sums[2] += weight * row.mean;
-        for (std::size_t k = 0; k < K; ++k) r[k] += a[k] *= weight;
+        for (std::size_t k = 0; k < K; ++k) r[k] += weight * a[k];
     }
 }
 
 template <class Loss, class Rows>
-FENCHEL_AVX2 void offset_avx2(const Loss& loss, const Rows rows, const double* b, double* A,
-                              double* work, double* sums) {
-    offset_loop(loss, rows, b, A, work, sums);
+FENCHEL_INLINE void tilted_loop(const Loss& loss, const Rows rows, const double* b, const double* t,
+                                double* A, double* work, double* sums) {
+    const std::size_t K = rows.K;
+    double *z = work, *v = work + K;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+        double* a = A + i * K;
+        const double weight = rows.weight(i);
+        if (!(weight > 0)) {
+            std::fill(a, a + K, 0.0);
+            continue;
+        }
+        for (std::size_t k = 0; k < K; ++k) z[k] = rows.z(i)[k] + b[k];
+        sums[0] += weight * loss.tilt(z, rows.label(i), t, a, v);
+        for (std::size_t k = 0; k < K; ++k) sums[1 + k] += a[k] *= weight;
+    }
+}
+
+template <class Loss, class Rows>
+FENCHEL_AVX2 void tilted_avx2(const Loss& loss, const Rows rows, const double* b, const double* t,
+                              double* A, double* work, double* sums) {
+    tilted_loop(loss, rows, b, t, A, work, sums);
+}
+
+template <class Loss, class Rows>
+FENCHEL_AVX2 void offset_avx2(const Loss& loss, const Rows rows, const double* b, double* work,
+                              double* sums) {
+    offset_loop(loss, rows, b, work, sums);
 }
 
 }  // namespace detail
 
-/// A_i = s_i a_i at z_i + b; adds to `sums` those over the rows, with weights: of the soft maximum,
-/// of the loss, of the mean of the pieces; the K slopes; and C, of K x K numbers.
+/// Adds to `sums` those over the rows at z_i + b, with weights: of the soft maximum, of the loss,
+/// of the mean of the pieces; the K slopes a_i; and C, of K x K numbers.
 template <class Loss, class Rows>
-void offset_sums(const Loss& loss, const Rows& rows, const double* b, double* A, double* sums) {
+void offset_sums(const Loss& loss, const Rows& rows, const double* b, double* sums) {
+    std::vector<double> work(3 * rows.K);
+    has_avx2() ? detail::offset_avx2(loss, rows, b, work.data(), sums)
+               : detail::offset_loop(loss, rows, b, work.data(), sums);
+}
+
+/// A_i = s_i (a_i - Cov_i t), the slopes of shares p that are tilted by t; adds to `sums` that of
+/// the cut's heights and the K slopes.
+template <class Loss, class Rows>
+void tilted_sums(const Loss& loss, const Rows& rows, const double* b, const double* t, double* A,
+                 double* sums) {
     std::vector<double> work(2 * rows.K);
-    has_avx2() ? detail::offset_avx2(loss, rows, b, A, work.data(), sums)
-               : detail::offset_loop(loss, rows, b, A, work.data(), sums);
+    has_avx2() ? detail::tilted_avx2(loss, rows, b, t, A, work.data(), sums)
+               : detail::tilted_loop(loss, rows, b, t, A, work.data(), sums);
 }
 
 /// A_i = keep (A_i + s_i T[y_i]): slopes that are moved alike for all rows of a class.

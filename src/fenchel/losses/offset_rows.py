@@ -15,7 +15,7 @@ from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.multioutput import MultivariateSquared
 from fenchel.losses.row_loss import RowLoss
-from fenchel.losses.vector_rows import LeafRows, NativeVectorRows
+from fenchel.losses.vector_rows import LeafRows, NativeVectorRows, VectorRows
 
 # By exact type: a subclass may have changed the formula.
 _TAKES = (Softmax, MulticlassHinge, HierarchicalSoftmax, HierarchicalHinge, MultivariateSquared)
@@ -68,15 +68,32 @@ def pair_weights(rows: RowLoss, K: int) -> Array:
     return np.outer(weights, np.ones(K)) * (1 - np.eye(K))
 
 
-def offset_sums(rows: RowLoss, z: Array, b: Array, mu: float) -> tuple[Array, Array]:
-    """(the sums of kernels/offsets.hpp, s_i a_i) at z_i + b."""
+def slopes(rows: RowLoss, z: Array, b: Array) -> tuple[float, Array]:
+    """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""
+    assert isinstance(rows, VectorRows | LeafRows)
+    return rows.slopes(z, b)
+
+
+def offset_sums(rows: RowLoss, z: Array, b: Array, mu: float) -> Array:
+    """The sums of kernels/offsets.hpp at z_i + b."""
     if isinstance(rows, LeafRows):
         tree, leaves = rows.leaves(z.shape[1])
-        sums, a = offset_sums(leaves, tree.leaf_scores(z), b, mu)
+        return offset_sums(leaves, tree.leaf_scores(z), b, mu)
+    assert isinstance(rows, NativeVectorRows)
+    sums = np.zeros(3 + len(b) + len(b) ** 2)
+    _kernels.offset_sums(rows.native(z.shape[1]), z, rows.y, rows.s, b, mu, sums)
+    return sums
+
+
+def tilted_sums(rows: RowLoss, z: Array, b: Array, mu: float, tilt: Array) -> tuple[Array, Array]:
+    """(the sums of the cut's heights and of the slopes, s_i a_i) at z_i + b, tilted."""
+    if isinstance(rows, LeafRows):
+        tree, leaves = rows.leaves(z.shape[1])
+        sums, a = tilted_sums(leaves, tree.leaf_scores(z), b, mu, tilt)
         return sums, tree.node_slopes(a, rows.y)
     assert isinstance(rows, NativeVectorRows)
-    a, sums = np.empty_like(z), np.zeros(3 + len(b) + len(b) ** 2)
-    _kernels.offset_sums(rows.native(z.shape[1]), z, rows.y, rows.s, b, mu, a, sums)
+    sums, a = np.zeros(1 + len(b)), np.empty_like(z)
+    _kernels.tilted_sums(rows.native(z.shape[1]), z, rows.y, rows.s, b, mu, tilt, a, sums)
     return sums, a
 
 

@@ -28,7 +28,6 @@ from fenchel.risks.base import Point
 from fenchel.risks.digests import digest_of
 from fenchel.risks.intercept import Offset
 from fenchel.risks.kinks import weighted
-from fenchel.risks.offsets import Softness
 from fenchel.risks.offsets_point import OffsetsPoint
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.sharded_loss import ShardedLoss
@@ -145,5 +144,8 @@ class OffsetsRisk(LinearRisk):
         assert self.offsets is not None and touch.offsets is not None
         self.passes += 1
         z = self.engine.map(shardwork.scores, self.outputs(touch.w))
-        slopes = self.engine.gather(self.offsets.slopes(z, Softness(touch.offsets, touch.softness)))
+        slopes = self.engine.gather(self.offsets.slopes(z, touch.offsets))
+        if touch.ties is not None:
+            s = self.engine.gather(self.engine.map(shardwork.weights))[touch.ties.rows]
+            slopes[touch.ties.rows] = weighted(s, touch.ties.slopes)
         return slopes.ravel() / self.weight

@@ -64,7 +64,7 @@ class MultivariatePoint(LinearPoint):
         if not risk.facts.has_intercept:
             touch = risk.tangent(self.z) if risk.has_ties else self._rounded(0.0)
             return Least(0.0, touch.value, touch.g)
-        known = risk.least(self.z, self.near)
+        known = risk.least(self.z, float(self.near))
         if known is not None:
             return known
         b = self._searched.best

@@ -12,35 +12,47 @@ that the shards add up, with steps halved until L falls: no pass over X.
 
 whose right side does not depend on b where the *residual* r = sum_i s_i a_i is 0: then it bounds R.
 At the best b the slopes of the loss have r = 0; at the b that Newton's method ends with, r is
-small. So the slopes are moved inside their domain until r is 0, whatever it was.
+small. Two steps make it 0, inside the domain.
 
-The domains of the losses here are hulls of 0 and of differences e_k - e_l, for classes l that are
-right and k that are wrong for a row; of rescaled slacks, of Delta_k (e_k - e_l). Let N_lk be the
-weight of the rows that admit e_k - e_l. Moving all of these by m_lk (e_k - e_l) moves N_lk m_lk
-units of r from class l to class k. To take off what r has too much, it flows along admissible pairs
-to one class, the hub, and from there to the classes that have too little: flows f_lk >= 0, and
-m_lk = f_lk / N_lk. The moves of any row are a point of its domain times at most
+*Tilt.* The slopes of a row are a mean of the gradients g_j of its pieces (kernels/offsets.hpp),
+with shares p_j. Newton's next step would be -mu t, with sum_i s_i Cov_i t = r for the covariance
+Cov_i of the g_j. It is not made: the shares are multiplied by 1 - d_j instead, d_j = <g_j, t> less
+its mean, so that they are still shares where |d_j| <= 1, and the slopes a_i - Cov_i t. Their
+residual is r - r = 0 up to round-off, and the cut is lower than at the best b by the square of
+Newton's step only: of softmax by sum_j p_j d_j^2 in a row at most, of hinges by what the mean of
+the pieces says.
+
+*Flow.* What round-off leaves (or all of r, if t is too long) is moved between classes. A domain is
+the hull of 0 and of differences e_k - e_l, for classes l that are right and k that are wrong for a
+row; of rescaled slacks, of Delta_k (e_k - e_l). Let N_lk be the weight of the rows that admit
+e_k - e_l. Moving all of these by m_lk (e_k - e_l) moves N_lk m_lk units of r from class l to class
+k. So what r has too much flows along admissible pairs to one class, the hub, and from there to the
+classes that have too little: flows f_lk >= 0, and m_lk = f_lk / N_lk. The moves of any row are a
+point of its domain times at most
 
     phi = sum_lk f_lk / (N_lk Delta_lk)
 
 (Delta = 1 but for rescaled slacks), so (a_i + moves) / (1 + phi), a mean of a_i and of a point of
-the domain with the weights 1 and phi over 1 + phi, is in the domain; and its residual is 0 up to
-round-off, as that of a one-dimensional bracket is. phi is proportional to r. As l* is convex and
-not positive at what was mixed in, the cut's height at W falls by the share phi / (1 + phi) of it
-and of the largest difference of a row's scores at most: `floor`.
+the domain, is in the domain. phi is proportional to r. As l* is convex and not positive at what was
+mixed in, the cut's height at W falls by the share phi / (1 + phi) of it and of the largest
+difference of a row's scores at most: `floor`. What is left of r is the round-off of the moves, some
+1e-16 of the residual that they took off.
 
 A flow exists where pairs lead from each class to the hub and back. Of one right class a row, they
-do if every class has a row of some weight (and costs > 0 lead everywhere); `Pairs.connected` says.
+do if every class has a row of some weight (and costs > 0 lead everywhere): `attained`.
 
-**Kinks.** A hinge has no Newton's method; its maximum over pieces is softened by mu (see
-kernels/offsets.hpp). The slopes of the soft maximum are dual variables of the hinge itself, the
-mean of its pieces under p is the height of their cut, and the loss at b is an upper bound: how far
-they are apart is known, and falls with mu, which is lowered, b following, until it does not matter.
+**Kinks.** A hinge has no Newton's method; its maximum over pieces is softened by mu. The slopes of
+the soft maximum are dual variables of the hinge itself, the mean of its pieces under p is the
+height of their cut, and the loss at b is an upper bound: how far they are apart is known, and falls
+with mu, which is lowered until it does not matter. The best b moves with mu on a smooth path, the
+more nearly a straight line the smaller mu is, and is sought where that leads.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,28 +63,25 @@ from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, offset_rows
 from fenchel.risks import shardwork
 from fenchel.tolerances import FEW_OPERATIONS, ROUND_OFF
+from fenchel.witness import Tilted
 
 Array = npt.NDArray[np.float64]
 
-_BALANCED = 1e-11  # phi, at which Newton's method ends: a hundredth of what COARSE allows R
-_ROUGHLY = 1e-2  # the same on the way to a smaller mu
-_STEPS, _HALVINGS = 60, 40
+_CLOSE = 1e-12  # of L and mu: the square of Newton's step at which its method ends
+_CLOSE_TO_KINKS = 1e-2  # the same on the way to a smaller mu
+_TILT = 0.5  # the largest |d|
+_STEPS, _FEW_STEPS = 100, 10
 _DECREASE = 1e-4
-_RIDGE = 1e-13
-_FIRST_WIDTH, _NARROWER = 0.1, 0.2  # mu to begin with, of the loss; and from one to the next
-_KINK_GAP = 1e-7  # of R: how far loss and cut may be apart at a kink
-_NARROWEST = 1e-10  # mu, of the scores: below it their round-off counts
-
-
-class Softness(NamedTuple):
-    """Offsets of all K scores, and the mu of the soft maximum whose slopes are meant."""
-
-    b: Array
-    mu: float
+_LEAST_DAMPING, _DAMPED = 1e-6, 30.0
+_RIDGE = 1e-13  # over mu: of a Hessian whose norm is at most about that of 1 / mu
+_FIRST_WIDTH, _NARROWER = 0.05, 0.1  # mu to begin with, of the scores; and from one to the next
+_SLOWEST = 0.8
+_KINK_GAP = 1e-10  # of R: how far loss and cut may be apart at a kink
+_NARROWEST = 1e-12  # mu, of the scores: below it their round-off counts
 
 
 class Sums(NamedTuple):
-    """L at offsets b: the soft maximum, the loss, the cut's height, the residual, C, the slopes."""
+    """L at offsets b: soft maximum, loss, height of the cut, residual, C, Newton's step."""
 
     b: Array
     mu: float
@@ -81,7 +90,7 @@ class Sums(NamedTuple):
     mean: float
     r: Array
     C: Array
-    slopes: PerShard[Array]
+    p: Array
 
 
 class Found(NamedTuple):
@@ -91,7 +100,7 @@ class Found(NamedTuple):
     value: float  # L there: an upper bound of R(W)
     floor: float  # the height of the cut at W: a lower bound of R(W)
     slopes: PerShard[Array]  # s_i a_i, of residual 0
-    at: Softness  # where they come from
+    at: Tilted  # where they come from
 
 
 class Offsets:
@@ -117,88 +126,115 @@ class Offsets:
             return self._centred(z)
         b = offset_rows.entered(self.loss, near)
         if self.loss.differentiable:
-            return self._found(z, self._newton(z, b, 1.0, _BALANCED))
+            return self._found(z, self._newton(z, b, 1.0, _CLOSE))
         return self._settled(z, b)
 
     def softened(self, z: PerShard[Array], near: Array, mu: float) -> Found:
         """The best offsets of the soft maximum alone, centred as [Zhang11] has it."""
-        at = self._newton(z, offset_rows.entered(self.loss, near), mu, _BALANCED)
+        b = offset_rows.entered(self.loss, near)
+        at = self._newton(z, b, mu, _CLOSE, _FEW_STEPS)
+        if self._steep(at) > _TILT:  # too far from `near`
+            for path in self._path(z, b, mu):
+                at = path
+            at = self._newton(z, at.b, mu, _CLOSE)
         centre = mu * float(np.log(len(at.b)))
         return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
 
-    def slopes(self, z: PerShard[Array], at: Softness) -> PerShard[Array]:
+    def slopes(self, z: PerShard[Array], at: Tilted) -> PerShard[Array]:
         """The slopes of the cut that a tangency at such offsets stands for."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z).slopes
-        return self._found(z, self._sums(z, offset_rows.entered(self.loss, at.b), at.mu)).slopes
+        b, t = (offset_rows.entered(self.loss, each) for each in (at.b, at.tilt))
+        return self._evened(z, b, at.mu, t)[0]
 
     def _settled(self, z: PerShard[Array], b: Array) -> Found:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
-        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
-        mu, best = _FIRST_WIDTH * self.pairs.steepest, None
-        while True:
-            at = self._newton(z, b, mu, _ROUGHLY)
-            best = at if best is None or at.value < best.value else best
-            close = best.value - at.mean <= _KINK_GAP * abs(best.value)
-            if close or not mu > _NARROWEST * size:
+        path = self._path(z, b, 0.0)
+        at = best = next(path)
+        for at in path:
+            best = at if at.value < best.value else best
+            if best.value - at.mean <= _KINK_GAP * abs(best.value):
                 break
-            b, mu = at.b, _NARROWER * mu
-        found = self._found(z, self._newton(z, at.b, mu, _BALANCED))
-        if best.value < found.value:
-            b = offset_rows.left(self.loss, best.b, self.K)
-            found = found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
-        return found
+        found = self._found(z, at)
+        b = offset_rows.left(self.loss, best.b, self.K)
+        return found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
+
+    def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[Sums]:
+        """The best offsets for smaller and smaller mu, each sought where the last two lead.
+
+        Where they are not found, mu was lowered too fast; the path ends where that does not help.
+        """
+        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
+        least, narrower = max(least, _NARROWEST * size), _NARROWER
+        before = at = self._newton(z, b, max(_FIRST_WIDTH * size, least), _CLOSE_TO_KINKS)
+        yield at
+        while at.mu > least and narrower < _SLOWEST:
+            mu = max(narrower * at.mu, least)
+            ahead = (at.mu - mu) / (before.mu - at.mu) if before is not at else 0.0
+            new = self._newton(z, at.b + ahead * (at.b - before.b), mu, _CLOSE_TO_KINKS)
+            if self._steep(new) <= _TILT:
+                before, at, narrower = at, new, _NARROWER
+                yield at
+            else:
+                before, narrower = at, math.sqrt(narrower)
 
     def _sums(self, z: PerShard[Array], b: Array, mu: float) -> Sums:
         """L and what Newton's method needs at the offsets b."""
-        parts, slopes = self.engine.map(_offset_sums, self.loss, z, b, mu).split(2)
-        total: Array = self.engine.total(parts) / self.S
+        total: Array = (
+            self.engine.total(self.engine.map(_offset_sums, self.loss, z, b, mu)) / self.S
+        )
         m = len(b)
         soft, value, mean = total[:3].tolist()
-        return Sums(
-            b, mu, soft, value, mean, total[3 : 3 + m], total[3 + m :].reshape(m, m), slopes
-        )
+        r, C = total[3 : 3 + m], total[3 + m :].reshape(m, m)
+        return Sums(b, mu, soft, value, mean, r, C, _newton_step(C, r, _RIDGE / mu))
 
-    def _newton(self, z: PerShard[Array], b: Array, mu: float, enough: float) -> Sums:
-        """Steps of Newton's method from b until phi is small enough, or no step is better."""
-        at = self._sums(z, b - np.mean(b), mu)
-        for _ in range(_STEPS):
-            if not self.pairs.share(at.r) > enough:  # nan where the scores are out of range
+    def _newton(
+        self, z: PerShard[Array], b: Array, mu: float, close: float, steps: int = _STEPS
+    ) -> Sums:
+        """Newton's method from b until its steps are short, or none is better.
+
+        Where L is not less after a step, the step is shortened as Levenberg and Marquardt have it:
+        the unit matrix times `damping` / mu is added to the Hessian, whose norm is at most
+        steepest^2 / mu, so that L is less before long.
+        """
+        at, damping = self._sums(z, b - np.mean(b), mu), 0.0
+        for _ in range(steps):
+            size = min(mu, abs(at.value)) if self.loss.differentiable else mu
+            promised, blur = float(at.r @ at.p), ROUND_OFF * abs(at.soft)
+            if not promised > blur or (promised <= close * size and self._steep(at) <= _TILT):
                 break
-            new = self._descended(z, at, mu)
-            if new is None:
-                break
-            at = new
+            new = self._sums(z, at.b - _newton_step(at.C, at.r, (damping + _RIDGE) / mu), mu)
+            if new.soft < at.soft - _DECREASE * float(at.r @ (at.b - new.b)) + blur:
+                at, damping = new, damping / _DAMPED if damping > _LEAST_DAMPING else 0.0
+            else:
+                damping = max(_DAMPED * damping, _LEAST_DAMPING * self.pairs.steepest**2)
         return at
 
-    def _descended(self, z: PerShard[Array], at: Sums, mu: float) -> Sums | None:
-        """The first of Newton's step, its half and so on, after which L is less.
-
-        Where round-off hides whether it is, the whole step is taken if it leaves less to balance.
-        """
-        p = _newton_step(at.C, at.r)
-        promised, blur = float(at.r @ p), ROUND_OFF * abs(at.soft)
-        if promised <= blur:
-            new = self._sums(z, at.b - p, mu)
-            return new if self.pairs.share(new.r) < 0.5 * self.pairs.share(at.r) else None
-        for k in range(_HALVINGS):
-            t = 0.5**k
-            new = self._sums(z, at.b - t * p, mu)
-            if new.soft <= at.soft - _DECREASE * t * promised + blur:
-                return new
-        return None
+    def _steep(self, at: Sums) -> float:
+        """The largest |d| that the tilt may have, at most."""
+        return float(self.pairs.steepest * np.ptp(at.p)) / at.mu
 
     def _found(self, z: PerShard[Array], at: Sums) -> Found:
         """The slopes there, moved until their residual is 0."""
-        moves, phi = self.pairs.moves(at.r), self.pairs.share(at.r)
+        tilt = at.p / at.mu if self._steep(at) <= _TILT else np.zeros_like(at.p)
+        slopes, floor = self._evened(z, at.b, at.mu, tilt)
+        b, tilt = (offset_rows.left(self.loss, each, self.K) for each in (at.b, tilt))
+        return Found(b, at.value, min(floor, at.value), slopes, Tilted(b, at.mu, tilt))
+
+    def _evened(
+        self, z: PerShard[Array], b: Array, mu: float, tilt: Array
+    ) -> tuple[PerShard[Array], float]:
+        """The slopes at offsets b, tilted and moved, and how high their cut is at least."""
+        sums, slopes = self.engine.map(_tilted_sums, self.loss, z, b, mu, tilt).split(2)
+        height, *r = (self.engine.total(sums) / self.S).tolist()
+        moves, phi = self.pairs.moves(np.array(r)), self.pairs.share(np.array(r))
+        if phi == 0:
+            return slopes, height
         keep = 1 / (1 + phi)
-        slopes = at.slopes
-        if phi > 0:
-            slopes = self.engine.map(_evened, self.loss, slopes, moves, keep)
-        b = offset_rows.left(self.loss, at.b, self.K)
-        range_ = 2 * max(self.engine.map(_largest, z, b)) if phi > 0 else 0.0
-        floor = keep * at.mean - (1 - keep) * self.pairs.steepest * range_
-        return Found(b, at.value, min(floor, at.value), slopes, Softness(b, at.mu))
+        nodes = offset_rows.left(self.loss, b, self.K)
+        spread = 2 * max(self.engine.map(_largest, z, nodes))
+        slopes = self.engine.map(_evened, self.loss, slopes, moves, keep)
+        return slopes, keep * height - (1 - keep) * self.pairs.steepest * spread
 
     def _centred(self, z: PerShard[Array]) -> Found:
         """The offsets of a squared error: the mean of what is left, exactly up to round-off."""
@@ -207,7 +243,9 @@ class Offsets:
         value = float(self.engine.total(values)) / self.S
         r = self.engine.total(self.engine.map(_residual, slopes)) / self.S
         slopes = self.engine.map(_centred, slopes, r)
-        return Found(b, value, value - FEW_OPERATIONS * value, slopes, Softness(b, 1.0))
+        return Found(
+            b, value, value - FEW_OPERATIONS * value, slopes, Tilted(b, 1.0, np.zeros_like(b))
+        )
 
 
 Path = list[tuple[int, int]]
@@ -263,17 +301,15 @@ def _sum_over(price: Array, path: Path | None) -> float:
     return np.inf if path is None else float(sum(price[pair] for pair in path))
 
 
-def _newton_step(C: Array, r: Array) -> Array:
-    """p with H p = r, for the Laplacian H of C, and the sum 0.
+def _newton_step(C: Array, r: Array, damping: float) -> Array:
+    """p with (H + damping) p = r, for the Laplacian H of C, and the sum 0.
 
-    H is 0 along the vector of ones, and nearly so along others where classes hardly meet: a trace
-    of the unit matrix keeps the step finite, and the line search the rest in order.
+    H is 0 along the vector of ones, and nearly so along others where classes hardly meet.
     """
-    H = np.diag(np.sum(C, axis=1) - np.diag(C)) - (C - np.diag(np.diag(C)))
-    size = float(np.trace(H)) / len(r)
-    if not 0 < size < np.inf:
+    H = np.diag(np.sum(C, axis=1)) - C
+    if not (np.isfinite(H).all() and np.isfinite(r).all()):
         return np.zeros_like(r)
-    H += size * (1.0 / len(r) + _RIDGE * np.eye(len(r)))
+    H += float(np.trace(H)) / len(r) ** 2 + damping * np.eye(len(r))
     p = np.linalg.solve(H, r)
     return np.asarray(p - np.mean(p))
 
@@ -282,8 +318,14 @@ def _pair_weights(shard: Shard, loss: Loss, K: int) -> Array:
     return offset_rows.pair_weights(shard.bound(loss), K)
 
 
-def _offset_sums(shard: Shard, loss: Loss, z: Array, b: Array, mu: float) -> tuple[Array, Array]:
+def _offset_sums(shard: Shard, loss: Loss, z: Array, b: Array, mu: float) -> Array:
     return offset_rows.offset_sums(shard.bound(loss), z, b, mu)
+
+
+def _tilted_sums(
+    shard: Shard, loss: Loss, z: Array, b: Array, mu: float, tilt: Array
+) -> tuple[Array, Array]:
+    return offset_rows.tilted_sums(shard.bound(loss), z, b, mu, tilt)
 
 
 def _evened(shard: Shard, loss: Loss, a: Array, moves: Array, keep: float) -> Array:
@@ -301,7 +343,7 @@ def _left_over(shard: Shard, z: Array) -> Array:
 
 
 def _slopes(shard: Shard, loss: Loss, z: Array, b: Array) -> tuple[float, Array]:
-    return shard.bound(loss).slopes(z, b)
+    return offset_rows.slopes(shard.bound(loss), z, b)
 
 
 def _residual(shard: Shard, a: Array) -> Array:

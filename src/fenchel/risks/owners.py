@@ -171,7 +171,7 @@ class OwnersRisk(BlackBoxRisk):
         """The number of features."""
         return (self.n_parameters - self.n_offsets,)
 
-    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+    def presented(self, w: Array, intercept: float | Array) -> tuple[Array, float | Array]:
         """(w, intercept): the last parameter, if there is one."""
         return (w[:-1], float(w[-1])) if self.n_offsets else (w, 0.0)
 

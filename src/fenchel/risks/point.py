@@ -49,10 +49,15 @@ class LinearPoint:
     """The risk at one w, with its scores kept by the shards."""
 
     def __init__(
-        self, risk: ShardedLoss, w: Array, z: PerShard[Array], near: float = 0.0, drift: float = 0.0
+        self,
+        risk: ShardedLoss,
+        w: Array,
+        z: PerShard[Array],
+        near: float | Array = 0.0,
+        drift: float = 0.0,
     ):
         self.risk, self.w, self.z = risk, w, z
-        self.near = near  # a guess of the intercept
+        self.near = near  # a guess of the intercept, or intercepts
         self._chosen: PerShard[Array] | None = None  # slopes of the rows on a kink, if chosen anew
         self.drift = drift  # the round-off in z that came with other points, per length of a row
 
@@ -65,13 +70,11 @@ class LinearPoint:
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
-        risk = self.risk
+        risk, near = self.risk, float(self.near)
         if risk.profiles_at_once:
-            found = risk.engine.map(
-                shardwork.best_offset, risk.loss, self.z, risk.weight, self.near
-            )
+            found = risk.engine.map(shardwork.best_offset, risk.loss, self.z, risk.weight, near)
             return found[0]
-        return profile(self._sums, self.near, self._resolution, risk.facts.differentiable)
+        return profile(self._sums, near, self._resolution, risk.facts.differentiable)
 
     @property
     def _resolution(self) -> float:
@@ -90,7 +93,7 @@ class LinearPoint:
         return self.offset.value
 
     @property
-    def intercept(self) -> float:
+    def intercept(self) -> float | Array:
         return self.offset.best
 
     @functools.cached_property

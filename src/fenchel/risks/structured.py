@@ -111,7 +111,7 @@ class StructuredRisk(BlackBoxRisk, ABC):
     def shape(self) -> tuple[int, ...]:
         return (self.n_parameters,)
 
-    def presented(self, w: Array, intercept: float) -> tuple[Array, float | Array]:
+    def presented(self, w: Array, intercept: float | Array) -> tuple[Array, float | Array]:
         return w, intercept
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:

@@ -77,10 +77,10 @@ class SDCA(Solver):
         elif w.any():
             start = problem.risk.at(w)
             yield Step(start, problem.objective(start))
-            dual.start(start.duals, start.intercept)
+            dual.start(start.duals, float(start.intercept))
         point = dual.point(dual.w if ascent.n_rounds == 0 else ascent.mean)
         if state is None and not w.any():
-            dual.b = point.intercept  # labels may be far from 0
+            dual.b = float(point.intercept)  # labels may be far from 0
         while True:
             cut, here = dual.cut(), functools.partial(ascent.state, point.w)
             bound = problem.bound(cut.a, cut.b, cut.sizes)

@@ -98,7 +98,7 @@ class ChainEvidence(Cuts):
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
         return self._scores(w)
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         """From scores as float64 has them."""
         Z, T = self._scores(w)
         each = losses_above(self.loss, exact(Z), T, self.y, self.starts)

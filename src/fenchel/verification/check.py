@@ -20,7 +20,7 @@ from fenchel.risks.base import Problem
 from fenchel.tolerances import ROUND_OFF
 from fenchel.verification import penalties
 from fenchel.verification.evidence import Array, Evidence
-from fenchel.witness import Bracket, Tangency, Witness
+from fenchel.witness import Bracket, Tangency, Tilted, Witness
 
 
 class Recomputed(NamedTuple):
@@ -88,7 +88,9 @@ def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certifica
 
 def touching(w: Array, b: float | Array) -> Tangency:
     """The tangency at parameters and intercept, or intercepts."""
-    return Tangency(w, offsets=b) if isinstance(b, np.ndarray) else Tangency(w, Bracket(b, b))
+    if isinstance(b, np.ndarray):
+        return Tangency(w, offsets=Tilted(b, 1.0, np.zeros_like(b)))
+    return Tangency(w, Bracket(b, b))
 
 
 def _proved(

@@ -45,11 +45,17 @@ class Cuts(Evidence):
             raise InvalidCertificate(f"w must hold {self.shape[0]} finite numbers")
         return w, 0.0
 
-    def blur(self, w: Array, b: float) -> float:
+    def blur(self, w: Array, b: float | Array) -> float:
         return AGREEMENT * abs(self.value(w, b)) + SCORES * self.size * float(np.linalg.norm(w))
 
     def cut(
-        self, witness: Witness, problem: Problem, w: Array, b: float, *, blurred: bool = False
+        self,
+        witness: Witness,
+        problem: Problem,
+        w: Array,
+        b: float | Array,
+        *,
+        blurred: bool = False,
     ) -> CheckedCut:
         """The weighted sum of the witness's cuts.
 
@@ -91,7 +97,7 @@ class _Asked(Cuts):
     def asked(self, w: Array) -> tuple[float, Array]:
         """R(w) and one of its subgradients there."""
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         return self.asked(w)[0]
 
     def mixture(self, witness: Witness) -> CheckedCut:
@@ -156,5 +162,5 @@ class _Owners(_Asked):
             raise InvalidData("the owners have not told their gradients, though they were asked to")
         return sums.value / self.n_rows, sums.gradient / self.n_rows
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         return self.owners.evaluate(w, "value").value / self.n_rows

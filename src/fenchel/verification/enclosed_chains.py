@@ -23,7 +23,7 @@ class ExactChains:
         mean = exact(theta).times(exact(constant)).over(self.S)
         return float(mean.minus(exact(conjugate)).lo)
 
-    def value_above(self, w: Array, b: float) -> float:
+    def value_above(self, w: Array, b: float | Array) -> float:
         """No less than the mean loss at w."""
         data, counted = self.data, self.data.s > 0
         W = data.pairs.states(w).toarray()

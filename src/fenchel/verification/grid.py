@@ -16,6 +16,7 @@ slacks each wrong class's part counts 1/Delta: sum_k t_k / Delta_k <= s.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from fenchel.verification.intervals import Array, down, up
 Whole = npt.NDArray[np.int64]
 
 _BITS = 52
+_ROUNDS = 100  # for each class, after which sums are given up
 _LARGEST = 1 << 53  # all whole numbers up to here are floats
 
 
@@ -160,17 +162,37 @@ class SignedRows:
 
     def balance(self) -> bool:
         """Makes every class's sum 0; False if there is no room for that."""
-        while True:
+        for _ in range(_ROUNDS * self.k.shape[1]):
             sums = [sum(column) for column in self.k.T.tolist()]
             a, b = int(np.argmax(sums)), int(np.argmin(sums))
             if sums[a] == 0:
                 return True
-            total = min(sums[a], -sums[b])
-            moved = _spread(total, self._transfer(a, b), self._transfer(b, a))
-            if not moved.any():
+            way = self._way(a, b)
+            if way is None:
                 return False
-            self.k[:, a] -= moved
-            self.k[:, b] += moved
+            for here, there in itertools.pairwise(way):
+                self._move(here, there, min(sums[a], -sums[b]))
+        return False
+
+    def _move(self, a: int, b: int, total: int) -> None:
+        """Takes up to so many units off class a and adds them to class b."""
+        moved = _spread(total, self._transfer(a, b), self._transfer(b, a))
+        self.k[:, a] -= moved
+        self.k[:, b] += moved
+
+    def _way(self, a: int, b: int) -> list[int] | None:
+        """Classes from a to b, as few as possible, between which units can be moved."""
+        ways, reached = {a: [a]}, [a]
+        if self._transfer(a, b).any():
+            return [a, b]
+        for here in reached:
+            for k in set(range(self.k.shape[1])) - set(ways):
+                if self._transfer(here, k).any():
+                    ways[k] = [*ways[here], k]
+                    reached.append(k)
+            if b in ways:
+                break
+        return ways.get(b)
 
     @property
     def numbers(self) -> Array:

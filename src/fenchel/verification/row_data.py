@@ -36,7 +36,7 @@ from fenchel.tolerances import (
 from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import CheckedCut, Evidence
-from fenchel.verification.soft_slopes import soft_slopes
+from fenchel.verification.tilted_slopes import tilted_slopes
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -233,7 +233,7 @@ class RowEvidence(Evidence):
         for offset, weight in _offsets(touch):
             at = z + offset + self.offset
             value = np.where(counted, self.loss.value(at, self.y), 0.0)
-            slope = np.where(self.each(counted), self._slope(at, touch.ties), 0.0)
+            slope = np.where(self.each(counted), self._meant(touch, at), 0.0)
             share = weight * self.each(self.share)
             product = share * slope * (z + offset)
             error, moved = 0.0 * slope, 0.0
@@ -254,12 +254,19 @@ class RowEvidence(Evidence):
         for offset, weight in _offsets(touch):
             if weight > 0:
                 at = z + (offset + self.offset)
-                slope = self._slope(at, touch.ties)
-                if touch.offsets is not None and not self.loss.differentiable:
-                    slope = soft_slopes(self.loss, at, self.y, touch.softness)
+                slope = self._meant(touch, at)
                 slope[self.share == 0] = 0.0  # a row of weight 0 is not there, even at inf
                 alpha += weight * self.each(self.share) * slope
         return RowCut(alpha, 0.0, np.zeros(1), 0.0)
+
+    def _meant(self, touch: Tangency, z: Array) -> Array:
+        """The slopes at z that a tangency means."""
+        if touch.offsets is None:
+            return self._slope(z, touch.ties)
+        slope = tilted_slopes(self.loss, z, self.y, *touch.offsets[1:])
+        if touch.ties is not None:
+            slope[touch.ties.rows] = touch.ties.slopes
+        return slope
 
     def _shortfall(self, z: Array, ties: Ties | None) -> float:
         """How far below the loss at z the lines of slopes chosen at ties lie, at most.
@@ -315,7 +322,7 @@ class RowEvidence(Evidence):
                 raise InvalidCertificate(
                     "the witness's dual variables do not add up to 0, as an intercept needs"
                 )
-            doubt += 2 * abs(b * float(np.sum(line.alpha)))
+            doubt += 2 * float(np.max(np.abs(b * np.sum(line.alpha))))
         a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
@@ -381,7 +388,7 @@ class RowEvidence(Evidence):
 def _offsets(touch: Tangency) -> list[tuple[Any, float]]:
     """The intercepts that a tangent is a mean over, with their weights."""
     if touch.offsets is not None:
-        return [(np.asarray(touch.offsets, dtype=np.float64), 1.0)]
+        return [(np.asarray(touch.offsets.b, dtype=np.float64), 1.0)]
     below, above, *weights = touch.bracket
     return list(zip((below, above), weights, strict=True))
 
@@ -396,9 +403,10 @@ def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Ar
         raise InvalidCertificate("a tangent of the witness is not a mean of two")
     for touch in witness.tangencies:
         rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
-        offsets = (data.K,) if data.K is not None and data.has_intercept else None
-        given = None if touch.offsets is None else np.shape(touch.offsets)
-        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)) or given != offsets:
+        n = data.K if data.has_intercept else None
+        found = touch.offsets
+        given = None if found is None else len(found.b) if len(found.b) == len(found.tilt) else -1
+        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)) or given != n:
             raise InvalidCertificate("a tangent of the witness belongs to another problem")
     n_duals = len(data.y) * (data.K or 1)
     alpha = (

@@ -40,7 +40,7 @@ class _JointData(RowEvidence):
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
         self.has_ties = risk.has_ties
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
         return c + float(np.sum(g * z))
@@ -78,11 +78,11 @@ class _JointData(RowEvidence):
             error += 4 * EPSILON * n * cost * s * each[sample.groups] / sample.n_groups
         return error
 
-    def blur(self, w: Array, b: float) -> float:
+    def blur(self, w: Array, b: float | Array) -> float:
         """What errors of the scores do to R, by its slopes."""
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
-        off = self.score_error(w) + SCORES * abs(b)
+        off = self.score_error(w) + SCORES * np.abs(b)
         return float(np.sum((np.abs(g) + self.share) * off)) + AGREEMENT * abs(c)
 
 
@@ -102,7 +102,7 @@ class _NuData(RowEvidence):
         self.nonnegative = False
         self.groups = risk.groups
 
-    def value(self, w: Array, b: float) -> float:
+    def value(self, w: Array, b: float | Array) -> float:
         """The mean of max(0, rho - u) - nu rho at this b; of novelty, which has no b, at rho = -b.
 
         Rho need not be looked for between margins: the mean bends nowhere else.
@@ -110,7 +110,7 @@ class _NuData(RowEvidence):
         loss, z = self.loss, self.scores(w)
         assert isinstance(loss, NuLoss)
         if isinstance(loss, NuNovelty):
-            u, rho = z, -b
+            u, rho = z, -float(b)
         else:
             u = self.y * (z + b)
             order = np.argsort(u)
@@ -118,9 +118,9 @@ class _NuData(RowEvidence):
             rho = float(u[order[min(int(reached), len(u) - 1)]])
         return float(np.sum(self.share * np.maximum(0.0, rho - u))) - loss.nu * rho
 
-    def blur(self, w: Array, b: float) -> float:
+    def blur(self, w: Array, b: float | Array) -> float:
         """R is a mean of margins below a threshold: off by no more than they are."""
-        off = self.score_error(w) + SCORES * abs(b) + ROUND_OFF * np.abs(self.scores(w))
+        off = self.score_error(w) + SCORES * np.abs(b) + ROUND_OFF * np.abs(self.scores(w))
         return 2 * float(np.sum(self.share * off))
 
     def tangent(self, touch: Tangency, z: Array, *, blurred: bool = False) -> RowCut:

@@ -82,7 +82,8 @@ class LinearForm(Form[X, Y]):
     def __init__(self, problem: Problem, mu: float):
         super().__init__(problem)
         assert isinstance(problem.risk, LinearRisk)
-        self.risk, self.mu, self.b = problem.risk, mu, 0.0
+        self.risk, self.mu = problem.risk, mu
+        self.b: float | Array = 0.0
 
     @abstractmethod
     def primal(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> PrimalPoint:

@@ -46,7 +46,7 @@ class AugmentedLagrangian:
         """Multipliers 0, and a kappa for which most rows are bent at w = 0: a pass."""
         assert isinstance(risk, LinearRisk)
         point = risk.lazy_at(w)
-        self.risk, self.w, self.b, self.z = risk, point.w, point.intercept, point.z
+        self.risk, self.w, self.b, self.z = risk, point.w, float(point.intercept), point.z
         engine, loss = risk.engine, risk.loss
         self.a = engine.map(shardwork.zeros)
         squares = engine.total(engine.map(_squared_distances, loss, self.b))

@@ -8,6 +8,8 @@ a loss of all scores at once, has no such estimate.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,7 +42,7 @@ class Sampling:
             return f"{type(risk).__name__} gives no subgradients of some rows alone"
         return None
 
-    def subgradient(self, w: Array, intercept: float, rows: Indices) -> Array:
+    def subgradient(self, w: Array, intercept: float | Array, rows: Indices) -> Array:
         """n / len(rows) times the sum over these rows, given in order, over S: right in the mean.
 
         The intercept is held where it is said to be.
@@ -68,7 +70,7 @@ def _parted(rows: Indices, sizes: list[int]) -> PerShard[Rows]:
     return PerShard(part - start for part, start in zip(parts, starts[:-1], strict=True))
 
 
-def _gradient(shard: Shard, loss: Loss, w: Array, b: float, rows: Indices) -> Array:
+def _gradient(shard: Shard, loss: Loss, w: Array, b: Any, rows: Indices) -> Array:
     """The gradient over some of the shard's rows."""
     X = shard.rows.take(rows)
     return X.adjoint(shard.bound(loss).take(rows).slopes(X.scores(w), b)[1])
