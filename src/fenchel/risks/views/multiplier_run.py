@@ -137,7 +137,7 @@ class MultiplierRun:
 
     def _pose(self, growth: float) -> None:
         columns, (t, h) = self.columns, self.terms
-        m = np.maximum(columns.squares, 1e-300)
+        m = np.maximum(self.risk.squares, 1e-300)
         prox = np.where(h > 0, 0.0, m)
         self.native = _kernels.PolishProblem(
             columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
