@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="for how long problems are drawn")
     parser.add_argument("--problems", type=int, help="how many problems are drawn")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--new", action="store_true", help="without the known problems")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--slow", type=float, help="seconds that no run may take, 5 by default")
     parser.add_argument("--report", type=Path, help="a file for the tables")
@@ -72,7 +73,8 @@ def campaign(given: argparse.Namespace) -> int:
     tally, started = Tally(), time.monotonic()
     said = started
     seconds = 60.0 if given.seconds is None and given.problems is None else given.seconds
-    for verdict in verdicts(_seeds(given.first, given.problems, seconds), given.jobs):
+    known = 0 if given.new else len(KNOWN)
+    for verdict in verdicts(_seeds(known, given.first, given.problems, seconds), given.jobs):
         tally.add(verdict)
         for line in verdict.lines:
             for kind, detail in line.faults:
@@ -90,10 +92,10 @@ def campaign(given: argparse.Namespace) -> int:
     return 1 if tally.n_faults else 0
 
 
-def _seeds(first: int, problems: int | None, seconds: float | None) -> Iterator[int]:
+def _seeds(known: int, first: int, problems: int | None, seconds: float | None) -> Iterator[int]:
     """The known problems first, then random ones."""
     started = time.monotonic()
-    yield from range(-1, -1 - len(KNOWN), -1)
+    yield from range(-1, -1 - known, -1)
     for seed in itertools.count(first):
         late = seconds is not None and time.monotonic() - started > seconds
         if late or (problems is not None and seed >= first + problems):

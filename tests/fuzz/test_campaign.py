@@ -251,9 +251,9 @@ def test_judged_needs_no_other_solver():
 
 
 def test_a_campaign_says_how_far_it_is(monkeypatch, capsys):
-    monkeypatch.setattr(certificates, "KNOWN", {})
     monkeypatch.setattr(certificates, "EVERY_SECONDS", 0.0)
-    monkeypatch.setattr("sys.argv", ["certificates.py", "--first=7", "--problems=1", "--jobs=1"])
+    arguments = "--new --first=7 --problems=1 --jobs=1".split()
+    monkeypatch.setattr("sys.argv", ["certificates.py", *arguments])
     assert certificates.main() == 0
     said = re.findall(
         r"(\d+) s: (\d+) problems, (\d+) runs, 0 faults, seed 7", capsys.readouterr().out

@@ -52,6 +52,7 @@ def solved(
     columns, x = np.ascontiguousarray(B[:, order]), None
     size, alpha = np.abs(columns), alpha.copy()
     support = [int(i) for i in np.flatnonzero(alpha)]
+    seen: set[frozenset[int]] = set()  # the dual rises from one to the next, but for round-off
     for _ in range(_STEPS + _STEPS_PER_CUT * len(b)):
         pulse()
         met = _met(columns[support], b[support])
@@ -61,8 +62,10 @@ def solved(
             heights = columns @ x + b
             j, at = int(np.argmax(heights)), int(support[int(np.argmax(met.alpha))])
             noise = _LEVEL * (size[[j, at]] @ np.abs(x) + np.abs(b[[j, at]]))
-            if j in support or heights[j] - heights[at] <= np.sum(noise):
+            level = j in support or heights[j] - heights[at] <= np.sum(noise)
+            if level or frozenset(support) in seen:
                 break
+            seen.add(frozenset(support))
             support.append(j)
             continue
         here = alpha[support]
