@@ -360,3 +360,21 @@ def test_few_rows_of_many_columns_are_not_the_kernels():
     problem = fenchel.problem(X, X[:, 0] > 0, loss="logistic", strength=0.1, intercept=True)
     assert not views.Hessian(problem.risk).takes_runs
     assert fitted(problem, gap=1e-9).converged
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 2), (5000, 50), (870, 299)])
+def test_a_run_takes_milliseconds_so_that_a_clock_can_be_looked_at(n, d):
+    problem = fenchel.problem(np.ones((n, d)), np.arange(n) % 2, loss="logistic", strength=0.1)
+    hessian = views.Hessian(problem.risk)
+    assert hessian.takes_runs
+    assert hessian.at_once == 1 or hessian.at_once * n * d * d <= 2.5e8  # 30 products a nanosecond
+
+
+def test_a_run_of_steps_is_cut_where_it_may_take_long(monkeypatch):
+    """And goes on from there: what is certified is the same."""
+    problem = problem_for(fenchel.losses.Logistic(), intercept=True, n=80, strength=1e-4)
+    whole = fitted(problem, gap=1e-9)
+    monkeypatch.setattr(views, "_STEPS", 1)
+    cut = fitted(problem, gap=1e-9)
+    assert cut.converged and cut.iterations > whole.iterations
+    assert cut.objective == pytest.approx(whole.objective, rel=2e-9)
