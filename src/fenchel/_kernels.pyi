@@ -359,6 +359,9 @@ class PolishPoint:
     @property
     def lower(self) -> float: ...
 
+    @lower.setter
+    def lower(self, arg: float, /) -> None: ...
+
 @overload
 def csr_polish(row_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: PolishProblem, point: PolishPoint, gap: float, steps: int) -> tuple[int, int, int, bool]: ...
 

@@ -130,7 +130,7 @@ void bindings::bind_polish(nb::module_& m) {
         .def_ro("rho", &PolishPoint::rho)
         .def_ro("best_b", &PolishPoint::best_b)
         .def_ro("upper", &PolishPoint::upper)
-        .def_ro("lower", &PolishPoint::lower);
+        .def_rw("lower", &PolishPoint::lower);
     bind_csr<double, std::int32_t>(m);
     bind_csr<double, std::int64_t>(m);
     bind_csr<float, std::int32_t>(m);

@@ -39,61 +39,11 @@
 #include "cholesky.hpp"
 #include "losses.hpp"
 #include "multipliers.hpp"
+#include "polish_rows.hpp"
+#include "polish_state.hpp"
 #include "products.hpp"
 
 namespace fenchel {
-
-/// The terms of a column: h_j and t_j; `ratio` is kappa_j / kappa, `prox` r_j / rho.
-struct ColumnTerms {
-    const double *h, *t, *ratio, *prox;
-};
-
-struct PolishSettings {
-    bool has_intercept;
-    double weight;      // S
-    double growth;      // of 1/kappa
-    double least;       // below which kappa does not fall
-    double gap;         // the relative gap that is asked for
-    std::size_t steps;  // of Newton's, at most
-};
-
-/// Where the method is, and the best that it has seen: `upper` at (best_w, best_b), `lower` by u.
-struct PolishState {
-    double *w, *a, *c, *centre, *best_w, *best_u;
-    double b, kappa, rho, best_b, upper, lower;
-};
-
-/// What was done: steps of Newton's and of the multipliers, passes, and whether the gap is reached.
-struct Polished {
-    std::size_t newton = 0, updates = 0, passes = 0;
-    bool reached = false;
-};
-
-namespace detail {
-
-/// sum_i s_i l*(scale u_i, y_i) of a piecewise linear loss: from its leftmost line on, l* rises at
-/// the rate of the kink that a slope belongs to.
-template <class Loss>
-double conjugates(const Loss& loss, const Rows& rows, const double* offset, const double* u,
-                  double scale, std::size_t n) {
-    double total = 0;
-    if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto pieces = loss.pieces(rows.y[i]);
-            const double first = pieces.breaks[0].at, slope = scale * u[i];
-            double left = pieces.start, value = left * first - loss(first, rows.y[i]).value;
-            for (const Piece& piece : pieces.breaks) {
-                value += piece.at * std::clamp(slope - left, 0.0, piece.jump);
-                left += piece.jump;
-            }
-            if (offset) value -= slope * offset[i];
-            total += (rows.s ? rows.s[i] : 1.0) * value;
-        }
-    }
-    return total;
-}
-
-}  // namespace detail
 
 class Polish {
   public:
@@ -108,6 +58,7 @@ class Polish {
           at(at),
           n(X.n_rows),
           d(X.n_columns),
+          share(n),
           z(n),
           u(n),
           q(n),
@@ -119,6 +70,7 @@ class Polish {
           g(d),
           p(d + 1),
           H((d + 1) * (d + 1)) {
+        for (std::size_t i = 0; i < n; ++i) share[i] = (rows.s ? rows.s[i] : 1.0) / settings.weight;
         for (std::size_t j = 0; j < d; ++j) sparse = sparse || terms.t[j] > 0;
     }
 
@@ -187,11 +139,7 @@ class Polish {
 
     /// g = X'(s a)/S; returns the sum of s a / S.
     double adjoint(const std::vector<double>& a, std::vector<double>& to) {
-        double total = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            weighted[i] = (rows.s ? rows.s[i] : 1.0) * a[i] / settings.weight;
-            total += weighted[i];
-        }
+        const double total = detail::weigh(share.data(), a.data(), weighted.data(), n);
         std::fill(to.begin(), to.end(), 0.0);
         X.adjoint(weighted.data(), to.data());
         ++done.passes;
@@ -250,8 +198,10 @@ class Polish {
         const std::vector<double>& scores = sparse ? scores_at_v() : z;
         double b = at.b, J = size + mean(scores, b);
         if (sparse || J - left > at.lower) bound();
-        if (settings.has_intercept && J - at.lower <= kNear * settings.gap * std::abs(J)) {
-            b = best_offset(scores);
+        const double open = (J - at.lower) / (settings.gap * std::abs(J));
+        if (settings.has_intercept && open > 1 && open <= kNear) {
+            b = with_loss(loss,
+                          [&](const auto& l) { return best_offset(l, at_scores(scores), b, n); });
             J = size + mean(scores, b);
         }
         if (J < at.upper) {
@@ -275,20 +225,6 @@ class Polish {
                settings.weight;
     }
 
-    /// The b with the least sum of losses at these scores: it is where their slope crosses 0.
-    double best_offset(const std::vector<double>& scores) const {
-        constexpr double inf = std::numeric_limits<double>::infinity();
-        const std::vector<double> ones(n, 1.0);
-        return with_loss(loss, [&](const auto& l) {
-            auto kinks = kinks_along(l, at_scores(scores), ones.data(), -inf, inf, n);
-            double low = at.b;
-            for (const Kink& kink : kinks) low = std::min(low, kink.eta - 1);
-            const Slope from = slope_along(l, at_scores(scores), ones.data(), low, n);
-            const double b = crossing({from.slope, 0.0}, low, kinks);
-            return std::isfinite(b) ? b : at.b;
-        });
-    }
-
     /// What the slopes u prove, kept with them if it is the best.
     void bound() {
         std::vector<double> balanced = u, slope = gradient;
@@ -302,10 +238,11 @@ class Polish {
             if (above > 0 && terms.h[j] > 0) conjugate += above * above / (2 * terms.h[j]);
             if (terms.t[j] == 0 && terms.h[j] == 0) conjugate += std::abs(slope[j]) * reach(j);
         }
-        const double total = with_loss(loss, [&](const auto& l) {
-            return detail::conjugates(l, rows, offset, balanced.data(), scale, n);
+        double total = with_loss(loss, [&](const auto& l) {
+            return detail::conjugates(l, rows.y, share.data(), balanced.data(), scale, n);
         });
-        const double D = -total / settings.weight - conjugate;
+        if (offset) total -= scale * detail::inner(share.data(), balanced.data(), offset, n);
+        const double D = -total - conjugate;
         if (D > at.lower) {
             at.lower = D;
             std::copy(balanced.begin(), balanced.end(), at.best_u);
@@ -315,24 +252,15 @@ class Polish {
     /// Shrinks the slopes of the sign that outweighs the other; false if neither does.
     bool balance(std::vector<double>& slopes) const {
         constexpr double kEven = 1e-15;
-        double up = 0, down = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            const double each = (rows.s ? rows.s[i] : 1.0) * slopes[i];
-            (each > 0 ? up : down) += std::abs(each);
-        }
+        const auto [up, down] = detail::signed_sums(share.data(), slopes.data(), n);
         if (std::abs(up - down) <= kEven * (up + down)) return false;
-        const double scale = std::min(up, down) / std::max(up, down);
-        for (double& each : slopes)
-            if (each != 0 && (each > 0) == (up > down)) each *= scale;
+        detail::shrink(slopes.data(), up > down ? down / up : 1.0, up > down ? 1.0 : up / down, n);
         return true;
     }
 
     /// What the multipliers have yet to pay for: the squares of t_i - z_i and v_j - w_j.
     double distance() const {
-        double sum = 0;
-        for (std::size_t i = 0; i < n; ++i)
-            sum += (rows.s ? rows.s[i] : 1.0) * (u[i] - at.a[i]) * (u[i] - at.a[i]);
-        sum *= at.kappa / (2 * settings.weight);
+        double sum = detail::squared_change(share.data(), at.a, u.data(), n) * at.kappa / 2;
         for (std::size_t j = 0; j < d; ++j)
             sum += (cu[j] - at.c[j]) * (cu[j] - at.c[j]) * kappa(j) / 2;
         return sum;
@@ -441,7 +369,7 @@ class Polish {
     const PolishSettings settings;
     PolishState& at;
     const std::size_t n, d;
-    std::vector<double> z, u, q, weighted;
+    std::vector<double> share, z, u, q, weighted;
     std::vector<std::int32_t> bent;
     std::vector<double> v, cu, gradient, g, p, H, L;  // `gradient` is that of M, g that of F
     std::size_t n_bent = 0;

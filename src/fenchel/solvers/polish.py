@@ -12,6 +12,10 @@ The augmented Lagrangian M is smooth, and its Hessian is that of the rows that l
 free set has to be chosen, equal rows share a kink as they must, and a handful of Newton steps solve
 the first line. u is dual feasible at every step, and the gap of (w, u) goes to 0. A step takes two
 passes, X p and X'u.
+
+Below, `_by_passes` is that method, for L2. Where all rows are at hand the same steps are taken by a
+kernel, many at a time (risks/views/multiplier_run.py); it takes the kinks of L1 and the elastic net
+as those of more rows, and under them works on the columns that are not 0, where columns are many.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ _FLAT = 0.1  # of the slope at 0: a line search that reached it is good enough
 
 
 class Polish(Solver):
-    """The method of multipliers with Newton steps, for piecewise linear losses under L2.
+    """The method of multipliers with Newton steps, for piecewise linear losses.
 
     kappa falls by the factor `growth` at every step of the multipliers.
     """

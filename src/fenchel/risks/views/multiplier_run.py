@@ -165,6 +165,7 @@ class MultiplierRun:
         self.point = self._best_point()
         self.J = self.problem.objective(self.point)
         self.bound, self.witness = proved(self.problem, cut_of(self.problem, self.columns, self.u))
+        self.at.lower = min(self.at.lower, self.bound)  # so that better slopes are not passed over
         self.columns.pay(self.risk)
 
     @property
