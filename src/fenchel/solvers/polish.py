@@ -91,8 +91,11 @@ class Polish(Solver):
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
         kind = MultiplierRun if len(w) <= MOST_COLUMNS else WorkingRun
         at, gap = kind(problem, w, self.growth, state), self._gap
+        if state is not None and "gap" in state:
+            gap = min(gap, float(state["gap"]))
         while True:
-            yield Step(at.point, at.J, at.bound, at.witness, at.state)
+            kept = functools.partial(_run_state, at, gap)
+            yield Step(at.point, at.J, at.bound, at.witness, kept)
             problem.pulse()
             if at.advance(gap):
                 gap *= 0.5
@@ -133,6 +136,10 @@ class Polish(Solver):
 def _is_ridge(problem: Problem) -> bool:
     """Its regulariser is a square, of all coordinates."""
     return problem.regularizer.quadratic and problem.regularizer.strong_convexity > 0
+
+
+def _run_state(at: MultiplierRun | WorkingRun, gap: float) -> State:
+    return {**at.state(), "gap": np.array(gap)}
 
 
 def _state(at: AugmentedLagrangian, best: float) -> State:
