@@ -1,5 +1,7 @@
 """Dual block coordinate ascent: steps on all dual variables of a row at once, for vector losses."""
 
+import pickle
+
 import numpy as np
 import pytest
 from catalogue import VECTOR_LOSSES, ids, sample_weights, targets_for, vector_problem_for
@@ -288,3 +290,23 @@ def test_what_has_no_step_is_refused(loss, options):
     problem = vector_problem_for(loss, **options)
     with pytest.raises(fenchel.Incompatible):
         fenchel.minimize(problem, "sdca")
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+def test_dual_variables_can_be_sent_elsewhere(loss):
+    """With the loss of their rows, which the kernels take once it is made anew."""
+    problem = fenchel.problem(*digits(), loss=loss, strength=1e-3, engine="serial")
+    dual = DualAscent(problem, at_once=False)
+    (rows,) = dual.rows
+    there = pickle.loads(pickle.dumps(rows))
+    z = np.random.default_rng(0).normal(size=rows.a.shape)
+    counts = [_kernels.movable(each.native, z, each.a, 0.1, each.active) for each in (rows, there)]
+    assert counts[0] == counts[1] > 0
+    assert np.array_equal(rows.active, there.active)
+
+
+def test_scores_beside_which_a_step_is_lost_do_no_harm():
+    z = np.array([1e20, -1e20, 3.0, 1e20])
+    for y in range(4):
+        u = step(losses.MulticlassHinge(), z, np.zeros(4), y, 1e-3, "sparse")
+        assert np.isfinite(losses.MulticlassHinge().conjugate(u[np.newaxis], np.array([y]))[0])
