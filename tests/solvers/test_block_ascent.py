@@ -1,8 +1,11 @@
 """Dual block coordinate ascent: steps on all dual variables of a row at once, for vector losses."""
 
+import pickle
+
 import numpy as np
 import pytest
 from catalogue import VECTOR_LOSSES, ids, sample_weights, targets_for, vector_problem_for
+from fragile import Fragile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,6 +17,8 @@ from sklearn.svm import LinearSVC
 
 import fenchel
 from fenchel import _kernels, losses
+from fenchel.data.dataset import Dataset
+from fenchel.data.store import read_store, write_store
 from fenchel.losses.vector_rows import NATIVE, has_block_step
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks.views.dual_ascent import DualAscent
@@ -288,3 +293,37 @@ def test_what_has_no_step_is_refused(loss, options):
     problem = vector_problem_for(loss, **options)
     with pytest.raises(fenchel.Incompatible):
         fenchel.minimize(problem, "sdca")
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+def test_dual_variables_can_be_sent_elsewhere(loss):
+    """With the loss of their rows, which the kernels take once it is made anew."""
+    problem = fenchel.problem(*digits(), loss=loss, strength=1e-3, engine="serial")
+    dual = DualAscent(problem, at_once=False)
+    (rows,) = dual.rows
+    there = pickle.loads(pickle.dumps(rows))
+    z = np.random.default_rng(0).normal(size=rows.a.shape)
+    counts = [_kernels.movable(each.native, z, each.a, 0.1, each.active) for each in (rows, there)]
+    assert counts[0] == counts[1] > 0
+    assert np.array_equal(rows.active, there.active)
+
+
+def test_scores_beside_which_a_step_is_lost_do_no_harm():
+    z = np.array([1e20, -1e20, 3.0, 1e20])
+    for y in range(4):
+        u = step(losses.MulticlassHinge(), z, np.zeros(4), y, 1e-3, "sparse")
+        assert np.isfinite(losses.MulticlassHinge().conjugate(u[np.newaxis], np.array([y]))[0])
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
+@pytest.mark.parametrize("engine", ["serial", Fragile(2)], ids=["serial", "hosts"])
+def test_rows_that_are_kept_elsewhere_step_at_once(loss, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(fenchel.data.shards, "NUMBERS_PER_SHARD", 3000)
+    X, y = digits()
+    write_store(Dataset(X[:300], y[:300], None), tmp_path / "d.store")
+    stored = read_store(tmp_path / "d.store")
+    problem = fenchel.problem(stored.X, stored.y, loss=loss, strength=1e-2, engine=engine)
+    assert problem.risk.engine.n_shards > 1
+    result = fenchel.minimize(problem, "sdca", gap=1e-3)
+    assert result.converged
+    fenchel.verify(result, problem)

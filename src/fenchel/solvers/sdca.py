@@ -40,7 +40,7 @@ _LATE = 8  # rounds of which w's mean keeps the last alone; later it keeps an ei
 
 
 class SDCA(Solver):
-    """Dual coordinate ascent for the built-in scalar losses.
+    """Dual coordinate ascent for built-in losses: one row's dual variable, or all K, at a time.
 
     `seed` sets the order of the rows. `at_once` works on all shards at the same time and adds up
     what they did (CoCoA+), for shards on several machines; otherwise one thread mixes the rows of

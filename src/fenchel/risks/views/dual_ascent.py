@@ -95,7 +95,7 @@ def has_dual_steps(risk: Risk) -> bool:
 
 
 def has_block_steps(risk: Risk) -> bool:
-    """The best step on all dual variables of a row is known: one of K scores, without offsets."""
+    """The best step on all K dual variables of a row is known; not yet with intercepts."""
     known = isinstance(risk, LinearRisk) and risk.facts.has_duals and has_block_step(risk.loss)
     return known and not risk.facts.has_intercept
 
