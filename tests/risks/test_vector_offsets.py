@@ -9,8 +9,8 @@ import fenchel
 from fenchel import InvalidCertificate, losses
 from fenchel.engines import Serial, Threads
 from fenchel.losses.offset_rows import takes_offsets
+from fenchel.risks.class_flows import ClassFlows
 from fenchel.risks.linear import OffsetsRisk
-from fenchel.risks.offsets import Pairs
 
 PROFILED = [loss for loss in VECTOR_LOSSES if takes_offsets(loss)]
 COSTS = np.array([[0.0, 1.0, 2.0], [0.3, 0.0, 1.0], [0.7, 0.4, 0.0]])
@@ -102,15 +102,15 @@ def test_flows_take_residuals_off():
     rng = np.random.default_rng(0)
     ring = np.roll(np.eye(5), 1, axis=1)  # from each class to the next
     for N in (np.ones((5, 5)) - np.eye(5), ring, ring + 0.1 * rng.uniform(size=(5, 5))):
-        pairs = Pairs(N, np.ones((5, 5)))
-        assert pairs.connected
+        flows = ClassFlows(N, np.ones((5, 5)))
+        assert flows.connected
         for _ in range(20):
             r = rng.normal(size=5)
             r -= np.mean(r)
-            f = N * pairs.moves(r)
+            f = N * flows.moves(r)
             assert np.allclose(np.sum(f, axis=1) - np.sum(f, axis=0), r)
-            assert np.all(f >= 0) and np.sum(pairs.moves(r)) == pytest.approx(pairs.share(r))
-    assert not Pairs(np.triu(np.ones((5, 5)), 1), np.ones((5, 5))).connected
+            assert np.all(f >= 0) and np.sum(flows.moves(r)) == pytest.approx(flows.share(r))
+    assert not ClassFlows(np.triu(np.ones((5, 5)), 1), np.ones((5, 5))).connected
 
 
 # ---- certificates --------------------------------------------------------------------------------

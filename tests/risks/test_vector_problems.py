@@ -451,7 +451,7 @@ def test_weights_of_the_regulariser_are_one_for_each_column():
     refused(COLOURS, "6 weights but X has 2 columns", regularizer=L2([1.0] * 6))
     penalty = L2([1.0, 2.0])
     problem = fenchel.problem(X, COLOURS, loss="softmax", regularizer=penalty, intercept=True)
-    assert problem.regularizer.weights.tolist() == [1, 1, 1, 2, 2, 2, 0, 0, 0]
+    assert problem.regularizer.weights.tolist() == [1, 1, 1, 2, 2, 2]
     assert penalty.weights.tolist() == [1.0, 2.0]
 
 
