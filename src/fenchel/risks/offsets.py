@@ -142,11 +142,11 @@ class Offsets:
         return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
 
     def slopes(self, z: PerShard[Array], at: Tilted) -> PerShard[Array]:
-        """The slopes of the cut that a tangency at such offsets stands for."""
+        """The slopes that a tangency at such offsets stands for, whose residual is round-off."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z).slopes
         b, t = (offset_rows.entered(self.loss, each) for each in (at.b, at.tilt))
-        return self._evened(z, b, at.mu, t)[0]
+        return self.engine.map(_tilted_sums, self.loss, z, b, at.mu, t).split(2)[1]
 
     def _settled(self, z: PerShard[Array], b: Array) -> Found:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
