@@ -149,14 +149,14 @@ def test_one_class_against_the_rest_has_groups(data, loss):
     assert ((pairs == 0).any(axis=2) == (pairs == 0).all(axis=2)).all()
 
 
-def test_classes_found_together_have_groups_without_intercepts(data):
+@pytest.mark.parametrize("intercept", [False, True])
+def test_classes_found_together_have_groups(data, intercept):
     X, y = data
     classes = np.digitize(y, [-1.0, 1.0])
     settings = {"loss": "softmax", "penalty": "group_l1", "feature_groups": NUMBERS, "alpha": 0.05}
-    model = Classifier(fit_intercept=False, **settings).fit(X, classes)
+    model = Classifier(fit_intercept=intercept, **settings).fit(X, classes)
     assert model.status_ == "converged" and not model.coef_[:, 2:4].any()
-    with pytest.raises(Incompatible, match=r"no solver can yet.*use fit_intercept=False"):
-        Classifier(**settings).fit(X, classes)
+    assert bool(np.any(model.intercept_)) is intercept
 
 
 @pytest.mark.parametrize(

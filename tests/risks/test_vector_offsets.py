@@ -4,13 +4,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import VECTOR_LOSSES, ids, n_scores, vector_problem_for
+from scipy.special import logsumexp, softmax
 
 import fenchel
 from fenchel import InvalidCertificate, losses
 from fenchel.engines import Serial, Threads
+from fenchel.losses import offset_rows
 from fenchel.losses.offset_rows import takes_offsets
+from fenchel.losses.vector_rows import NATIVE
+from fenchel.risks.class_flows import ClassFlows
 from fenchel.risks.linear import OffsetsRisk
-from fenchel.risks.offsets import Pairs
+from fenchel.verification.tilted_slopes import tilted_slopes
 
 PROFILED = [loss for loss in VECTOR_LOSSES if takes_offsets(loss)]
 COSTS = np.array([[0.0, 1.0, 2.0], [0.3, 0.0, 1.0], [0.7, 0.4, 0.0]])
@@ -28,6 +32,70 @@ def posed(loss, seed=0, **options):
     problem = vector_problem_for(loss, intercept=True, weighted=True, seed=seed, **options)
     assert isinstance(problem.risk, OffsetsRisk)
     return problem, np.random.default_rng(100 + seed)
+
+
+# ---- the kernels, and their equals in NumPy ------------------------------------------------------
+
+
+def softened(loss, Z, y, s, mu):
+    """(soft maximum, loss, mean of the pieces, slopes, C) of a loss, from its pieces alone."""
+    pieces, start, units = pieces_at(loss, Z, y), pieces_at(loss, 0 * Z, y), np.eye(Z.shape[1])
+    with np.errstate(invalid="ignore"):
+        rises = [pieces_at(loss, 0 * Z + unit, y) - start for unit in units]
+    G = np.nan_to_num(np.stack(rises, axis=2))  # row, piece, score
+    p = softmax(pieces / mu, axis=1)
+    a = np.einsum("ij,ijk->ik", p, G)
+    second = np.einsum("i,ij,ijk,ijl->kl", s, p, G, G) - np.einsum("i,ik,il->kl", s, a, a)
+    finite = np.where(np.isfinite(pieces), pieces, 0.0)
+    soft = mu * logsumexp(pieces / mu, axis=1)
+    sums = s @ soft, s @ np.max(pieces, axis=1), s @ np.sum(p * finite, axis=1)
+    return sums, s[:, None] * a, -second / mu
+
+
+def pieces_at(loss, Z, y):
+    if isinstance(loss, losses.Softmax):
+        return Z - Z[np.arange(len(y)), y][:, None]
+    return loss.pieces(Z, y)
+
+
+FLAT = [loss for loss in PROFILED if type(loss) in NATIVE]
+
+
+@pytest.mark.parametrize("loss", FLAT, ids=ids)
+@pytest.mark.parametrize("mu", [1.0, 0.1])
+def test_sums_over_offsets_are_those_of_the_pieces(loss, mu):
+    mu = 1.0 if isinstance(loss, losses.Softmax) else mu
+    problem, rng = posed(loss)
+    (shard,) = problem.risk.engine.shards
+    Z, b = rng.normal(size=(len(shard.y), 3)), rng.normal(size=3)
+    sums = offset_rows.offset_sums(shard.bound(problem.risk.loss), Z, b, mu)
+    values, A, C = softened(loss, Z + b, shard.y, shard.s, mu)
+    if isinstance(loss, losses.Softmax):
+        values = (values[0],) * 3  # of softmax all three are the loss
+    assert np.allclose(sums[:3], values, rtol=1e-12)
+    assert np.allclose(sums[3:6], np.sum(A, axis=0), atol=1e-12)
+    off = ~np.eye(3, dtype=bool)
+    assert np.allclose(sums[6:].reshape(3, 3)[off], C[off], atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", [x for x in PROFILED if offset_rows.has_pairs(x)], ids=ids)
+def test_tilted_slopes_are_those_of_the_verification(loss):
+    problem, rng = posed(loss)
+    (shard,) = problem.risk.engine.shards
+    K = n_scores(loss)
+    m = len(offset_rows.entered(problem.risk.loss, np.zeros(K)))
+    Z, b, t = rng.normal(size=(len(shard.y), K)), rng.normal(size=m), 0.1 * rng.normal(size=m)
+    mu = 1.0 if loss.differentiable else 0.2
+    bound = shard.bound(problem.risk.loss)
+    sums, A = offset_rows.tilted_sums(bound, Z, b, mu, t)
+    nodes = [offset_rows.left(problem.risk.loss, each, K) for each in (b, t)]
+    theirs = tilted_slopes(problem.risk.loss, Z + nodes[0], shard.y, mu, nodes[1])
+    assert np.allclose(A, shard.s[:, None] * theirs, atol=1e-13)
+    counted = shard.s > 0
+    conjugate = problem.risk.loss.conjugate(theirs[counted], shard.y[counted])
+    height = shard.s[counted] @ (np.sum(theirs * (Z + nodes[0]), axis=1)[counted] - conjugate)
+    assert sums[0] <= height + 1e-12
+    assert sums[0] == pytest.approx(height, abs=0.1)  # of softmax up to the square of the tilt
 
 
 # ---- the best offsets and their cut --------------------------------------------------------------
@@ -102,15 +170,15 @@ def test_flows_take_residuals_off():
     rng = np.random.default_rng(0)
     ring = np.roll(np.eye(5), 1, axis=1)  # from each class to the next
     for N in (np.ones((5, 5)) - np.eye(5), ring, ring + 0.1 * rng.uniform(size=(5, 5))):
-        pairs = Pairs(N, np.ones((5, 5)))
-        assert pairs.connected
+        flows = ClassFlows(N, np.ones((5, 5)))
+        assert flows.connected
         for _ in range(20):
             r = rng.normal(size=5)
             r -= np.mean(r)
-            f = N * pairs.moves(r)
+            f = N * flows.moves(r)
             assert np.allclose(np.sum(f, axis=1) - np.sum(f, axis=0), r)
-            assert np.all(f >= 0) and np.sum(pairs.moves(r)) == pytest.approx(pairs.share(r))
-    assert not Pairs(np.triu(np.ones((5, 5)), 1), np.ones((5, 5))).connected
+            assert np.all(f >= 0) and np.sum(flows.moves(r)) == pytest.approx(flows.share(r))
+    assert not ClassFlows(np.triu(np.ones((5, 5)), 1), np.ones((5, 5))).connected
 
 
 # ---- certificates --------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from fenchel.losses import LOSSES, Labels
 from fenchel.regularizers import REGULARIZERS
 from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.linear import LinearRisk
+from fenchel.risks.linear import LinearRisk, OffsetsRisk
 from fenchel.verification import verify
 from fenchel.witness import Witness
 
@@ -104,7 +104,8 @@ def _linear(problem: Problem) -> LinearRisk:
 def _named(problem: Problem) -> dict[str, Any] | None:
     """Loss and regulariser by their names and plain options; None where that does not say all."""
     risk, omega = problem.risk, problem.regularizer
-    if type(risk) is not LinearRisk or not risk.facts.has_duals or risk.loss.labels not in _LABELS:
+    of_rows = type(risk) in (LinearRisk, OffsetsRisk)
+    if not of_rows or not risk.facts.has_duals or risk.loss.labels not in _LABELS:
         return None
     losses = [name for name, kind in LOSSES.items() if type(risk.loss) is kind]
     penalties = [name for name, kind in REGULARIZERS.items() if type(omega) is kind]

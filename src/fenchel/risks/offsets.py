@@ -62,6 +62,7 @@ from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, offset_rows
 from fenchel.risks import shardwork
+from fenchel.risks.class_flows import ClassFlows
 from fenchel.tolerances import FEW_OPERATIONS, ROUND_OFF
 from fenchel.witness import Tilted
 
@@ -74,13 +75,13 @@ _STEPS, _FEW_STEPS = 100, 10
 _DECREASE = 1e-4
 _LEAST_DAMPING, _DAMPED = 1e-6, 30.0
 _RIDGE = 1e-13  # over mu: of a Hessian whose norm is at most about that of 1 / mu
-_FIRST_WIDTH, _NARROWER = 0.05, 0.1  # mu to begin with, of the scores; and from one to the next
+_FIRST_WIDTH, _NARROWER = 0.02, 0.25  # mu to begin with, of the scores; and from one to the next
 _SLOWEST = 0.8
 _KINK_GAP = 1e-10  # of R: how far loss and cut may be apart at a kink
 _NARROWEST = 1e-12  # mu, of the scores: below it their round-off counts
 
 
-class Sums(NamedTuple):
+class OffsetSums(NamedTuple):
     """L at offsets b: soft maximum, loss, height of the cut, residual, C, Newton's step."""
 
     b: Array
@@ -110,15 +111,15 @@ class Offsets:
         self.loss, self.engine, self.S, self.K = loss, engine, S, K
 
     @functools.cached_property
-    def pairs(self) -> Pairs:
-        """The pairs of classes that slopes are made of."""
+    def flows(self) -> ClassFlows:
+        """Along the pairs of classes that slopes are made of."""
         N: Array = self.engine.total(self.engine.map(_pair_weights, self.loss, self.K))
-        return Pairs(N / self.S, offset_rows.pair_costs(self.loss, len(N)))
+        return ClassFlows(N / self.S, offset_rows.pair_costs(self.loss, len(N)))
 
     @property
     def attained(self) -> bool:
         """Whether residuals can be taken off, whatever they are."""
-        return not offset_rows.has_pairs(self.loss) or self.pairs.connected
+        return not offset_rows.has_pairs(self.loss) or self.flows.connected
 
     def best(self, z: PerShard[Array], near: Array) -> Found:
         """The best offsets at these scores, sought from those of a point nearby."""
@@ -141,30 +142,35 @@ class Offsets:
         return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
 
     def slopes(self, z: PerShard[Array], at: Tilted) -> PerShard[Array]:
-        """The slopes of the cut that a tangency at such offsets stands for."""
+        """The slopes that a tangency at such offsets stands for, whose residual is round-off."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z).slopes
         b, t = (offset_rows.entered(self.loss, each) for each in (at.b, at.tilt))
-        return self._evened(z, b, at.mu, t)[0]
+        return self.engine.map(_tilted_sums, self.loss, z, b, at.mu, t).split(2)[1]
 
     def _settled(self, z: PerShard[Array], b: Array) -> Found:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
-        path = self._path(z, b, 0.0)
-        at = best = next(path)
-        for at in path:
-            best = at if at.value < best.value else best
-            if best.value - at.mean <= _KINK_GAP * abs(best.value):
-                break
-        found = self._found(z, at)
+        best: OffsetSums | None = None
+        found: Found | None = None
+        for at in self._path(z, b, 0.0):
+            best = at if best is None or at.value < best.value else best
+            enough = best.value - _KINK_GAP * abs(best.value)
+            # The mean is the height of a cut once its residual is 0.
+            if at.mean >= enough - at.mu * self._steep(at):
+                found = self._found(z, at)
+                if found.floor >= enough:
+                    break
+        found = self._found(z, at) if found is None else found
+        assert best is not None
         b = offset_rows.left(self.loss, best.b, self.K)
         return found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
 
-    def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[Sums]:
+    def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[OffsetSums]:
         """The best offsets for smaller and smaller mu, each sought where the last two lead.
 
         Where they are not found, mu was lowered too fast; the path ends where that does not help.
         """
-        size = self.pairs.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
+        size = self.flows.steepest * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
         least, narrower = max(least, _NARROWEST * size), _NARROWER
         before = at = self._newton(z, b, max(_FIRST_WIDTH * size, least), _CLOSE_TO_KINKS)
         yield at
@@ -178,7 +184,7 @@ class Offsets:
             else:
                 before, narrower = at, math.sqrt(narrower)
 
-    def _sums(self, z: PerShard[Array], b: Array, mu: float) -> Sums:
+    def _sums(self, z: PerShard[Array], b: Array, mu: float) -> OffsetSums:
         """L and what Newton's method needs at the offsets b."""
         total: Array = (
             self.engine.total(self.engine.map(_offset_sums, self.loss, z, b, mu)) / self.S
@@ -186,11 +192,11 @@ class Offsets:
         m = len(b)
         soft, value, mean = total[:3].tolist()
         r, C = total[3 : 3 + m], total[3 + m :].reshape(m, m)
-        return Sums(b, mu, soft, value, mean, r, C, _newton_step(C, r, _RIDGE / mu))
+        return OffsetSums(b, mu, soft, value, mean, r, C, _newton_step(C, r, _RIDGE / mu))
 
     def _newton(
         self, z: PerShard[Array], b: Array, mu: float, close: float, steps: int = _STEPS
-    ) -> Sums:
+    ) -> OffsetSums:
         """Newton's method from b until its steps are short, or none is better.
 
         Where L is not less after a step, the step is shortened as Levenberg and Marquardt have it:
@@ -207,14 +213,14 @@ class Offsets:
             if new.soft < at.soft - _DECREASE * float(at.r @ (at.b - new.b)) + blur:
                 at, damping = new, damping / _DAMPED if damping > _LEAST_DAMPING else 0.0
             else:
-                damping = max(_DAMPED * damping, _LEAST_DAMPING * self.pairs.steepest**2)
+                damping = max(_DAMPED * damping, _LEAST_DAMPING * self.flows.steepest**2)
         return at
 
-    def _steep(self, at: Sums) -> float:
+    def _steep(self, at: OffsetSums) -> float:
         """The largest |d| that the tilt may have, at most."""
-        return float(self.pairs.steepest * np.ptp(at.p)) / at.mu
+        return float(self.flows.steepest * np.ptp(at.p)) / at.mu
 
-    def _found(self, z: PerShard[Array], at: Sums) -> Found:
+    def _found(self, z: PerShard[Array], at: OffsetSums) -> Found:
         """The slopes there, moved until their residual is 0."""
         tilt = at.p / at.mu if self._steep(at) <= _TILT else np.zeros_like(at.p)
         slopes, floor = self._evened(z, at.b, at.mu, tilt)
@@ -227,14 +233,14 @@ class Offsets:
         """The slopes at offsets b, tilted and moved, and how high their cut is at least."""
         sums, slopes = self.engine.map(_tilted_sums, self.loss, z, b, mu, tilt).split(2)
         height, *r = (self.engine.total(sums) / self.S).tolist()
-        moves, phi = self.pairs.moves(np.array(r)), self.pairs.share(np.array(r))
+        moves, phi = self.flows.moves(np.array(r)), self.flows.share(np.array(r))
         if phi == 0:
             return slopes, height
         keep = 1 / (1 + phi)
         nodes = offset_rows.left(self.loss, b, self.K)
         spread = 2 * max(self.engine.map(_largest, z, nodes))
         slopes = self.engine.map(_evened, self.loss, slopes, moves, keep)
-        return slopes, keep * height - (1 - keep) * self.pairs.steepest * spread
+        return slopes, keep * height - (1 - keep) * self.flows.steepest * spread
 
     def _centred(self, z: PerShard[Array]) -> Found:
         """The offsets of a squared error: the mean of what is left, exactly up to round-off."""
@@ -246,59 +252,6 @@ class Offsets:
         return Found(
             b, value, value - FEW_OPERATIONS * value, slopes, Tilted(b, 1.0, np.zeros_like(b))
         )
-
-
-Path = list[tuple[int, int]]
-
-
-class Pairs:
-    """Pairs (l, k) of classes, l right and k wrong, along which residuals can flow.
-
-    `N` has the rows' shares that admit a pair, `costs` the Delta of rescaled slacks.
-    """
-
-    def __init__(self, N: Array, costs: Array):
-        self.N, self.steepest = N, max(1.0, float(np.max(costs, initial=0.0)))
-        room = N * costs
-        hub = int(np.argmax(np.sum(N, axis=1)))
-        back = [_reversed(path) for path in _paths(room.T, hub)]
-        self._ways = back, _paths(room, hub)  # to the hub, and from it
-        self.connected = all(path is not None for ways in self._ways for path in ways)
-        price = np.divide(1.0, room, out=np.full_like(room, np.inf), where=room > 0)
-        self._prices = [np.array([_sum_over(price, path) for path in ways]) for ways in self._ways]
-
-    def share(self, r: Array) -> float:
-        """phi: how much has to be mixed in to take off the residual r."""
-        to, back = self._prices
-        return float(np.maximum(r, 0.0) @ to + np.maximum(-r, 0.0) @ back)
-
-    def moves(self, r: Array) -> Array:
-        """m_lk, which take off the residual r."""
-        f = np.zeros_like(self.N)
-        for k, excess in enumerate(r.tolist()):
-            for pair in self._ways[0 if excess > 0 else 1][k] or []:
-                f[pair] += abs(excess)
-        return np.divide(f, self.N, out=np.zeros_like(f), where=self.N > 0)
-
-
-def _paths(room: Array, hub: int) -> list[Path | None]:
-    """The shortest way from the hub to each class along pairs with room; None where none leads."""
-    paths: list[Path | None] = [None] * len(room)
-    paths[hub], reached = [], [hub]
-    for here in reached:
-        for k in np.flatnonzero(room[here] > 0).tolist():
-            if paths[k] is None:
-                paths[k] = [*(paths[here] or []), (here, k)]
-                reached.append(k)
-    return paths
-
-
-def _reversed(path: Path | None) -> Path | None:
-    return None if path is None else [(k, here) for here, k in reversed(path)]
-
-
-def _sum_over(price: Array, path: Path | None) -> float:
-    return np.inf if path is None else float(sum(price[pair] for pair in path))
 
 
 def _newton_step(C: Array, r: Array, damping: float) -> Array:

@@ -37,6 +37,7 @@ from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import CheckedCut, Evidence
 from fenchel.verification.tilted_slopes import tilted_slopes
+from fenchel.verification.witness_checks import check_weights, checked, offsets_of
 from fenchel.witness import Tangency, Ties, Witness
 
 Array = npt.NDArray[np.float64]
@@ -230,7 +231,7 @@ class RowEvidence(Evidence):
         counted = self.share > 0  # a row of weight 0 is not there, even at inf
         off = self.score_error(touch.w) if blurred else None
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
-        for offset, weight in _offsets(touch):
+        for offset, weight in offsets_of(touch):
             at = z + offset + self.offset
             value = np.where(counted, self.loss.value(at, self.y), 0.0)
             slope = np.where(self.each(counted), self._meant(touch, at), 0.0)
@@ -251,7 +252,7 @@ class RowEvidence(Evidence):
     def _slopes(self, touch: Tangency, z: Array) -> RowCut:
         """The same where the conjugate says what the slopes prove, and nothing else counts."""
         alpha = np.zeros_like(z)
-        for offset, weight in _offsets(touch):
+        for offset, weight in offsets_of(touch):
             if weight > 0:
                 at = z + (offset + self.offset)
                 slope = self._meant(touch, at)
@@ -375,56 +376,11 @@ class RowEvidence(Evidence):
 
     def _mixed(self, witness: Witness, problem: Problem, blurred: bool) -> RowCut:
         """The cut of the whole witness."""
-        weights, alpha = _checked(self, witness, problem.risk.n_parameters)
+        weights, alpha = checked(self, witness, problem.risk.n_parameters)
         line = RowCut(alpha, 0.0, np.zeros(1), 0.0)
         scores = self._all_scores([touch.w for touch in witness.tangencies])
         for touch, weight, z in zip(witness.tangencies, weights.tolist(), scores, strict=True):
             line = line.plus(self.tangent(touch, z, blurred=blurred), weight)
         if not self.loss.has_conjugate:
-            _check_weights(self, weights, witness)
+            check_weights(self.loss, weights, witness)
         return line
-
-
-def _offsets(touch: Tangency) -> list[tuple[Any, float]]:
-    """The intercepts that a tangent is a mean over, with their weights."""
-    if touch.offsets is not None:
-        return [(np.asarray(touch.offsets.b, dtype=np.float64), 1.0)]
-    below, above, *weights = touch.bracket
-    return list(zip((below, above), weights, strict=True))
-
-
-def _checked(data: RowEvidence, witness: Witness, n_parameters: int) -> tuple[Array, Array]:
-    """The tangents' weights and the rows' dual variables, if they are such."""
-    weights = np.asarray(witness.weights, dtype=np.float64)
-    shares = np.array([touch.bracket[2:] for touch in witness.tangencies]).reshape(-1, 2)
-    if len(weights) != len(witness.tangencies) or not np.all(weights >= 0):
-        raise InvalidCertificate("the witness needs one weight >= 0 for each tangent")
-    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= VERIFIED_ZERO)):
-        raise InvalidCertificate("a tangent of the witness is not a mean of two")
-    for touch in witness.tangencies:
-        rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
-        n = data.K if data.has_intercept else None
-        found = touch.offsets
-        given = None if found is None else len(found.b) if len(found.b) == len(found.tilt) else -1
-        if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)) or given != n:
-            raise InvalidCertificate("a tangent of the witness belongs to another problem")
-    n_duals = len(data.y) * (data.K or 1)
-    alpha = (
-        np.zeros(n_duals) if witness.alpha is None else np.array(witness.alpha, dtype=np.float64)
-    )
-    if alpha.shape != (n_duals,):
-        raise InvalidCertificate(
-            f"the witness has {alpha.size} dual variables, but these data need {n_duals}: it was "
-            "found on other data"
-        )
-    if not np.isfinite(alpha).all():
-        raise InvalidCertificate(f"the witness needs {n_duals} finite dual variables")
-    return weights, data.columns(alpha)
-
-
-def _check_weights(data: RowEvidence, weights: Array, witness: Witness) -> None:
-    total = float(np.sum(weights))
-    if witness.alpha is not None:
-        raise InvalidCertificate("dual variables prove nothing for a loss without a conjugate")
-    if total > 1 + VERIFIED_ZERO or (total < 1 - VERIFIED_ZERO and not data.loss.nonnegative):
-        raise InvalidCertificate(f"the tangents' weights add up to {total}, not to 1")
