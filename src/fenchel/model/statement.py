@@ -104,8 +104,9 @@ def _linear(problem: Problem) -> LinearRisk:
 def _named(problem: Problem) -> dict[str, Any] | None:
     """Loss and regulariser by their names and plain options; None where that does not say all."""
     risk, omega = problem.risk, problem.regularizer
-    of_rows = type(risk) in (LinearRisk, OffsetsRisk)
-    if not of_rows or not risk.facts.has_duals or risk.loss.labels not in _LABELS:
+    if not isinstance(risk, LinearRisk) or type(risk) not in (LinearRisk, OffsetsRisk):
+        return None
+    if not risk.facts.has_duals or risk.loss.labels not in _LABELS:
         return None
     losses = [name for name, kind in LOSSES.items() if type(risk.loss) is kind]
     penalties = [name for name, kind in REGULARIZERS.items() if type(omega) is kind]
