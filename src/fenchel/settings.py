@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import math
 import numbers
@@ -15,10 +14,14 @@ from fenchel.errors import Incompatible, InvalidData, Setting
 T = TypeVar("T")
 
 
-@functools.cache
+_PARAMETERS: dict[type, tuple[str, ...]] = {}
+
+
 def parameters_of(kind: type) -> tuple[str, ...]:
     """The names of a constructor's arguments, which take long to find out."""
-    return tuple(inspect.signature(kind).parameters)
+    if kind not in _PARAMETERS:
+        _PARAMETERS[kind] = tuple(inspect.signature(kind).parameters)
+    return _PARAMETERS[kind]
 
 
 class Configured:

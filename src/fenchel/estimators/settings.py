@@ -41,7 +41,7 @@ _WORDS = {
 _ALIASES = {"elasticnet": "elastic_net"}  # scikit-learn's spelling
 
 
-def loss_of(loss: object, labels: tuple[Labels, ...], settings: dict[str, Any]) -> Loss:
+def loss_of(loss: object, labels: tuple[Labels, ...], settings: Mapping[str, Any]) -> Loss:
     """The loss of that name, with those of the estimator's settings that it takes; or itself.
 
     `labels` are the kinds that the estimator has, the widest first.
