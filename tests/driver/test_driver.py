@@ -1,8 +1,10 @@
 """The loop every solver shares, what it returns, and the independent check of that."""
 
 import dataclasses
+import json
 import math
 import re
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -12,11 +14,10 @@ from scipy import sparse
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss
-from fenchel.losses.scalar_rows import is_built_in
 from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
-from fenchel.solvers.auto import auto
+from fenchel.solvers.auto import CANDIDATES, auto, kind_of
 from fenchel.witness import Witness
 
 
@@ -64,12 +65,12 @@ def test_converged_means_that_the_gap_is_certified():
 
 
 def test_the_iteration_limit_ends_a_run():
-    result = fenchel.minimize(problem_for(losses.Hinge()), gap=1e-9, max_iterations=3)
+    result = fenchel.minimize(problem_for(losses.Hinge()), "ls-bmrm", gap=1e-9, max_iterations=3)
     assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 3)
 
 
 def test_the_time_limit_ends_a_run(clock):
-    result = fenchel.minimize(problem_for(losses.Hinge()), gap=1e-9, max_seconds=3)
+    result = fenchel.minimize(problem_for(losses.Hinge()), "ls-bmrm", gap=1e-9, max_seconds=3)
     assert result.status is Status.TIME_LIMIT
     assert result.seconds >= 3 and 1 <= result.iterations <= 3
     assert result.seconds >= result.history[-1].seconds
@@ -82,7 +83,7 @@ def test_a_callback_that_returns_true_ends_a_run():
         seen.append(record)
         return record.iteration == 4
 
-    result = fenchel.minimize(problem_for(losses.Hinge()), gap=1e-9, callback=callback)
+    result = fenchel.minimize(problem_for(losses.Hinge()), "ls-bmrm", gap=1e-9, callback=callback)
     assert (result.status, result.iterations) == (Status.INTERRUPTED, 4)
     assert list(result.history) == seen
 
@@ -93,7 +94,7 @@ def test_the_keyboard_ends_a_run_with_the_best_iterate():
             raise KeyboardInterrupt
 
     problem = problem_for(losses.Hinge(), intercept=True)
-    result = fenchel.minimize(problem, gap=1e-9, callback=callback)
+    result = fenchel.minimize(problem, "ls-bmrm", gap=1e-9, callback=callback)
     assert (result.status, result.iterations) == (Status.INTERRUPTED, 5)
     assert result.objective == min(record.objective for record in result.history)
     assert fenchel.verify(result, problem).source == "witness"
@@ -179,7 +180,7 @@ def test_a_loss_that_falls_for_ever_is_held_by_a_regulariser():
 
 
 def test_raise_for_status_says_what_to_do():
-    result = fenchel.minimize(problem_for(losses.Hinge()), gap=1e-9, max_iterations=3)
+    result = fenchel.minimize(problem_for(losses.Hinge()), "ls-bmrm", gap=1e-9, max_iterations=3)
     with pytest.raises(fenchel.NotConverged, match=r"after 3 iterations.*raise `max_iterations`"):
         result.raise_for_status()
 
@@ -364,19 +365,39 @@ def test_an_unknown_solver_comes_with_a_suggestion():
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 @pytest.mark.parametrize("loss", LOSSES, ids=ids)
 def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
-    result = fenchel.minimize(problem_for(loss, regularizer), max_iterations=1)
-    weighted, free = isinstance(regularizer, Weighted), len(regularizer.free(N_FEATURES)) > 0
-    built_in = is_built_in(loss)
+    problem = problem_for(loss, regularizer)
+    solver, reason = auto(problem)
+    assert solver.obstacle(problem) is None and reason
+    measured = CANDIDATES.get(kind_of(problem), ())
+    if any(kind().obstacle(problem) is None for kind in measured):
+        assert type(solver) in measured
+        return
+    free = len(regularizer.free(N_FEATURES)) > 0
     if loss.differentiable and regularizer.smooth and not free:
-        suited = "newton" if built_in and weighted else "lbfgs"
-    elif loss.differentiable and weighted and not regularizer.smooth:
-        suited = "column-descent" if built_in else "owlqn"
-    elif weighted or regularizer.has("conjugate_argmax") or isinstance(regularizer, Boxed):
+        suited = "lbfgs"
+    elif loss.differentiable and isinstance(regularizer, Weighted) and not regularizer.smooth:
+        suited = "owlqn"
+    elif isinstance(regularizer, Weighted | Boxed) or regularizer.has("conjugate_argmax"):
         suited = "ls-bmrm" if regularizer.piecewise and not free else "bmrm"
     else:
         suited = "fista" if loss.differentiable else "agm-1"
-    assert result.solver == suited
-    assert re.search("bundle" if "bmrm" in suited else "differentiable|smooth", result.reason)
+    assert solver.name == suited
+    assert re.search("bundle" if "bmrm" in suited else "differentiable|smooth", reason)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "softmax", "multiclass_hinge"])
+def test_auto_takes_no_coordinate_ascent_for_few_numbers(loss):
+    """Its models depend on the order of the rows, if by less than the gap."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert auto(fenchel.problem(X, X[:, 0] > 0, loss=loss, intercept=True))[0].name != "sdca"
+
+
+def test_the_table_of_auto_knows_every_candidate():
+    table = json.loads(resources.files("fenchel.solvers").joinpath("auto_table.json").read_text())
+    for kind, solvers in CANDIDATES.items():
+        cases = [case for case in table["problems"] if case["kind"] == kind]
+        assert len(cases) >= 3
+        assert {solver.name for solver in solvers} <= set().union(*(c["seconds"] for c in cases))
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -2,10 +2,8 @@
 
 Where several solvers are good, measurements decide: auto_table.json holds the seconds that each of
 them took to certify a gap of 1e-4 on problems of many shapes (benchmarks/auto.py makes it anew). A
-problem gets the fastest on the three measured problems most like it. Newton's method needs no
-measurement where columns are few, nor column descent where the regulariser is sparse. For small
-problems, those of other kinds, and rows that are not all in memory, where passes cost more, a fixed
-order decides.
+problem gets the fastest on the three measured problems most like it. For problems of other kinds,
+and rows that are not all in memory, where passes cost more, a fixed order decides.
 """
 
 from __future__ import annotations
@@ -17,8 +15,11 @@ from importlib import resources
 from typing import TypedDict
 
 from fenchel.errors import Incompatible
-from fenchel.regularizers import L2, Boxed, ElasticNet
+from fenchel.losses import VectorLoss
+from fenchel.regularizers import L1, L2, Boxed, ElasticNet
 from fenchel.risks.base import Problem
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
@@ -28,38 +29,36 @@ from fenchel.solvers.fista import FISTA
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import SubLBFGS
 
-# The solvers that are measured against each other, for each kind of problem.
+# The solvers that are measured against each other, for each kind of problem: is the loss smooth,
+# has a row one score or several, does the regulariser set coefficients to 0.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
-    "differentiable, l2": (LBFGS, Newton, SDCA),
-    "piecewise linear, l2": (Polish, SDCA, LineSearchBMRM),
-    "piecewise linear, elastic_net": (SDCA, LineSearchBMRM),
+    "smooth, l2": (LBFGS, Newton, SDCA),
+    "smooth, sparse": (ColumnDescent, OWLQN),
+    "kinked, l2": (Polish, SDCA, LineSearchBMRM),
+    "kinked, sparse": (Polish, SDCA, LineSearchBMRM),
+    "smooth vectors, l2": (LBFGS, NewtonCG, SDCA),
+    "kinked vectors, l2": (SDCA, LineSearchBMRM),
 }
 
-# Numbers in X below which the fixed order holds. All take milliseconds there, and the first two and
-# the bundle end far below the gap, so that their models do not depend on the order of the rows.
+# Numbers in X below which coordinate ascent is left out: its models depend on the order of rows, if
+# by less than the gap, and where a fit takes milliseconds nobody expects that.
 _SMALL = 50_000
 
-# So many measured problems decide together, the nearer the more. Left out of the table, each of its
-# problems so gets a solver that takes 1.09 times the seconds of the best, in the geometric mean; by
-# the nearest alone 1.13.
+# So many measured problems decide together, the nearer the more.
 _LIKE, _NEAR = 3, 0.1
 
 # Powers of ten by which a problem's response may exceed those of all problems most like it: the
 # passes of coordinate ascent grow with it, and those of unscaled columns have no end.
 _BEYOND = 1.0
 
-# Up to which Newton's steps need no measurement: a Hessian is added up in about a pass, and
-# factored in milliseconds. A start nearby, as on a path, leaves one of them.
-_FEW_COLUMNS = 300
-
 # What is tried for all other problems, in this order, and why.
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
-    (Newton, "the loss is smooth, the regulariser quadratic, and the columns are few"),
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
     (ColumnDescent, "the loss is smooth, the regulariser sparse, and X is in one memory"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
@@ -73,19 +72,22 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
 
 def auto(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why."""
-    able = [
-        kind for kind in CANDIDATES.get(kind_of(problem), ()) if kind().obstacle(problem) is None
-    ]
-    sure = Newton in able and problem.risk.n_parameters <= _FEW_COLUMNS
-    large = problem.risk.n_numbers >= _SMALL and problem.risk.facts.in_one_memory
-    if large and len(able) > 1 and not sure:
-        return _measured(able, problem)
+    if problem.risk.facts.in_one_memory and problem.strength > 0:
+        kind = kind_of(problem)
+        able = [each for each in CANDIDATES.get(kind, ()) if each().obstacle(problem) is None]
+        if problem.risk.n_numbers < _SMALL and len(able) > 1:
+            able = [each for each in able if each is not SDCA]
+        if able:
+            return _measured(able, kind, problem)
+    return _preferred(problem)
+
+
+def _preferred(problem: Problem) -> tuple[Solver, str]:
+    """The first that can minimise the problem, in the order of preference."""
     obstacles: list[str] = []
     free = len(problem.regularizer.free(problem.risk.n_parameters))
     for kind, reason in _PREFERENCES:
         obstacle = kind().obstacle(problem)
-        if kind is Newton and problem.risk.n_parameters > _FEW_COLUMNS:
-            continue
         exact = problem.regularizer.piecewise and problem.risk.facts.keeps_scores
         if kind is LineSearchBMRM and (free or not exact):
             continue  # BMRM's cuts lie further apart, which unpenalised coordinates need
@@ -114,49 +116,66 @@ def unproved(problem: Problem) -> str:
 
 def kind_of(problem: Problem) -> str:
     """The kind of a problem in the table; "other" for those that are not in it."""
-    risk = problem.risk
-    names = {L2: "l2", ElasticNet: "elastic_net"}
-    penalty = names.get(type(problem.regularizer), "other")
-    if is_piecewise_linear(risk):
-        return f"piecewise linear, {penalty}"
-    return f"differentiable, {penalty}" if risk.facts.differentiable else "other"
+    risk, penalty = problem.risk, _PENALTIES.get(type(problem.regularizer))
+    if penalty is None or not isinstance(risk, LinearRisk) or risk.facts.user_written:
+        return "other"
+    smooth = "smooth" if risk.facts.differentiable else "kinked"
+    if isinstance(risk.loss, VectorLoss):
+        return f"{smooth} vectors, {penalty}"
+    known = has_dual_steps(risk) and (risk.facts.differentiable or is_piecewise_linear(risk))
+    return f"{smooth}, {penalty}" if known else "other"
+
+
+_PENALTIES = {L2: "l2", L1: "sparse", ElasticNet: "sparse"}
 
 
 def shape_of(problem: Problem) -> tuple[float, ...]:
-    """What decides between solvers, as decimal logarithms.
+    """What decides between solvers, as decimal logarithms; and whether there is an intercept.
 
-    Rows, columns, numbers in a row, and how far a step on one dual variable moves its row's score.
+    Rows, columns, numbers in a row, scores of a row, and how far a step on one dual variable moves
+    its row's score.
     """
     risk = problem.risk
+    assert isinstance(risk, LinearRisk)
     response = risk.length**2 / (problem.strength * risk.n_rows)
-    per_row = risk.n_numbers / risk.n_rows
-    sizes = risk.n_rows, risk.n_parameters, per_row, response
-    return tuple(round(math.log10(max(size, 1e-30)), 3) for size in sizes)
+    columns = risk.n_parameters / risk.n_outputs
+    sizes = risk.n_rows, columns, risk.n_numbers / risk.n_rows, risk.n_outputs, response
+    logarithms = (round(math.log10(max(size, 1e-30)), 3) for size in sizes)
+    return (float(risk.facts.has_intercept), *logarithms)
 
 
-def _measured(able: list[type[Solver]], problem: Problem) -> tuple[Solver, str]:
-    kind, shape = kind_of(problem), shape_of(problem)
-    cases = (case for case in _table() if case["kind"] == kind)
-    likest = sorted((math.dist(case["shape"], shape), case["name"], case) for case in cases)[:_LIKE]
+def _measured(able: list[type[Solver]], kind: str, problem: Problem) -> tuple[Solver, str]:
+    shape, cases, reasons = shape_of(problem), _table()[kind], []
+    likest = likest_of(cases, shape)
+    if SDCA in able and shape[-1] > max(case["shape"][-1] for _, case in likest) + _BEYOND:
+        able = [each for each in able if each is not SDCA] or able
+        reasons.append("sdca would be slow with columns so large for the strength")
+    best = fastest(able, likest)
+    if others := " and ".join(each.name for each in able if each is not best):
+        name = likest[0][1]["name"]
+        reasons.append(f"better than {others} on the measured problems most like it, first {name}")
+    return best(), "; ".join(reasons or ["no other can minimise such a problem as fast"])
+
+
+def fastest(able: list[type[Solver]], likest: list[tuple[float, Case]]) -> type[Solver]:
+    """The one that took the least on some measured problems, the nearer the more."""
 
     def slowness(each: type[Solver]) -> float:
         return sum(
             math.log(case["seconds"].get(each.name, math.inf)) / (_NEAR + distance)
-            for distance, _, case in likest
+            for distance, case in likest
         )
 
-    reasons = []
-    if shape[-1] > max(case["shape"][-1] for _, _, case in likest) + _BEYOND:
-        able = [each for each in able if each is not SDCA]
-        reasons.append("sdca would be slow with columns so large for the strength")
-    fastest = min(able, key=slowness)
-    if others := " and ".join(each.name for each in able if each is not fastest):
-        name = likest[0][1]
-        reasons.append(f"better than {others} on the measured problems most like it, first {name}")
-    return fastest(), "; ".join(reasons)
+    return min(able, key=slowness)
 
 
-class _Case(TypedDict):
+def likest_of(cases: list[Case], shape: tuple[float, ...]) -> list[tuple[float, Case]]:
+    """The nearest of some measured problems, with their distances."""
+    near = ((math.dist(case["shape"], shape), case) for case in cases)
+    return sorted(near, key=lambda each: each[0])[:_LIKE]
+
+
+class Case(TypedDict):
     """A problem that was measured: what it is like, and how long each solver took."""
 
     kind: str
@@ -166,7 +185,8 @@ class _Case(TypedDict):
 
 
 @functools.cache
-def _table() -> list[_Case]:
+def _table() -> dict[str, list[Case]]:
+    """The measured problems of each kind."""
     text = resources.files("fenchel.solvers").joinpath("auto_table.json").read_text()
-    table: list[_Case] = json.loads(text)
-    return table
+    cases: list[Case] = json.loads(text)["problems"]
+    return {kind: [case for case in cases if case["kind"] == kind] for kind in CANDIDATES}

@@ -55,10 +55,15 @@ class Newton(Solver):
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
         point: Point = problem.risk.at(w)
         hessian, aim = Hessian(problem.risk), _SAFE * self._aim
+        begun = not hessian.takes_runs  # the tangent where a run begins is not worth its time
         while True:
-            J, bound = problem.objective(point), problem.tangent_bound(point)
-            witness = functools.partial(getattr, point, "witness")
-            yield Step(point, J, bound, witness, functools.partial(dict, w=point.w))
+            J, kept = problem.objective(point), functools.partial(dict, w=point.w)
+            if begun:
+                witness = functools.partial(getattr, point, "witness")
+                yield Step(point, J, problem.tangent_bound(point), witness, kept)
+            else:
+                yield Step(point, J, state=kept)
+            begun = True
             if hessian.takes_runs:
                 problem.pulse()
                 point, taken = hessian.run(point, diagonal, aim)

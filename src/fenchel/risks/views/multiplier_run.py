@@ -115,8 +115,11 @@ class MultiplierRun:
         self.arrays = w.copy(), a, c, w.copy(), w.copy(), a.copy()
         numbers = b, self.scale, _PROXIMAL / self.scale, b, math.inf, -math.inf
         self.at = _kernels.PolishPoint(*self.arrays, *numbers)
-        self._look()
-        if alpha is not None:
+        if alpha is None:  # slopes of 0 prove nothing that R >= 0 does not say
+            self.point = self._best_point()
+            self.J, self.bound, self.witness = self.problem.objective(self.point), -math.inf, None
+        else:
+            self._look()
             nearness = _AHEAD * (self.J - self.bound) / abs(self.J) if self.J else 1.0
             kappa = self.scale * min(max(nearness, _NEAREST), 1.0)
             self.at = _kernels.PolishPoint(*self.arrays, b, kappa, *numbers[2:])
