@@ -8,6 +8,7 @@
 # make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
 # make tsan   the pool of threads under ThreadSanitizer
 # make soak   fits for SECONDS: memory, open files and threads must not grow
+# make auto-table  measures the table by which `auto` chooses, on a machine that does nothing else
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -15,9 +16,11 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.
 KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py tests/losses/test_losses.py tests/whole/test_bad_input.py \
     tests/data/test_svmlight.py tests/losses/test_vector_losses.py tests/losses/test_envelope.py \
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
-    tests/losses/test_chains.py tests/solvers/test_column_descent.py tests/fuzz/test_known.py
+    tests/losses/test_chains.py tests/solvers/test_column_descent.py tests/solvers/test_polish.py \
+    tests/solvers/test_newton.py tests/solvers/test_block_ascent.py tests/risks/test_best_offset.py \
+    tests/fuzz/test_known.py
 
-.PHONY: setup demo quick test check benchmark lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+.PHONY: setup demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -51,6 +54,9 @@ $(VENV)/.benchmark: $(VENV)/.test
 benchmark: $(VENV)/.benchmark
 	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
+
+auto-table: $(VENV)/.benchmark
+	$(BIN)/python benchmarks/auto.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
