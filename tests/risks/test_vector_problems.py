@@ -462,3 +462,20 @@ def test_lbfgs_refuses_intercepts_that_are_not_profiled_out_and_says_who_can():
     problem = fenchel.problem(X, COLOURS, loss=Own(), intercept=True)
     with pytest.raises(fenchel.Incompatible, match=r"unpenalised coordinates.*bmrm"):
         fenchel.minimize(problem, "lbfgs")
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "profiled"),
+    [
+        ("softmax", "l2", True),
+        ("multiclass_hinge", "l2", False),
+        ("multiclass_hinge", "l1", False),
+        ("multiclass_hinge", "entropy", True),
+    ],
+)
+def test_intercepts_of_hinges_stay_coordinates_where_the_regulariser_can_leave_some_free(
+    loss, regularizer, profiled
+):
+    problem = fenchel.problem(X, COLOURS, loss=loss, regularizer=regularizer, intercept=True)
+    assert problem.risk.facts.has_intercept == profiled
+    assert problem.risk.n_offsets == (not profiled)
