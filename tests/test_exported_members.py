@@ -74,7 +74,7 @@ def test_an_estimator_loads_little_more_than_scikit_learn_does() -> None:
     others = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
     assert others <= {"fenchel", "lazy_loader", "msgspec", "typing_extensions"}
     parts = {tuple(name.split(".")[1:2]) for name in loaded if name.startswith("fenchel.")}
-    assert not parts & {("cli",), ("features",), ("model",), ("paths",), ("report",), ("serve",)}
+    assert not parts & {("cli",), ("features",), ("model",), ("report",), ("serve",)}
     kinds = [getattr(fenchel, name) for name in estimators.__all__]
     assert {kind.__module__ for kind in kinds} & set(loaded) == {"fenchel.estimators.classifier"}
 

@@ -124,7 +124,8 @@ def test_rows_that_stay_in_their_file_have_it_too(run: Command):
     flags = ("--loss", "poisson", "--offset", "log_hours")
     assert run("train", "t.parquet", "-o", "m", *flags).code == 0
     assert run("train", "t.parquet", "-o", "s", "--stream", *flags).code == 0
-    np.testing.assert_allclose(fenchel.load("s").coef_, fenchel.load("m").coef_, rtol=1e-6)
+    # By two solvers, each to its gap of 1e-4.
+    np.testing.assert_allclose(fenchel.load("s").coef_, fenchel.load("m").coef_, rtol=2e-3)
 
 
 def test_a_file_without_names_has_columns_by_number(run: Command):

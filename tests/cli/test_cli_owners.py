@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from certificates import authority, issued
 from commands import HANGS, rows
+from credentials import authority, issued
 
 import fenchel
 from fenchel.data.svmlight_writing import write_svmlight

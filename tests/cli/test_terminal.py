@@ -269,7 +269,7 @@ def test_no_color_is_honoured(spawn: Spawn, data: Path) -> None:
 
 
 def test_a_dumb_terminal_gets_lines(spawn: Spawn, data: Path) -> None:
-    seen = ended(spawn("train", data, "-o", "m", TERM="dumb"))
+    seen = ended(spawn("train", data, "-o", "m", "--solver", "ls-bmrm", TERM="dumb"))
     assert "\x1b" not in seen
     assert re.search(r"\n +8 ", seen)
 

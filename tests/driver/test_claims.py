@@ -368,7 +368,7 @@ def test_evidence_that_is_refused_is_not_handed_on(monkeypatch):
     """What is left is R >= 0, with the evidence that this needs: none."""
 
     def refusing(claim, problem):
-        if claim.witness.tangencies:
+        if claim.witness.tangencies or claim.witness.alpha is not None:
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
         return recompute(claim, problem)
 

@@ -19,7 +19,7 @@ import msgspec
 import schemathesis
 from attackers import Served, Together
 from catalogue import data_for
-from certificates import authority, issued
+from credentials import authority, issued
 from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 

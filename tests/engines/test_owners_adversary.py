@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 pytest.importorskip("starlette")
 
 from attackers import Attacker, Together, nearest_row
-from certificates import mask_keys
+from credentials import mask_keys
 
 import fenchel
 from fenchel.engines.messages import Opening, Query, packed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("starlette")
 
 from attackers import Attacker, Together
-from certificates import mask_keys
+from credentials import mask_keys
 
 import fenchel
 from fenchel.engines import masks

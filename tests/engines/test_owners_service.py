@@ -14,7 +14,7 @@ pytest.importorskip("starlette")
 
 import httpx
 from attackers import Served
-from certificates import authority, issued
+from credentials import authority, issued
 
 import fenchel
 from fenchel.serve.connections import Patience

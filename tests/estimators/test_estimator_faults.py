@@ -396,7 +396,11 @@ def test_a_gap_out_of_reach_is_a_warning_with_the_gap_reached():
 @pytest.mark.parametrize(
     ("limit", "status", "remedy"),
     [
-        ({"max_iter": 2}, "max_iterations", "raise `max_iter` or loosen `tol`"),
+        (
+            {"max_iter": 2, "solver": "ls-bmrm"},
+            "max_iterations",
+            "raise `max_iter` or loosen `tol`",
+        ),
         ({"max_seconds": 1e-9}, "time_limit", "raise `max_seconds` or loosen `tol`"),
     ],
 )
@@ -473,7 +477,9 @@ def test_an_interrupt_between_classes_leaves_a_model_of_all_of_them(stop):
         seen.append(record)
         return stop(2)(record) if sum(r.iteration == 1 for r in seen) == 2 else None
 
-    model = fenchel.Classifier(loss="logistic", alpha=0.01, callback=after_the_first_class)
+    model = fenchel.Classifier(
+        loss="logistic", alpha=0.01, solver="lbfgs", callback=after_the_first_class
+    )
     with pytest.warns(ConvergenceWarning, match="3 of 4 classes"):
         model.fit(X, y)
     assert [result.iterations for result in model.result_[1:]] == [2, 1, 1]
@@ -486,8 +492,9 @@ def test_an_interrupt_between_classes_leaves_a_model_of_all_of_them(stop):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_checkpoint_goes_on_where_an_interrupt_stopped(tmp_path, n_classes):
     y = np.digitize(X[:, 0] + X[:, 1], [0, 1][: n_classes - 1])
-    left_alone = fenchel.Classifier(alpha=1e-3, checkpoint=tmp_path / "a").fit(X, y)
-    stopped = fenchel.Classifier(alpha=1e-3, checkpoint=tmp_path / "b", callback=stop_at(17))
+    settings = {"alpha": 1e-3, "solver": "ls-bmrm"}
+    left_alone = fenchel.Classifier(**settings, checkpoint=tmp_path / "a").fit(X, y)
+    stopped = fenchel.Classifier(**settings, checkpoint=tmp_path / "b", callback=stop_at(17))
     with pytest.warns(ConvergenceWarning, match="best iterate so far"):
         stopped.fit(X, y)
     seen = []

@@ -29,7 +29,7 @@ def relative_entropy(beta: Array) -> Array:
     log(1 + beta) = 2 (s + s^3/3 + s^5/5 ...) and beta = 2 s / (1 - s), so that it is
     2 / (1 - s) times  s^2 + (1 + s) (s^3/3 + s^5/5 ...).
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         s = beta / (2.0 + beta)
         square, series = s * s, np.zeros_like(s)
         for k in range(25, 1, -2):

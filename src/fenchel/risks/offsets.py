@@ -94,7 +94,7 @@ class OffsetSums(NamedTuple):
     p: Array
 
 
-class Found(NamedTuple):
+class BestOffsets(NamedTuple):
     """The best offsets, with slopes that make a cut."""
 
     b: Array  # the best that were tried
@@ -121,7 +121,7 @@ class Offsets:
         """Whether residuals can be taken off, whatever they are."""
         return not offset_rows.has_pairs(self.loss) or self.flows.connected
 
-    def best(self, z: PerShard[Array], near: Array) -> Found:
+    def best(self, z: PerShard[Array], near: Array) -> BestOffsets:
         """The best offsets at these scores, sought from those of a point nearby."""
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z)
@@ -130,7 +130,7 @@ class Offsets:
             return self._found(z, self._newton(z, b, 1.0, _CLOSE))
         return self._settled(z, b)
 
-    def softened(self, z: PerShard[Array], near: Array, mu: float) -> Found:
+    def softened(self, z: PerShard[Array], near: Array, mu: float) -> BestOffsets:
         """The best offsets of the soft maximum alone, centred as [Zhang11] has it."""
         b = offset_rows.entered(self.loss, near)
         at = self._newton(z, b, mu, _CLOSE, _FEW_STEPS)
@@ -148,10 +148,10 @@ class Offsets:
         b, t = (offset_rows.entered(self.loss, each) for each in (at.b, at.tilt))
         return self.engine.map(_tilted_sums, self.loss, z, b, at.mu, t).split(2)[1]
 
-    def _settled(self, z: PerShard[Array], b: Array) -> Found:
+    def _settled(self, z: PerShard[Array], b: Array) -> BestOffsets:
         """The best offsets of a hinge: those of its soft maximum, mu falling until both agree."""
         best: OffsetSums | None = None
-        found: Found | None = None
+        found: BestOffsets | None = None
         for at in self._path(z, b, 0.0):
             best = at if best is None or at.value < best.value else best
             enough = best.value - _KINK_GAP * abs(best.value)
@@ -220,12 +220,12 @@ class Offsets:
         """The largest |d| that the tilt may have, at most."""
         return float(self.flows.steepest * np.ptp(at.p)) / at.mu
 
-    def _found(self, z: PerShard[Array], at: OffsetSums) -> Found:
+    def _found(self, z: PerShard[Array], at: OffsetSums) -> BestOffsets:
         """The slopes there, moved until their residual is 0."""
         tilt = at.p / at.mu if self._steep(at) <= _TILT else np.zeros_like(at.p)
         slopes, floor = self._evened(z, at.b, at.mu, tilt)
         b, tilt = (offset_rows.left(self.loss, each, self.K) for each in (at.b, tilt))
-        return Found(b, at.value, min(floor, at.value), slopes, Tilted(b, at.mu, tilt))
+        return BestOffsets(b, at.value, min(floor, at.value), slopes, Tilted(b, at.mu, tilt))
 
     def _evened(
         self, z: PerShard[Array], b: Array, mu: float, tilt: Array
@@ -242,14 +242,14 @@ class Offsets:
         slopes = self.engine.map(_evened, self.loss, slopes, moves, keep)
         return slopes, keep * height - (1 - keep) * self.flows.steepest * spread
 
-    def _centred(self, z: PerShard[Array]) -> Found:
+    def _centred(self, z: PerShard[Array]) -> BestOffsets:
         """The offsets of a squared error: the mean of what is left, exactly up to round-off."""
         b = self.engine.total(self.engine.map(_left_over, z)) / self.S
         values, slopes = self.engine.map(_slopes, self.loss, z, b).split(2)
         value = float(self.engine.total(values)) / self.S
         r = self.engine.total(self.engine.map(_residual, slopes)) / self.S
         slopes = self.engine.map(_centred, slopes, r)
-        return Found(
+        return BestOffsets(
             b, value, value - FEW_OPERATIONS * value, slopes, Tilted(b, 1.0, np.zeros_like(b))
         )
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.losses import Loss, offset_rows
-from fenchel.risks.offsets import Found
+from fenchel.risks.offsets import BestOffsets
 from fenchel.risks.point import LinearPoint
 from fenchel.tolerances import FEW_OPERATIONS
 from fenchel.witness import Tangency, Ties, Witness
@@ -30,7 +30,7 @@ class OffsetsPoint(LinearPoint):
     """The risk at one W, minimised over the offsets of all K scores."""
 
     @functools.cached_property
-    def found(self) -> Found:
+    def found(self) -> BestOffsets:
         """The best offsets at these scores, with the slopes of the cut."""
         offsets = self.risk.offsets
         assert offsets is not None

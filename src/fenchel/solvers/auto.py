@@ -116,7 +116,7 @@ def unproved(problem: Problem) -> str:
 
 def kind_of(problem: Problem) -> str:
     """The kind of a problem in the table; "other" for those that are not in it."""
-    risk, penalty = problem.risk, _PENALTIES.get(type(problem.regularizer))
+    risk, penalty = problem.risk, _PENALTY_WORDS.get(type(problem.regularizer))
     if penalty is None or not isinstance(risk, LinearRisk) or risk.facts.user_written:
         return "other"
     smooth = "smooth" if risk.facts.differentiable else "kinked"
@@ -126,7 +126,7 @@ def kind_of(problem: Problem) -> str:
     return f"{smooth}, {penalty}" if known else "other"
 
 
-_PENALTIES = {L2: "l2", L1: "sparse", ElasticNet: "sparse"}
+_PENALTY_WORDS = {L2: "l2", L1: "sparse", ElasticNet: "sparse"}
 
 
 def shape_of(problem: Problem) -> tuple[float, ...]:
