@@ -29,7 +29,7 @@ from sklearn.preprocessing import MaxAbsScaler, normalize, scale
 
 import fenchel
 from fenchel.errors import Incompatible
-from fenchel.solvers.auto import CANDIDATES, fastest, kind_of, likest_of, shape_of
+from fenchel.solvers.auto import CANDIDATES, Cases, fastest, kind_of, likest_of, shape_of
 
 GAP = 1e-4
 TABLE = Path(__file__).parent.parent / "src/fenchel/solvers/auto_table.json"
@@ -171,7 +171,7 @@ def left_out(cases: list[dict[str, Any]]) -> tuple[float, float]:
         if len(others) < 3:
             continue
         able = [kind for kind in CANDIDATES[each["kind"]] if kind.name in each["seconds"]]
-        picked = fastest(able, likest_of(others, tuple(each["shape"]))).name
+        picked = fastest(able, likest_of(Cases(others), tuple(each["shape"]))).name
         ratios.append(each["seconds"][picked] / min(each["seconds"].values()))
     return math.exp(statistics.fmean(map(math.log, ratios))), max(ratios)
 

@@ -14,6 +14,8 @@ import math
 from importlib import resources
 from typing import TypedDict
 
+import numpy as np
+
 from fenchel.errors import Incompatible
 from fenchel.losses import VectorLoss
 from fenchel.regularizers import L1, L2, Boxed, ElasticNet
@@ -36,12 +38,14 @@ from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import SubLBFGS
 
 # The solvers that are measured against each other, for each kind of problem: is the loss smooth,
-# has a row one score or several, does the regulariser set coefficients to 0.
+# has a row one score or several, and what is the regulariser.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "smooth, l2": (LBFGS, Newton, SDCA),
-    "smooth, sparse": (ColumnDescent, OWLQN),
+    "smooth, l1": (ColumnDescent, OWLQN),
+    "smooth, elastic_net": (ColumnDescent, OWLQN),
     "kinked, l2": (Polish, SDCA, LineSearchBMRM),
-    "kinked, sparse": (Polish, SDCA, LineSearchBMRM),
+    "kinked, l1": (Polish, LineSearchBMRM),
+    "kinked, elastic_net": (Polish, SDCA, LineSearchBMRM),
     "smooth vectors, l2": (LBFGS, NewtonCG, SDCA),
     "kinked vectors, l2": (SDCA, LineSearchBMRM),
 }
@@ -126,7 +130,7 @@ def kind_of(problem: Problem) -> str:
     return f"{smooth}, {penalty}" if known else "other"
 
 
-_PENALTY_WORDS = {L2: "l2", L1: "sparse", ElasticNet: "sparse"}
+_PENALTY_WORDS = {L2: "l2", L1: "l1", ElasticNet: "elastic_net"}
 
 
 def shape_of(problem: Problem) -> tuple[float, ...]:
@@ -169,10 +173,11 @@ def fastest(able: list[type[Solver]], likest: list[tuple[float, Case]]) -> type[
     return min(able, key=slowness)
 
 
-def likest_of(cases: list[Case], shape: tuple[float, ...]) -> list[tuple[float, Case]]:
+def likest_of(cases: Cases, shape: tuple[float, ...]) -> list[tuple[float, Case]]:
     """The nearest of some measured problems, with their distances."""
-    near = ((math.dist(case["shape"], shape), case) for case in cases)
-    return sorted(near, key=lambda each: each[0])[:_LIKE]
+    distances = np.linalg.norm(cases.shapes - shape, axis=1)
+    nearest = np.argsort(distances, kind="stable")[:_LIKE].tolist()
+    return [(float(distances[k]), cases.all[k]) for k in nearest]
 
 
 class Case(TypedDict):
@@ -184,9 +189,16 @@ class Case(TypedDict):
     seconds: dict[str, float]
 
 
+class Cases:
+    """Measured problems of one kind, with their shapes as an array."""
+
+    def __init__(self, cases: list[Case]):
+        self.all, self.shapes = cases, np.array([case["shape"] for case in cases])
+
+
 @functools.cache
-def _table() -> dict[str, list[Case]]:
+def _table() -> dict[str, Cases]:
     """The measured problems of each kind."""
     text = resources.files("fenchel.solvers").joinpath("auto_table.json").read_text()
     cases: list[Case] = json.loads(text)["problems"]
-    return {kind: [case for case in cases if case["kind"] == kind] for kind in CANDIDATES}
+    return {kind: Cases([case for case in cases if case["kind"] == kind]) for kind in CANDIDATES}

@@ -53,8 +53,8 @@ class Newton(Solver):
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """A step at a time; on small data a run of them, which a kernel takes."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
-        point: Point = problem.risk.at(w)
         hessian, aim = Hessian(problem.risk), _SAFE * self._aim
+        point: Point = hessian.at(w)
         begun = not hessian.takes_runs  # the tangent where a run begins is not worth its time
         while True:
             J, kept = problem.objective(point), functools.partial(dict, w=point.w)

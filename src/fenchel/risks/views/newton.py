@@ -84,6 +84,10 @@ class Hessian:
         work = self.risk.n_numbers * self.risk.n_parameters
         return max(1, min(_STEPS, round(_WORK / max(work, 1))))
 
+    def at(self, w: Array) -> Point:
+        """The risk at w; where runs of steps follow, its gradient is their business."""
+        return self.risk.lazy_at(w) if self.takes_runs else self.risk.at(w)
+
     def run(self, point: Point, diagonal: Array, gap: float) -> tuple[Point, int]:
         """Newton's steps until the relative gap is likely to be reached, and how many they were.
 
