@@ -93,7 +93,8 @@ class Reference:
         n, d = self.X.shape
         vector = not isinstance(self.loss, ScalarLoss | MultivariateLoss | NuLoss)
         W = w.reshape(-1, self.risk.n_outputs) if vector else w[:, np.newaxis]
-        last = W[d] if vector and self.intercept else np.longdouble(0.0 if vector else b)
+        # Intercepts of a vector loss are the last coordinates, unless they are profiled out.
+        last = W[d] if len(W) > d else np.asarray(b, dtype=np.longdouble)
         y = self.rows.y
         Z = self.X @ W[:d] + last + self.offset[..., np.newaxis]
         labels = np.abs(y.reshape(n, -1)) if y.dtype.kind == "f" else 0.0
