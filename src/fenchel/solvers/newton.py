@@ -57,7 +57,7 @@ class Newton(Solver):
         point: Point = hessian.at(w)
         begun = not hessian.takes_runs  # the tangent where a run begins is not worth its time
         while True:
-            J, kept = problem.objective(point), functools.partial(dict, w=point.w)
+            J, kept = problem.objective(point), functools.partial(_state, point.w)
             if begun:
                 witness = functools.partial(getattr, point, "witness")
                 yield Step(point, J, problem.tangent_bound(point), witness, kept)
@@ -85,3 +85,7 @@ class Newton(Solver):
         if min(risk.n_parameters, risk.n_rows) > MOST_UNKNOWNS:
             return f"it needs at most {MOST_UNKNOWNS} columns or rows"
         return super().obstacle(problem)
+
+
+def _state(w: Array) -> State:
+    return {"w": w}

@@ -79,11 +79,15 @@ class _JointData(RowEvidence):
         return error
 
     def blur(self, w: Array, b: float | Array) -> float:
-        """What errors of the scores do to R, by its slopes."""
+        """What errors of the scores do to R, by its slopes; and those of slopes and constant.
+
+        The constant is made of the same sums over rows as the slopes, of margins of order 1.
+        """
         z = self.scores(w) + b
         c, g = self.joint.tangent(z, self.sample)
         off = self.score_error(w) + SCORES * np.abs(b)
-        return float(np.sum((np.abs(g) + self.share) * off)) + AGREEMENT * abs(c)
+        moved = float(np.sum((np.abs(g) + self.share) * off))
+        return moved + float(np.sum(self._sum_error(g) * (1 + np.abs(z)))) + AGREEMENT * abs(c)
 
 
 def _rounded(z: Array) -> Array:
