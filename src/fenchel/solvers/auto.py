@@ -79,6 +79,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     if problem.risk.facts.in_one_memory and problem.strength > 0:
         kind = kind_of(problem)
         able = [each for each in CANDIDATES.get(kind, ()) if each().obstacle(problem) is None]
+        if len(problem.regularizer.free(problem.risk.n_parameters)):
+            able = [each for each in able if each is not LineSearchBMRM]  # see `_preferred`
         if problem.risk.n_numbers < _SMALL and len(able) > 1:
             able = [each for each in able if each is not SDCA]
         if able:
