@@ -207,7 +207,9 @@ def posed(
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
         return _stated(risk, regularizer, strength)
     loss = loss.for_classes(targets.classes)
-    exact = loss.differentiable or not leaves_free(regularizer)
+    # Of sets of labels a bundle often cannot certify intercepts as coordinates, on few rows.
+    certain = loss.differentiable or isinstance(loss, losses.MultilabelHinge)
+    exact = certain or not leaves_free(regularizer)
     risk = _vector_risk(loss, engine, shards, targets.classes, intercept, exact)
     ones = risk.n_offsets > 0
     penalty = for_outputs(regularizer, rows.n_columns, ones, risk.n_outputs)
