@@ -9,19 +9,11 @@
 
 #include "matrix.hpp"
 #include "simd.hpp"
+#include "triangular_factor.hpp"
 
 namespace fenchel {
 
 namespace detail {
-
-FENCHEL_INLINE double line_dot(const double* x, const double* y, std::size_t n) {
-    double s[8] = {};
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (std::size_t k = 0; k < 8; ++k) s[k] += x[i + k] * y[i + k];
-    for (; i < n; ++i) s[0] += x[i] * y[i];
-    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-}
 
 inline constexpr std::size_t kTile = 4;
 
@@ -68,8 +60,7 @@ FENCHEL_INLINE bool factor_body(double* L, std::size_t n) {
             if (whole) tile_dots<Lanes>(L + i * n, L + j * n, n, j, s);
             for (std::size_t p = 0; p < rows; ++p)
                 for (std::size_t q = 0; q < columns && j + q <= i + p; ++q) {
-                    const double known =
-                        whole ? s[p][q] : line_dot(L + (i + p) * n, L + (j + q) * n, j);
+                    const double known = whole ? s[p][q] : dot(L + (i + p) * n, L + (j + q) * n, j);
                     const double value = entry(L, n, i + p, j + q, j, known);
                     if (i + p == j + q && !(value > 0 && std::isfinite(value))) return false;
                     L[(i + p) * n + j + q] = i + p == j + q ? std::sqrt(value) : value;
@@ -87,7 +78,7 @@ inline bool factor(double* L, std::size_t n) {
 
 /// x <- (L L')^-1 x
 inline void substitute(const double* L, std::size_t n, double* x) {
-    for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - line_dot(L + i * n, x, i)) / L[i * n + i];
+    for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - dot(L + i * n, x, i)) / L[i * n + i];
     for (std::size_t i = n; i-- > 0;) {
         x[i] /= L[i * n + i];
         for (std::size_t j = 0; j < i; ++j) x[j] -= L[i * n + j] * x[i];

@@ -159,7 +159,7 @@ class NewtonMethod {
         const auto phi = [&](double eta) -> Bend {
             for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
             const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
-            const double rate = detail::line_dot(a_.data(), q_.data(), n);
+            const double rate = detail::dot(a_.data(), q_.data(), n);
             return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
                     slope + eta * curvature + rate / on_.total};
         };
