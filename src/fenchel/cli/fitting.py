@@ -342,16 +342,25 @@ def save(
 ) -> float:
     """Writes the model; the seconds that took."""
     with terminal.step(f"save {short(path)}") as step:
+        encoder = getattr(dataset, "encoder", None)
         fenchel.save(
-            estimator,
+            estimator if encoder is None else whole(encoder, estimator),
             path,
-            feature_names=dataset.feature_names,
+            feature_names=None if encoder is not None else dataset.feature_names,
+            table=getattr(dataset, "facts", None),
             index_base=cast(Literal[0, 1] | None, dataset.index_base),
             offset_column=settings.offset,
             exposure_column=settings.exposure,
         )
         step.found = size(os.path.getsize(path))
     return step.seconds
+
+
+def whole(encoder: Any, estimator: Any) -> Any:
+    """What takes rows of a table to predictions, as scikit-learn has it."""
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("columns", encoder), ("model", estimator)])
 
 
 def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:
