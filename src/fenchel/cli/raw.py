@@ -12,6 +12,7 @@ from fenchel.cli.choices import NOVELTY
 from fenchel.cli.exits import UsageError
 from fenchel.cli.settings import Settings
 from fenchel.cli.terminal import Terminal
+from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
@@ -48,9 +49,10 @@ def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, f
     """The data set of a table, its columns made features, and the seconds that took."""
     from fenchel.data.raw_tables import read_table
 
-    with inputs.placed(path), terminal.step(f"read {inputs.name(path)}") as step:
+    with terminal.step(f"read {inputs.name(path)}") as step:
         found = _attempted(path, lambda: read_table(path, _wanted(settings)))
-        dataset = _encoded(found, settings)
+        with inputs.placed(path):
+            dataset = _encoded(found, settings)
         step.found = inputs.size(dataset.X)
     _say_target(found, settings, terminal)
     for line in found.said:
@@ -64,6 +66,8 @@ def _attempted(path: Path, read: Any) -> Read:
         found: Read = read()
     except OSError as error:
         raise UsageError(f"cannot read {inputs.name(path)}: {error.strerror or error}") from error
+    except InvalidData as error:
+        raise inputs.renamed(error, path, path) from error
     return found
 
 
@@ -140,9 +144,10 @@ def read_like(model: Any, path: Path, terminal: Terminal, *, target: str | None)
     facts, encoder = model.table_, getattr(model, "encoder_", None)
     exposure = getattr(model, "exposure_column_", None)
     offset = getattr(model, "offset_column_", None) if exposure is None else exposure
-    with inputs.placed(path), terminal.step(f"read {inputs.name(path)}") as step:
+    with terminal.step(f"read {inputs.name(path)}") as step:
         found = _attempted(path, lambda: read_table_like(path, facts, target=target, offset=offset))
-        dataset = dataset_of(found, found.facts, encoder, exposure=exposure)
+        with inputs.placed(path):
+            dataset = dataset_of(found, found.facts, encoder, exposure=exposure)
         step.found = inputs.size(dataset.X)
     if encoder is not None:
         _warn_of_unknown(found, encoder, terminal)

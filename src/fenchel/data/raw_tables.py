@@ -20,13 +20,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.data import cells, tables
+from fenchel.data import cells, files, tables
 from fenchel.data.compression import suffixes
 from fenchel.data.delimited import DelimitedTable
 from fenchel.data.frames import check_complete
 from fenchel.data.table_facts import Column, Kind, TableFacts
 from fenchel.errors import InvalidData, Setting
 
+_FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
 _TOO_MANY = 20  # rows of which each has a text of its own
 
 
@@ -84,7 +85,7 @@ class Wanted:
     def among(self, names: Sequence[str]) -> Wanted:
         """With the names that a table has: a list may be one text, with commas between them."""
         lists = {
-            part: None if given is None else _listed(names, given)
+            part: None if given is None else _listed(names, given, _FOR.get(part, ""))
             for part in ("columns", "ignore", "categorical", "dates")
             for given in [getattr(self, part)]
         }
@@ -93,9 +94,9 @@ class Wanted:
         return replace(self, **lists)
 
 
-def _listed(names: Sequence[str], given: Sequence[str]) -> list[str]:
+def _listed(names: Sequence[str], given: Sequence[str], what: str) -> list[str]:
     parts = [[text] if text in names else text.split(",") for text in given]
-    return [names[tables.column_of(names, part.strip())] for texts in parts for part in texts]
+    return [names[tables.column_of(names, part.strip(), what)] for each in parts for part in each]
 
 
 class Cells(NamedTuple):
@@ -126,7 +127,10 @@ class Read:
 
 def source(path: str | os.PathLike[str]) -> Source:
     """The table in a file."""
-    return ParquetTable(path) if suffixes(path)[0] == ".parquet" else DelimitedTable(path)
+    if suffixes(path)[0] == ".parquet":
+        return ParquetTable(path)
+    files.first_line(path)  # refuses what is no table of text
+    return DelimitedTable(path)
 
 
 def read_table(path: str | os.PathLike[str], wanted: Wanted) -> Read:
@@ -233,8 +237,9 @@ def _kind(name: str, column: Any, decimal: cells.Decimal | None, wanted: Wanted)
 def _check_text(name: str, levels: cells.Levels, decimal: cells.Decimal | None) -> None:
     """Refuses text that is likely to be something else."""
     n_rows = levels.rows()
-    if cells.marked(levels.texts, ".") or cells.marked(levels.texts, ","):
-        code = next(k for k, t in enumerate(levels.texts) if cells.as_number(t, None) is None)
+    plain = [cells.as_number(text, decimal) is not None for text in levels.texts]
+    if not decimal and not all(plain) and all(map(cells.says_a_number, levels.texts)):
+        code = plain.index(False)
         raise InvalidData(
             f"column {name!r} holds numbers such as {levels.texts[code]!r}: say which mark comes "
             "before the decimals with ",
@@ -254,10 +259,9 @@ def _check_text(name: str, levels: cells.Levels, decimal: cells.Decimal | None) 
             Setting("categorical", name),
             row=levels.first(0),
         )
-    numbers = [cells.as_number(text, decimal) is not None for text in levels.texts]
-    share = n_rows[:-1] @ np.array(numbers) / n_rows[:-1].sum()
+    share = n_rows[:-1] @ np.array(plain) / n_rows[:-1].sum()
     if 0.5 <= share < 1:
-        _refuse_mixed(name, levels, numbers)
+        _refuse_mixed(name, levels, plain)
     if share < 1 and len(levels.texts) == len(levels.codes) >= _TOO_MANY:
         raise InvalidData(
             f"column {name!r} has another text in each of the {len(levels.codes)} rows, from which "
