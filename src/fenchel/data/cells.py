@@ -122,7 +122,7 @@ def as_number(text: str, decimal: Decimal | None) -> float | None:
 
 def says_a_number(text: str) -> bool:
     """Whether it is a number, whichever mark comes before the decimals."""
-    return any(as_number(text, mark) is not None for mark in (".", ","))  # type: ignore[arg-type]
+    return any(as_number(text, mark) is not None for mark in (".", ","))
 
 
 def marked(texts: Collection[str], decimal: Decimal) -> bool:

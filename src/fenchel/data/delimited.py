@@ -26,7 +26,7 @@ from fenchel.errors import InvalidData
 
 _HEAD = 1 << 22  # bytes within which the first two rows must end
 _METERED = 1 << 26
-_BLOCK = 1 << 24  # bytes that are parsed at a time
+_BLOCK = 1 << 26  # bytes that are parsed at a time
 _MOST_LEVELS = 1 << 20  # that a column of text is coded by while it is read
 _MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "#N/A"}
 
