@@ -76,6 +76,7 @@ def save(
     from sklearn.utils.validation import check_is_fitted
 
     columns = fitted.TableColumns(feature_names, index_base, offset_column, exposure_column)
+    estimator = fitted.settled(estimator)
     if fitted.is_ours(estimator):
         check_is_fitted(estimator)
         container.write(path, _KIND, *fitted.described(estimator, columns))

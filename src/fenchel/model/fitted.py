@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -58,6 +58,19 @@ def saveable() -> dict[str, type[LinearEstimator]]:
 def is_ours(estimator: object) -> bool:
     """Whether it is one of the library's own, not of a class made from it."""
     return type(estimator) is saveable().get(type(estimator).__name__)
+
+
+def settled(value: Any) -> Any:
+    """What a search or a cross-validation has found, or is to fit; anything else is itself."""
+    from sklearn.model_selection._search import BaseSearchCV
+
+    from fenchel.estimators.cross_validation import CrossValidated
+
+    if not isinstance(value, BaseSearchCV | CrossValidated):
+        return value
+    if isinstance(value, CrossValidated) and not hasattr(value, "best_estimator_"):
+        raise InvalidData(f"cannot save a {type(value).__name__} before it is fitted")
+    return settled(vars(value).get("best_estimator_", getattr(value, "estimator", None)))
 
 
 # From an estimator to what is stored.

@@ -175,7 +175,8 @@ class Storing:
                     return Function(name)
             if type(value).__name__ in self._kinds or hasattr(value, "get_params"):
                 if not isinstance(value, type):
-                    return self._ours(value) if fitted.is_ours(value) else self.object(value)
+                    found = fitted.settled(value)
+                    return self._ours(found) if fitted.is_ours(found) else self.object(found)
             return self._leaf(value)
 
     def _leaf(self, value: Any) -> Value:
@@ -315,8 +316,6 @@ def _parameters(kind: type) -> set[str]:
 
 
 def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
-    from sklearn.base import BaseEstimator
-
     unknown = parameters.keys() - (_parameters(kind.made) - kind.dropped)
     if unknown:
         raise InvalidData(f"its {name} has parameters of no such class: {sorted(unknown)!r:.200}")
@@ -325,7 +324,7 @@ def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
             raise InvalidData(f"its {name} cannot have such a value of {each}")
     try:
         made = kind.made(**parameters)
-        if isinstance(made, BaseEstimator):
+        if hasattr(kind.made, "_parameter_constraints"):
             made._validate_params()
         fits = kind.valid(made)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
