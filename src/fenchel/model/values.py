@@ -109,7 +109,7 @@ class Pool:
 
     def __init__(self, content: npt.NDArray[np.uint8] | None = None):
         self._parts: list[bytes] = []
-        self._content = memoryview(b"" if content is None else content.tobytes())
+        self._content = memoryview(b"") if content is None else content.data
         self._end = 0
 
     def put(self, part: bytes) -> int:
