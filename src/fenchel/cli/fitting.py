@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, owners, summary, tagging
+from fenchel.cli import inputs, owners, raw, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
@@ -73,6 +73,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
+        raw.check_options(settings, data)
+        if settings.group is not None and settings.loss not in RANKING:
+            raise UsageError(
+                f"--group is for the queries of --loss {', '.join(RANKING)}; leave a column out "
+                "with --ignore"
+            )
         more = (None if path is None else str(path.absolute()) for path in (plot, proof))
         return cls(source, str(output.absolute()), settings, *more)
 
@@ -145,8 +151,15 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal, settings)
+    return read_rows(Path(job.data), terminal, settings)
+
+
+def read_rows(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+    """The rows to fit, from a table or from a file of numbers."""
+    if inputs.is_table(str(path)) and not settings.stream:
+        return raw.read(path, terminal, settings)
     return inputs.read(
-        Path(job.data),
+        path,
         terminal,
         target=settings.target,
         index_base=settings.index_base,
@@ -261,9 +274,12 @@ def _fitted(
 
 def _of_rows(settings: Settings, dataset: Dataset) -> dict[str, Any]:
     """What else the rows of some losses have."""
-    if settings.loss in RANKING:
-        return {"groups": dataset.qid}
-    return {"offset": dataset.offset} if settings.offset or settings.exposure else {}
+    rows: dict[str, Any] = {"groups": dataset.qid} if settings.loss in RANKING else {}
+    if settings.offset or settings.exposure:
+        rows["offset"] = dataset.offset
+    if settings.weight is not None:
+        rows["sample_weight"] = dataset.weight
+    return rows
 
 
 def n_runs(loss: str, dataset: Dataset) -> int:
@@ -326,16 +342,25 @@ def save(
 ) -> float:
     """Writes the model; the seconds that took."""
     with terminal.step(f"save {short(path)}") as step:
+        encoder = getattr(dataset, "encoder", None)
         fenchel.save(
-            estimator,
+            estimator if encoder is None else whole(encoder, estimator),
             path,
-            feature_names=dataset.feature_names,
+            feature_names=None if encoder is not None else dataset.feature_names,
+            table=getattr(dataset, "facts", None),
             index_base=cast(Literal[0, 1] | None, dataset.index_base),
             offset_column=settings.offset,
             exposure_column=settings.exposure,
         )
         step.found = size(os.path.getsize(path))
     return step.seconds
+
+
+def whole(encoder: Any, estimator: Any) -> Any:
+    """What takes rows of a table to predictions, as scikit-learn has it."""
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("columns", encoder), ("model", estimator)])
 
 
 def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:

@@ -54,14 +54,15 @@ def read(
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
         except InvalidData as error:
             raise renamed(error, data, path) from error
-        step.found = _size(dataset.X)
+        step.found = size(dataset.X)
     if exposure is not None:
         with placed(path):
-            dataset = replace(dataset, offset=_logarithms(dataset.offset, exposure))
+            dataset = replace(dataset, offset=logarithms(dataset.offset, exposure))
     return dataset, step.seconds
 
 
-def _logarithms(exposures: Any, column: str) -> Any:
+def logarithms(exposures: Any, column: str) -> Any:
+    """Of a column of exposures."""
     import numpy as np
 
     short_of = np.flatnonzero(exposures <= 0)
@@ -109,6 +110,7 @@ class FileRows(NamedTuple):
     y: Any
     qid: Any
     offset: Any
+    weight: Any = None
 
     @property
     def added(self) -> dict[str, Any]:
@@ -120,6 +122,15 @@ def read_for(
     model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
 ) -> FileRows:
     """A file's rows in the columns of a model, with targets, queries and offsets if it has any."""
+    if getattr(model, "table_", None) is not None and is_table(str(path)):
+        from fenchel.cli import raw
+
+        return raw.read_like(model, path, terminal, target=target)
+    if getattr(model, "encoder_", None) is not None:
+        raise InvalidData(
+            f"{name(path)} is no table, but the model was trained on one with columns such as "
+            f"{model.table_.names[0]!r}: give a .csv, .tsv or .parquet file"
+        )
     trained = getattr(model, "index_base_", None)
     names = getattr(model, "feature_names_in_", None)
     dataset, _ = read(
@@ -199,9 +210,10 @@ def name(path: Path) -> str:
 
 def is_table(path: str) -> bool:
     """Whether a file has columns, one of which is the target."""
+    from fenchel.data import files
     from fenchel.data.compression import suffixes
 
-    return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
+    return suffixes(path)[0] == ".parquet" or files.is_delimited(path)
 
 
 def is_svmlight(path: Path) -> bool:
@@ -227,6 +239,7 @@ def shape(X: Any) -> tuple[int, int, int | None]:
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 
-def _size(X: Any) -> str:
+def size(X: Any) -> str:
+    """Of a matrix, in words."""
     rows, features, nonzeros = shape(X)
     return f"{rows:,} rows, {features:,} features, {nonzeros:,} nonzeros"

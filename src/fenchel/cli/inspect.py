@@ -17,6 +17,7 @@ from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
+from fenchel.data.table_facts import TableFacts
 
 if TYPE_CHECKING:
     from fenchel.report.coefficients import Coefficient, Coefficients, Size
@@ -37,6 +38,8 @@ class Inspected(msgspec.Struct):
     index_base: int | None
     offset_column: str | None
     exposure_column: str | None
+    table: TableFacts | None  # the columns that the features were made of
+    levels: dict[str, list[str]] | None  # of each column of text
     classes: list[Label] | None
     runs: list[RunSummary]
     intercepts: list[float]
@@ -106,6 +109,8 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
         index_base=stored.index_base,
         offset_column=stored.offset_column,
         exposure_column=stored.exposure_column,
+        table=stored.table,
+        levels=_levels(fitted),
         classes=None if stored.classes is None else list(stored.classes),
         runs=runs_of(fitted),
         intercepts=[size.intercept for size in table.sizes],
@@ -116,9 +121,22 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
     )
 
 
+def _levels(fitted: Any) -> dict[str, list[str]] | None:
+    """The levels that each column of text had in training."""
+    if not hasattr(fitted, "encoder_"):
+        return None
+    return {
+        names[0]: [str(level) for level in step[-1].categories_[0]]
+        for name, step, names in fitted.encoder_.transformers_
+        if name.startswith("text")
+    }
+
+
 def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(f"{report.estimator}: {_problem(fitted, report.loss)}  (fenchel {report.version})")
     result(_columns(report))
+    for line in _table(report):
+        result(line)
     show_runs(report.runs, fitted.tol)
     console = Console(highlight=False, soft_wrap=True)
     for size in table.sizes:
@@ -141,7 +159,7 @@ def _problem(fitted: Any, loss: str) -> str:
 
 
 def _columns(report: Inspected) -> str:
-    if report.named_features:
+    if report.named_features or report.levels is not None:
         how = "with names"
     else:
         how = "without names" if report.index_base is None else f"counted from {report.index_base}"
@@ -154,6 +172,26 @@ def _columns(report: Inspected) -> str:
     names = [label(value) for value in report.classes]
     shown = names if len(names) <= 12 else [*names[:10], "...", names[-1]]
     return f"{report.features:,} features {how}; {len(names)} classes: {', '.join(shown)}"
+
+
+def _table(report: Inspected) -> Iterator[str]:
+    """The columns of the table that the model was trained on."""
+    facts = report.table
+    if facts is None:
+        return
+    parts = {"target": facts.target, "weights": facts.weight, "groups": facts.group}
+    said = [f"{what} {name!r}" for what, name in parts.items() if name is not None]
+    if said:
+        yield f"table with {', '.join(said)}"
+    if report.levels is None:
+        return
+    for what, names in (("numbers", facts.of_kind("number")), ("days", facts.of_kind("date"))):
+        if names:
+            yield f"  {what}: {', '.join(names)}"
+    for name, levels in report.levels.items():
+        shown = levels if len(levels) <= 12 else [*levels[:10], "...", levels[-1]]
+        yield f"  {name}: {len(levels)} levels: {', '.join(shown)}"
+    yield f"  missing values: {facts.missing}"
 
 
 def _title(size: Size, shown: int) -> Text:

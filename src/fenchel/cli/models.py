@@ -11,7 +11,25 @@ from fenchel.cli.exits import UsageError
 
 
 def load(path: Path) -> Any:
-    """The estimator in a file."""
+    """The estimator in a file; of a pipeline that `train` saved the last step, which knows it.
+
+    Such a one has `encoder_`, which makes its features of a table with the columns of `table_`.
+    """
+    found = _loaded(path)
+    if type(found).__name__ != "Pipeline":
+        return found
+    model = found[-1]
+    if len(found.steps) != 2 or not hasattr(model, "table_"):
+        raise UsageError(
+            f"{path} holds a pipeline that fenchel train did not make: in Python, use "
+            "fenchel.load(path) and its methods"
+        )
+    model.encoder_ = found[0]
+    model.feature_names_in_ = model.encoder_.get_feature_names_out()
+    return model
+
+
+def _loaded(path: Path) -> Any:
     try:
         return fenchel.load(path)
     except FileNotFoundError as error:

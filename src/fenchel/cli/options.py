@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-OUTPUT, DATA = "Output", "Reading the data"
+OUTPUT, DATA, TABLES = "Output", "Reading the data", "Columns of tables"
+table_option = partial(typer.Option, rich_help_panel=TABLES)
 
 _data = typer.Argument(
     metavar="DATA",
@@ -39,6 +41,51 @@ Exposure = Annotated[
         metavar="<name>",
         help="The same: the column whose logarithm is added.",
         rich_help_panel=DATA,
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    table_option(metavar="<names>", help="Features from these columns only: a,b; may come again."),
+]
+Ignore = Annotated[
+    list[str] | None, table_option(metavar="<names>", help="Leave these columns out.")
+]
+Categorical = Annotated[
+    list[str] | None,
+    table_option(metavar="<names>", help="Take these columns for text, even if they hold numbers."),
+]
+Dates = Annotated[
+    list[str] | None,
+    table_option(metavar="<names>", help="Take dates and times in these columns as days."),
+]
+Na = Annotated[
+    list[str] | None,
+    table_option(metavar="<text>", help="Another text that stands for a missing value."),
+]
+Decimal = Annotated[
+    str | None,
+    table_option(metavar=",|.", help="The mark before decimals; the other is one of thousands."),
+]
+Missing = Annotated[
+    str | None,
+    table_option(
+        metavar="<how>",
+        help="Missing values are filled with the median or the most_frequent, text always with "
+        "the latter; indicator adds a column that says where; refuse. (default median)",
+    ),
+]
+Scale = Annotated[
+    bool | None,
+    table_option("--scale", metavar="", help="Numbers are given mean 0 and deviation 1."),
+]
+Weight = Annotated[
+    str | None, table_option(metavar="<name>", help="The column that says what a row counts.")
+]
+Group = Annotated[
+    str | None,
+    table_option(
+        metavar="<name>",
+        help="The column of the query of a row, or of what --cv keeps together. (default qid)",
     ),
 ]
 IndexBase = Annotated[

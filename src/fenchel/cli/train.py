@@ -35,15 +35,25 @@ from fenchel.cli.fit_options import (
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
+    Categorical,
+    Columns,
     DataPathOrOwners,
+    Dates,
+    Decimal,
     Exposure,
+    Group,
+    Ignore,
     IndexBase,
     Json,
+    Missing,
+    Na,
     Offset,
     Quiet,
+    Scale,
     Stream,
     Target,
     Verbose,
+    Weight,
 )
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
@@ -85,6 +95,16 @@ def train(
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,
+    weight: Weight = None,
+    group: Group = None,
+    columns: Columns = None,
+    ignore: Ignore = None,
+    categorical: Categorical = None,
+    dates: Dates = None,
+    missing: Missing = None,
+    na: Na = None,
+    decimal: Decimal = None,
+    scale: Scale = None,
     index_base: IndexBase = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,

@@ -123,8 +123,8 @@ def _posed(
     fitted.set_params(penalty=penalty, feature_groups=None, lower=None, upper=None)
     if models.loss_name(fitted) in RANKING:
         inputs.check_queries(rows.qid, data)
-        return fitted._posed(rows.X, rows.y, groups=rows.qid)
-    return fitted._posed(rows.X, rows.y, offset=rows.offset)
+        return fitted._posed(rows.X, rows.y, groups=rows.qid, sample_weight=rows.weight)
+    return fitted._posed(rows.X, rows.y, offset=rows.offset, sample_weight=rows.weight)
 
 
 def _certificates(fitted: Any, problems: Sequence[Any], proof: Path, rigorous: bool) -> list[Any]:

@@ -164,7 +164,7 @@ class Storing:
             ) from error
 
     def _value(self, value: Any) -> Value:
-        with self._deeper():
+        with self._deeper(value):
             if isinstance(value, list | tuple | range | UserList):
                 items = [self._item(value, k) for k in range(len(value))]
                 return Several(items, "tuple" if isinstance(value, tuple) else "list")
@@ -206,19 +206,18 @@ class Storing:
         return StoredDict([(values.plain(key), self._value(each)) for key, each in value.items()])
 
     @contextmanager
-    def _deeper(self) -> Iterator[None]:
+    def _deeper(self, value: Any) -> Iterator[None]:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise InvalidData(
-                f"{self._where()}: it lies in itself, or deeper than {_DEEPEST} levels"
+                f"{self._where(value)}: it lies in itself, or deeper than {_DEEPEST} levels"
             )
         yield
         self._depth -= 1
 
-    def _where(self, owner: Any = None) -> str:
+    def _where(self, owner: Any) -> str:
         step = " > ".join(repr(name) for name in self._steps)
-        kind = "" if owner is None else f"a {type(owner).__name__}"
-        return f"cannot save {f'the step {step}, {kind}' if step else kind or 'it'}"
+        return f"cannot save {f'the step {step}, ' if step else ''}a {type(owner).__name__}"
 
     def _unknown_class(self, value: Any) -> str:
         known = [name for name in self._kinds if not name.startswith("_")]
