@@ -115,16 +115,20 @@ def _products(n: int, interaction_only: bool, least: int, most: int) -> int:
     return sum(int(each) for each in ways)
 
 
-def vectorizer(transformer: Any) -> bool:
-    """Reads texts, and neither files nor codecs of other names."""
-    return transformer.input == "content" and transformer.encoding.lower() in _ENCODINGS
+def vectorizer(transformer: Any) -> None:
+    """Reads texts, and neither files nor codecs of other names; ValueError if not."""
+    if transformer.input != "content":
+        raise ValueError(f"input must be 'content', text itself; it is {transformer.input!r:.40}")
+    if transformer.encoding.lower() not in _ENCODINGS:
+        known = ", ".join(sorted(_ENCODINGS))
+        raise ValueError(f"encoding must be one of {known}; it is {transformer.encoding!r:.40}")
 
 
 def tfidf(transformer: Any) -> bool:
     """A frequency for each word, too."""
     inner, words = transformer._tfidf, vars(transformer).get("vocabulary_", {})
     idf = vars(inner).get("idf_")
-    return vectorizer(transformer) and (idf is None or len(idf) == len(words))
+    return idf is None or len(idf) == len(words)
 
 
 def dictionary(transformer: Any) -> bool:

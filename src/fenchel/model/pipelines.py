@@ -25,6 +25,7 @@ from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import LabelBinarizer
 
+from fenchel.errors import InvalidData
 from fenchel.model import fitted, laws, own
 from fenchel.model.checks import (
     Sizes,
@@ -56,7 +57,11 @@ def stored(value: Any, columns: fitted.TableColumns) -> tuple[Object, npt.NDArra
     storing = Storing(KINDS, FUNCTIONS, columns)
     node = storing.object(value)
     content = storing.pool.content()
-    restored(node, content, own.Allowed(storing.named))  # nothing is written that cannot be read
+    try:  # nothing is written that cannot be read
+        restored(node, content, own.Allowed(storing.named))
+    except InvalidData as error:
+        name = type(value).__name__
+        raise InvalidData(f"cannot save this {name}, for load would refuse it: {error}") from error
     return node, content
 
 
