@@ -13,9 +13,10 @@ import math
 
 from fenchel.errors import InvalidCertificate
 from fenchel.result import Certificate, Result
-from fenchel.risks.base import Problem
+from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
+from fenchel.tolerances import CONTRADICTION
 from fenchel.verification import Recomputed, can_recompute, recompute, verify
 from fenchel.witness import Witness
 
@@ -75,6 +76,19 @@ class Prover:
             f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
             "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
         )
+
+
+def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> bool:
+    """Whether a bound is so far above J(w) that round-off does not explain it.
+
+    J may be small as a difference of large terms, whose round-off it has; looking costs two passes,
+    which only a run that is about to fail makes.
+    """
+    if not excess > CONTRADICTION * abs(objective):
+        return False
+    point = problem.risk.at(w)
+    penalty = problem.strength * problem.regularizer.value(point.w)
+    return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
 
 
 def contradiction(lower_bound: float, objective: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ class Certificate:
         """(upper - lower) / |upper|; 0 where both bounds are 0."""
         return relative_gap(self.upper_bound, self.lower_bound)
 
+    @property
+    def width(self) -> float:
+        """upper - lower, which `atol` is compared with."""
+        return self.upper_bound - self.lower_bound
+
     def __repr__(self) -> str:
         return (
             f"Certificate({self.lower_bound:.8g} <= min J <= {self.upper_bound:.8g}, "
@@ -75,6 +81,14 @@ class Record(NamedTuple):
     passes: int
     seconds: float
     phase: int = 0  # of a solver that changes its method on the way, such as hybrid
+
+    @property
+    def sigfig(self) -> float:
+        """-log10 of the gap, as [Teo07]'s code has it: how many digits of J are certain.
+
+        0 where none is, inf where the bounds are equal.
+        """
+        return max(0.0, -math.log10(self.gap)) if self.gap > 0 else math.inf
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from fenchel.posing import checked_strength, column_names
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
-from fenchel.settings import positive, whole
+from fenchel.settings import nonnegative, positive, whole
 from fenchel.solvers import Solver
 
 
@@ -70,6 +70,8 @@ class LinearEstimator(BaseEstimator, ABC):
         `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
+    atol : float, default=0.0
+        Or when objective - lower bound is at most this, where the objective may be 0 at best.
     max_iter : int, default=10_000
         The most iterations.
     max_seconds : float, default=None
@@ -115,6 +117,7 @@ class LinearEstimator(BaseEstimator, ABC):
     upper: npt.ArrayLike | None = None
     solver: str | Solver = "auto"
     tol: float = 1e-4
+    atol: float = 0.0
     max_iter: int = 10_000
     max_seconds: float | None = None
     warm_start: bool = False
@@ -155,6 +158,7 @@ class LinearEstimator(BaseEstimator, ABC):
             engine=engine_of(self.n_jobs),
             solver=solver_of(self.solver),
             tol=positive("gap", self.tol),
+            atol=nonnegative("atol", self.atol),
             max_iter=whole("max_iterations", self.max_iter, least=1),
             max_seconds=(
                 math.inf if self.max_seconds is None else positive("max_seconds", self.max_seconds)
