@@ -18,19 +18,16 @@ from fenchel import starts, stopping
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, contradiction, contradicts
-from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.proving import Prover, contradiction, contradicts, lower
+from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.existence import vanishing
 from fenchel.risks.scales import too_large
 from fenchel.settings import nonnegative, positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.stopping import Tolerance
+from fenchel.watching import LOG, log_step
 from fenchel.witness import Witness
-
-# Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
-# unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
-_PATIENCE_PER_FREE = 4
 
 # The first iteration after which to look whether J vanishes far out; then twice as many, and so on.
 _FIRST_LOOK = 8
@@ -58,8 +55,9 @@ def minimize(
     `atol` is for an objective that is 0 at best, or may be, where no relative gap can be had. One
     that is 0 up to round-off needs none (docs/certificates.md).
 
-    `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
-    it too. Either way, and at every limit, the best iterate is returned with its certificate.
+    `callback` sees a `Record` after each iteration, which has the best w so far; a true return
+    value stops the run. Ctrl-C stops it too. Either way, and at every limit, the best iterate is
+    returned with its certificate.
 
     `w0` is where to start, where the regulariser is least unless given: a w, or the `Result` of the
     same problem at another strength.
@@ -82,17 +80,21 @@ def minimize(
     w = starts.parameters(w0, problem)
     method, reason = chosen(solver, problem)
     method = method.aiming(tolerance.gap)
-    run = _Run(problem, tolerance, max_iterations, seconds, callback, method.patience)
+    run = _Run(
+        problem, tolerance, max_iterations, seconds, callback, stopping.patience(method, problem)
+    )
     run.prover = Prover(problem, method, bool(verify))
     start = starts.duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
+    LOG.info("minimising %s by %s (%s), to %s", problem, method.name, reason, tolerance)
     status = _executed(run, method, w, start, file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
-    if status is not Status.STALLED:
-        return result
-    return replace(result, advice=too_large(problem, result.gap))
+    if status is Status.STALLED:
+        result = replace(result, advice=too_large(problem, result.gap))
+    LOG.info("%s", result)
+    return result
 
 
 def _executed(
@@ -142,8 +144,7 @@ class _Run:
         if problem.risk.facts.nonnegative:
             self.claim, self.lower_bound, self.evidence = 0.0, 0.0, Witness
         self.history: list[Record] = []
-        n_free = len(problem.regularizer.free(problem.risk.n_parameters))
-        self.patience = patience + _PATIENCE_PER_FREE * n_free
+        self.patience = patience
 
     claim: float  # of the solver, for its evidence
     lower_bound: float  # the claim, less by what an earlier one exceeded its proof; or the proof
@@ -307,7 +308,10 @@ class _Run:
 
     def _end(self, step: Step) -> Status | None:
         last = self.history[-1]
-        asked = self.callback is not None and bool(self.callback(last))
+        log_step(last)
+        asked = self.callback is not None and bool(
+            self.callback(Watched.of(last, lambda: self.problem.risk.presented(*self._iterate)))
+        )
         over = last.seconds - self.seconds_before >= self.max_seconds
         stop, late = self.problem.risk.agreed(lambda: (asked, over))
         if self.best is None or math.isnan(step.objective):
@@ -349,13 +353,7 @@ class _Run:
         self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
         self.proved, known = True, self.known_bound
         self.history[-1] = self.history[-1]._replace(objective=self.objective, lower_bound=known)
-        for k in reversed(range(len(self.history))):
-            record = self.history[k]
-            bound = min(record.lower_bound, known)
-            gap = relative_gap(record.objective, bound)
-            if (bound, gap) == (record.lower_bound, record.gap):
-                break  # and so all before it
-            self.history[k] = record._replace(lower_bound=bound, gap=gap)
+        lower(self.history, known)
 
     def result(self, status: Status, solver: str, reason: str) -> Result:
         """The best iterate with what was proved of it."""
@@ -376,11 +374,16 @@ class _Run:
             proof_passes=passes,
         )
 
+    @property
+    def _iterate(self) -> Best:
+        """The best iterate, 0 if J was nowhere finite."""
+        n = self.problem.risk.n_parameters
+        return Best(np.zeros(n), 0.0) if self.best is None else self.best
+
     def _claimed(self) -> Result:
         """The best iterate with what the solver claims of it."""
         risk, last = self.problem.risk, self.history[-1]
-        best = Best(np.zeros(risk.n_parameters), 0.0) if self.best is None else self.best
-        w, intercept = risk.presented(*best)
+        w, intercept = risk.presented(*self._iterate)
         return Result(
             w=w,
             intercept=intercept,

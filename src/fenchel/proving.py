@@ -12,7 +12,7 @@ import dataclasses
 import math
 
 from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Result
+from fenchel.result import Certificate, Record, Result, relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
@@ -76,6 +76,17 @@ class Prover:
             f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
             "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
         )
+
+
+def lower(history: list[Record], bound: float) -> None:
+    """Takes back what the last records claim beyond a bound that was proved."""
+    for k in reversed(range(len(history))):
+        record = history[k]
+        known = min(record.lower_bound, bound)
+        gap = relative_gap(record.objective, known)
+        if (known, gap) == (record.lower_bound, record.gap):
+            break  # and so all before it
+        history[k] = record._replace(lower_bound=known, gap=gap)
 
 
 def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> bool:

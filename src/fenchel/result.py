@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -89,6 +89,49 @@ class Record(NamedTuple):
         0 where none is, inf where the bounds are equal.
         """
         return max(0.0, -math.log10(self.gap)) if self.gap > 0 else math.inf
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it, in the record that a callback sees; no copy."""
+        raise AttributeError(_FORGOTTEN)
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        raise AttributeError(_FORGOTTEN)
+
+
+_FORGOTTEN = (
+    "a history keeps no w and no intercept: the record that a callback is called with has them"
+)
+
+
+class Watched(Record):
+    """A record as a callback sees it, from which the best iterate can be had."""
+
+    iterate: Callable[[], tuple[Array, float | Array]]
+
+    @classmethod
+    def of(cls, record: Record, iterate: Callable[[], tuple[Array, float | Array]]) -> Watched:
+        """The record with what makes w and the intercept of it, if they are asked for."""
+        watched = cls(*record)
+        watched.iterate = iterate
+        return watched
+
+    def __repr__(self) -> str:
+        return repr(Record(*self))
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it; not a copy, and not to be written to."""
+        w = self.iterate()[0].view()
+        w.flags.writeable = False
+        return w
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        return self.iterate()[1]
 
 
 @dataclass(frozen=True)

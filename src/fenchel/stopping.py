@@ -24,7 +24,12 @@ from typing import NamedTuple
 
 from fenchel.result import Record, relative_gap
 from fenchel.risks.base import Point, Problem
+from fenchel.solvers import Solver
 from fenchel.tolerances import ROUND_OFF, ZERO_SUM
+
+# Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
+# unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
+_PATIENCE_PER_FREE = 4
 
 
 class Tolerance(NamedTuple):
@@ -52,6 +57,12 @@ def _floor(problem: Problem, point: Point) -> float:
     if point.w.any() or not convexity > 0:
         return known
     return known + (ZERO_SUM * slopes) ** 2 / (2 * convexity)
+
+
+def patience(method: Solver, problem: Problem) -> int:
+    """How many iterations neither bound need move."""
+    n_free = len(problem.regularizer.free(problem.risk.n_parameters))
+    return method.patience + _PATIENCE_PER_FREE * n_free
 
 
 def stalled(history: Sequence[Record], patience: int) -> bool:
