@@ -36,6 +36,10 @@ class Status(enum.Enum):
     MAX_ITERATIONS = "the iteration limit was reached; raise `{max_iterations}` or loosen `{gap}`"
     TIME_LIMIT = "the time limit was reached; raise `{max_seconds}` or loosen `{gap}`"
     INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
+    EARLY_STOPPED = (
+        "the score on the rows held out got no better, and this is the iterate with the best one; "
+        "the certificate says how far it is from the minimum"
+    )
     STALLED = (
         "neither bound moves any more: `{gap}` is below what round-off or this solver can reach"
     )

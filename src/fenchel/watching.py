@@ -130,8 +130,13 @@ def cells(pace: Pace) -> dict[str, str]:
 class LineWriter:
     """A line whenever the iterations have doubled, as Vowpal Wabbit has it; or one for each run."""
 
-    def __init__(self, write: Callable[[str], object], pace: Pace, note: Callable[[], str] = str):
-        self.write, self.pace, self.note = write, pace, note  # a note on the present record
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        pace: Pace,
+        more: tuple[str, Callable[[], str]] | None = None,
+    ):
+        self.write, self.pace, self.more = write, pace, more  # one column more, at the end
         self._next, self._printed = 1, None
 
     _printed: Record | None
@@ -155,11 +160,13 @@ class LineWriter:
         several, shown = self.pace.n_runs > 1, cells(self.pace)
         if self._printed is None:
             titles = {column.title: column.title for column in COLUMNS}
-            self.write(_line("run" if several else "", several, titles, "left"))
+            title = "" if self.more is None else f"{self.more[0]:>12}"
+            self.write(_line("run" if several else "", several, titles, "left") + title)
         left = self.pace.seconds_left
         run = f"{self.pace.run}/{self.pace.n_runs}" if several else ""
         time_left = duration(left) if left < math.inf else "-"
-        self.write(_line(run, several, shown, time_left) + self.note())
+        more = "" if self.more is None else f"{self.more[1]():>12}"
+        self.write(_line(run, several, shown, time_left) + more)
         self._printed = self.pace.last
 
 

@@ -165,6 +165,7 @@ class Posed:
     problems: Iterable[Problem]  # one, or one for each class; they share the rows
     starts: Sequence[Start]
     adopt: Callable[[list[Result]], None]  # makes an estimator's model of the results
+    given: tuple[Any, Any] = (None, None)  # X and y as the user has them
 
     def run(self) -> list[Result]:
         """The results at the strength of the fit."""
