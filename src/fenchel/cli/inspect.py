@@ -15,6 +15,7 @@ from fenchel.cli import models
 from fenchel.cli.choices import LOSS_OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
+from fenchel.cli.steps import Step, estimators, lines, steps_of
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
 from fenchel.data.table_facts import TableFacts
@@ -44,6 +45,15 @@ class Inspected(msgspec.Struct):
     runs: list[RunSummary]
     intercepts: list[float]
     coefficients: list[dict[str, Any]]
+    steps: list[Step] | None = None  # of a pipeline, the estimator's last
+
+
+class InspectedParts(msgspec.Struct):
+    """The report of a file whose last step is no estimator of the library's own."""
+
+    model: str
+    steps: list[Step]
+    runs: dict[str, list[RunSummary]]  # of the estimators inside, by the way to each
 
 
 def inspect(
@@ -58,13 +68,37 @@ def inspect(
     verbose: Verbose = False,
 ) -> Code:
     """Show what MODEL is, what was proved of it, and its largest coefficients."""
-    fitted = models.load(model)
+    found = models.whole(model)
+    fitted = models.last_of(found)
+    if fitted is None:
+        return _inspect_parts(model, found, json)
+    if hasattr(fitted, "table_") and found is not fitted:
+        fitted = models.load(model)
     table = _coefficients(fitted, top)
     report = _report(model, fitted, table)
+    if found is not fitted and hasattr(found, "steps"):
+        report.steps = steps_of(found).steps
     if json:
         result(msgspec.json.encode(report).decode())
     else:
         _show(report, table, fitted)
+    return Code.OK
+
+
+def _inspect_parts(path: Path, found: Any, json: bool) -> Code:
+    inside = dict(estimators(found))
+    whole = steps_of(found)
+    report = InspectedParts(
+        str(path), [whole], {name: runs_of(each) for name, each in inside.items()}
+    )
+    if json:
+        result(msgspec.json.encode(report).decode())
+        return Code.OK
+    for line in lines(whole):
+        result(line)
+    for name, each in inside.items():
+        result(f"{name}:")
+        show_runs(report.runs[name], each.tol)
     return Code.OK
 
 
@@ -105,7 +139,7 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
         loss=models.loss_name(fitted),
         parameters=dict(stored.parameters),
         features=stored.n_features,
-        named_features=stored.named_features,
+        named_features=stored.named_features or hasattr(fitted, "feature_names_in_"),
         index_base=stored.index_base,
         offset_column=stored.offset_column,
         exposure_column=stored.exposure_column,
@@ -137,14 +171,17 @@ def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(_columns(report))
     for said in _table(report):
         result(said)
+    for step in report.steps or ():
+        for said in lines(step, 1):
+            result(said)
     show_runs(report.runs, fitted.tol)
     console = Console(highlight=False, soft_wrap=True)
     for size in table.sizes:
         rows = [row for row in table.largest if row.label == size.label]
         console.print()
         console.print(_title(size, len(rows)))
-        for line in _lines(rows):
-            console.print(line)
+        for bar in _lines(rows):
+            console.print(bar)
 
 
 def _problem(fitted: Any, loss: str) -> str:
@@ -159,7 +196,7 @@ def _problem(fitted: Any, loss: str) -> str:
 
 
 def _columns(report: Inspected) -> str:
-    if report.named_features or report.levels is not None:
+    if report.named_features:
         how = "with names"
     else:
         how = "without names" if report.index_base is None else f"counted from {report.index_base}"

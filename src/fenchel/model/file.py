@@ -45,7 +45,7 @@ class Header(fitted.Stored, frozen=True, kw_only=True):
     feature_names: tuple[str, ...] | None
 
 
-class Whole(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class StoredPipeline(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The header of a pipeline as it stands in the file."""
 
     version: Annotated[str, Meta(max_length=64)]  # of the library that wrote it
@@ -78,7 +78,8 @@ def save(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    columns = fitted.Columns(feature_names, index_base, offset_column, exposure_column, table)
+    columns = fitted.TableColumns(feature_names, index_base, offset_column, exposure_column, table)
+    estimator = fitted.settled(estimator)
     if fitted.is_ours(estimator):
         check_is_fitted(estimator)
         container.write(path, _KIND, *fitted.described(estimator, columns))
@@ -98,22 +99,22 @@ def load(path: Path, *, allow: Iterable[type | str] = ()) -> Any:
     class, or its name as in "my_package.losses:MyLoss", which is then imported. Allow what you
     would import yourself: no other name in a file is.
     """
-    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: Whole}
+    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: StoredPipeline}
     header, arrays = container.read_any(path, kinds)
     allowed = own.Allowed(allow)
     with container.naming(path):
         if isinstance(header, fitted.Stored):
             return fitted.restored(header, arrays, allowed)
-        assert isinstance(header, Whole)
+        assert isinstance(header, StoredPipeline)
         return _restored(header, arrays, allowed)
 
 
 def header(path: Path) -> Header:
     """What a file says about its model, or about the model at the end of its pipeline."""
-    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: Whole}
+    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: StoredPipeline}
     stored, arrays = container.read_any(path, kinds)
     with container.naming(path):
-        if isinstance(stored, Whole):
+        if isinstance(stored, StoredPipeline):
             stored, arrays = _last(stored, arrays)
         assert isinstance(stored, fitted.Stored)
         kind = stored.label_type
@@ -126,26 +127,26 @@ def header(path: Path) -> Header:
     )
 
 
-def _last(header: Whole, arrays: Arrays) -> tuple[fitted.Stored, Arrays]:
+def _last(header: StoredPipeline, arrays: Arrays) -> tuple[fitted.Stored, Arrays]:
     """The header and the arrays of the last step of a pipeline."""
     made = _restored(header, arrays, own.Allowed(()))
     model = made[-1] if hasattr(made, "steps") else None
     if model is None or not fitted.is_ours(model):
         raise InvalidData("it holds no pipeline that ends in one of fenchel's estimators")
-    stored, held = fitted.described(model, fitted.Columns())
+    stored, held = fitted.described(model, fitted.TableColumns())
     return msgspec.structs.replace(stored, version=header.version), held
 
 
-def _whole(pipeline: Any, columns: fitted.Columns) -> tuple[Whole, Arrays]:
+def _whole(pipeline: Any, columns: fitted.TableColumns) -> tuple[StoredPipeline, Arrays]:
     import sklearn
 
     from fenchel.model import pipelines  # which imports much of scikit-learn
 
     root, content = pipelines.stored(pipeline, columns)
-    return Whole(fenchel.__version__, sklearn.__version__, root), {"content": content}
+    return StoredPipeline(fenchel.__version__, sklearn.__version__, root), {"content": content}
 
 
-def _restored(header: Whole, arrays: Arrays, allowed: own.Allowed) -> Any:
+def _restored(header: StoredPipeline, arrays: Arrays, allowed: own.Allowed) -> Any:
     import sklearn
 
     from fenchel.model import pipelines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # scikit-learn takes a second
     from fenchel.estimators.base import LinearEstimator
     from fenchel.estimators.protocol import Estimator, State
 
-_OF_THE_RUN = {"callback", "checkpoint"}
+_OF_THE_RUN = {"callback", "checkpoint", "verbose", "early_stopping_rounds", "eval_metric"}
 
 Text = Annotated[str, Meta(max_length=10_000)]
 
@@ -41,7 +41,7 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     table: TableFacts | None = None
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """What belongs to the table of the training data; None: as the model has it already."""
 
     feature_names: Sequence[str] | None = None
@@ -63,10 +63,23 @@ def is_ours(estimator: object) -> bool:
     return type(estimator) is saveable().get(type(estimator).__name__)
 
 
+def settled(value: Any) -> Any:
+    """What a search or a cross-validation has found, or is to fit; anything else is itself."""
+    from sklearn.model_selection._search import BaseSearchCV
+
+    from fenchel.estimators.cross_validation import CrossValidated
+
+    if not isinstance(value, BaseSearchCV | CrossValidated):
+        return value
+    if isinstance(value, CrossValidated) and not hasattr(value, "best_estimator_"):
+        raise InvalidData(f"cannot save a {type(value).__name__} before it is fitted")
+    return settled(vars(value).get("best_estimator_", getattr(value, "estimator", None)))
+
+
 # From an estimator to what is stored.
 
 
-def described(model: Estimator, columns: Columns) -> tuple[Stored, Arrays]:
+def described(model: Estimator, columns: TableColumns) -> tuple[Stored, Arrays]:
     """The header and the arrays of a fitted estimator."""
     model._check()
     state = model._state()

@@ -37,7 +37,7 @@ class Several(Node, frozen=True, tag="several"):
     family: Literal["list", "tuple", "array"] = "list"
 
 
-class Pairs(Node, frozen=True, tag="pairs"):
+class StoredDict(Node, frozen=True, tag="pairs"):
     """A dict; pairs, because the keys of JSON are text."""
 
     pairs: list[tuple[Plain, Value]]
@@ -74,7 +74,7 @@ class Unfitted(Node, frozen=True, tag="unfitted"):
     arrays: dict[str, Numbers]
 
 
-Value = Leaf | Several | Pairs | Function | Object | Model | Unfitted
+Value = Leaf | Several | StoredDict | Function | Object | Model | Unfitted
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Kind:
     parameters: Mapping[str, checks.Check] = field(default_factory=dict)  # all others are plain
     dropped: frozenset[str] = frozenset()  # parameters of the run alone
     derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # made from the rest
-    valid: Callable[[Any], bool] = lambda made: True  # laws of the settings
+    valid: Callable[[Any], None] = lambda made: None  # laws of the settings, else ValueError
     holds: Callable[[Any], bool] = lambda fitted: True  # laws between the attributes
 
 
@@ -102,7 +102,7 @@ class Storing:
     """Turns objects into nodes; knows where it is, for the sake of its refusals."""
 
     def __init__(
-        self, kinds: Mapping[str, Kind], functions: Mapping[str, Any], columns: fitted.Columns
+        self, kinds: Mapping[str, Kind], functions: Mapping[str, Any], columns: fitted.TableColumns
     ):
         self.pool = Pool()
         self.named: list[str] = []  # classes of the user's own
@@ -164,7 +164,7 @@ class Storing:
             ) from error
 
     def _value(self, value: Any) -> Value:
-        with self._deeper():
+        with self._deeper(value):
             if isinstance(value, list | tuple | range | UserList):
                 items = [self._item(value, k) for k in range(len(value))]
                 return Several(items, "tuple" if isinstance(value, tuple) else "list")
@@ -175,7 +175,8 @@ class Storing:
                     return Function(name)
             if type(value).__name__ in self._kinds or hasattr(value, "get_params"):
                 if not isinstance(value, type):
-                    return self._ours(value) if fitted.is_ours(value) else self.object(value)
+                    found = fitted.settled(value)
+                    return self._ours(found) if fitted.is_ours(found) else self.object(found)
             return self._leaf(value)
 
     def _leaf(self, value: Any) -> Value:
@@ -202,22 +203,21 @@ class Storing:
         numbers = all(type(each) is int or isinstance(each, np.integer) for each in value.values())
         if value and numbers and all(isinstance(key, str) for key in value):
             return values.stored_vocabulary(value, self.pool)
-        return Pairs([(values.plain(key), self._value(each)) for key, each in value.items()])
+        return StoredDict([(values.plain(key), self._value(each)) for key, each in value.items()])
 
     @contextmanager
-    def _deeper(self) -> Iterator[None]:
+    def _deeper(self, value: Any) -> Iterator[None]:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise InvalidData(
-                f"{self._where()}: it lies in itself, or deeper than {_DEEPEST} levels"
+                f"{self._where(value)}: it lies in itself, or deeper than {_DEEPEST} levels"
             )
         yield
         self._depth -= 1
 
-    def _where(self, owner: Any = None) -> str:
+    def _where(self, owner: Any) -> str:
         step = " > ".join(repr(name) for name in self._steps)
-        kind = "" if owner is None else f"a {type(owner).__name__}"
-        return f"cannot save {f'the step {step}, {kind}' if step else kind or 'it'}"
+        return f"cannot save {f'the step {step}, ' if step else ''}a {type(owner).__name__}"
 
     def _unknown_class(self, value: Any) -> str:
         known = [name for name in self._kinds if not name.startswith("_")]
@@ -257,7 +257,7 @@ class Restoring:
             return self._object(node)
         if isinstance(node, Several):
             return self._several(node)
-        if isinstance(node, Pairs):
+        if isinstance(node, StoredDict):
             return {key: self.value(each) for key, each in node.pairs}
         if isinstance(node, Model):
             return fitted.restored(node.header, self._arrays(node), self._allowed)
@@ -315,8 +315,6 @@ def _parameters(kind: type) -> set[str]:
 
 
 def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
-    from sklearn.base import BaseEstimator
-
     unknown = parameters.keys() - (_parameters(kind.made) - kind.dropped)
     if unknown:
         raise InvalidData(f"its {name} has parameters of no such class: {sorted(unknown)!r:.200}")
@@ -325,13 +323,11 @@ def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
             raise InvalidData(f"its {name} cannot have such a value of {each}")
     try:
         made = kind.made(**parameters)
-        if isinstance(made, BaseEstimator):
+        if hasattr(kind.made, "_parameter_constraints"):
             made._validate_params()
-        fits = kind.valid(made)
+        kind.valid(made)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise InvalidData(f"its {name} cannot be made: {error}") from error
-    if not fits:
-        raise InvalidData(f"its {name} has settings that no file may have")
     return made
 
 
