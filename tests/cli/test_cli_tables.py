@@ -100,7 +100,7 @@ def test_unknown_levels_are_counted_and_count_as_none(run: Command):
     run("train", "t.csv", "-o", "m", "--loss", "squared_error")
     Path("new.csv").write_text("a\nu\nw\nq\n\n")
     done = run("predict", "m", "new.csv")
-    assert "column 'a': 2 rows have levels that the model does not know ('q', 'w')" in done.err
+    assert "column 'a': 2 rows with levels that the model does not know ('q', 'w')" in done.err
     model = fenchel.load("m")
     assert numbers(done.out)[1:] == pytest.approx(float(model[-1].intercept_))
 

@@ -15,7 +15,7 @@ from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
 from fenchel.data.table_facts import Kind, TableColumn, TableFacts
 from fenchel.data.table_sources import Source, source
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 _FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
 
@@ -296,7 +296,11 @@ def _target(column: Any, facts: TableFacts) -> npt.NDArray[Any]:
     """Numbers, or text if some of it is no number."""
     name = str(facts.target)
     if cells.is_moment(column.type):
-        raise InvalidData(f"the target {name!r} holds dates or times, neither numbers nor classes")
+        raise InvalidData(
+            f"the target {name!r} holds dates or times, neither numbers nor classes: name another "
+            "with ",
+            Setting("target"),
+        )
     if cells.is_text(column.type):
         found = cells.levels(name, column, facts.na)
         check_complete(f"the target {name!r}", np.flatnonzero(found.codes == len(found.texts)))
