@@ -18,11 +18,10 @@ from fenchel import starts
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, contradiction
+from fenchel.proving import Prover, advised, contradiction
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.risks.existence import vanishing
-from fenchel.risks.scales import too_large
+from fenchel.risks.existence import receding, vanishing
 from fenchel.settings import positive, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
@@ -86,9 +85,7 @@ def minimize(
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
-    if status is not Status.STALLED:
-        return result
-    return replace(result, advice=too_large(problem, result.gap))
+    return replace(result, advice=advised(problem, result))
 
 
 def _executed(
@@ -251,7 +248,7 @@ class _Run:
         """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
         far = vanishing(self.problem, point)
         if far is None:
-            return None
+            return None if receding(self.problem, point) is None else Status.UNBOUNDED
         J = self.problem.objective(far)
         return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Result
+import numpy as np
+
+from fenchel.errors import InvalidCertificate, Phrase
+from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
+from fenchel.risks.existence import separated
+from fenchel.risks.scales import too_large
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
-from fenchel.verification import Recomputed, can_recompute, recompute, verify
+from fenchel.verification import Recomputed, can_recompute, dependence, recompute, verify
 from fenchel.witness import Witness
 
 
@@ -75,6 +79,16 @@ class Prover:
             f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
             "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
         )
+
+
+def advised(problem: Problem, result: Result) -> Phrase | None:
+    """What else may be done about a run that fell short, from a look at the data."""
+    with np.errstate(all="ignore"):
+        if result.status is Status.UNBOUNDED:
+            return separated(problem, problem.risk.flattened(result.w, result.intercept))
+        if result.status is Status.STALLED:
+            return too_large(problem, result.gap) or dependence(problem)
+    return None
 
 
 def contradiction(lower_bound: float, objective: float) -> str:
