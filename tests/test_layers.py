@@ -21,7 +21,7 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "posing driver stopping proving starts paths checkpoint verification report",
+    "posing driver stopping proving starts paths checkpoint verification report inference",
     "estimators",
     "model serve",
     "cli",
