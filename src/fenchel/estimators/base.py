@@ -39,11 +39,11 @@ from fenchel.estimators.settings import (
 from fenchel.estimators.shortcomings import nothing, shortfall, worst
 from fenchel.estimators.steering import CallbackSupportMixin, steered, with_callbacks
 from fenchel.losses import Loss
-from fenchel.posing import checked_strength, column_names
+from fenchel.posing import column_names
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
-from fenchel.settings import nonnegative, positive, whole
+from fenchel.settings import checked_strength, nonnegative, positive, whole
 from fenchel.solvers import Solver
 
 

@@ -12,15 +12,19 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.sampling import Sampling
 from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+
+# Numbers of X in one call of the kernel, which nothing can interrupt: a few hundredths of a second.
+_AT_ONCE = 1 << 22
 
 
 class Pegasos(Solver):
@@ -71,6 +75,9 @@ class Pegasos(Solver):
         n, sampling = problem.risk.n_rows, Sampling(problem.risk)
         order = np.random.default_rng([self.seed, t]).permutation(n)
         batches = np.array_split(order, math.ceil(n / (self.batch or n)))
+        at_once = sampling.batches_at_once(problem)
+        if at_once is not None:
+            return _in_kernel(problem, at_once, point, batches, t, radius)
         w, mean = point.w, np.zeros_like(point.w)
         for rows in batches:
             problem.pulse()
@@ -79,6 +86,28 @@ class Pegasos(Solver):
             w = _step(problem, w, a, t, radius)
             mean += w / len(batches)
         return mean, t
+
+
+def _in_kernel(
+    problem: Problem,
+    at_once: Callable[..., int],
+    point: Point,
+    batches: list[npt.NDArray[np.intp]],
+    t: int,
+    radius: float,
+) -> tuple[Array, int]:
+    """The same in a kernel, which returns so often that a limit of time or Ctrl-C is heard."""
+    risk, w, total = problem.risk, point.w.copy(), np.zeros_like(point.w)
+    numbers = risk.n_numbers / risk.n_rows * len(batches[0])  # of a batch
+    together = max(1, int(_AT_ONCE / max(numbers, 1.0)))
+    for k in range(0, len(batches), together):
+        problem.pulse()
+        some = batches[k : k + together]
+        ends = np.cumsum([len(rows) for rows in some], dtype=np.int64)
+        order = np.concatenate(some).astype(np.int64)
+        t = at_once(order, ends, point.intercept, problem.strength, radius, t, w, total)
+    risk.passes += 2
+    return total / len(batches), t
 
 
 def _step(problem: Problem, w: Array, a: Array, t: int, radius: float) -> Array:
