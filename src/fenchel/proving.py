@@ -16,7 +16,7 @@ from fenchel.result import Certificate, Record, Result, relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
-from fenchel.tolerances import CONTRADICTION
+from fenchel.tolerances import CONTRADICTION, ROUND_OFF
 from fenchel.verification import Recomputed, can_recompute, recompute, verify
 from fenchel.witness import Witness
 
@@ -49,7 +49,9 @@ class Prover:
             raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
         excess = claim.lower_bound - proof.lower_bound
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
-        agrees = abs(proof.objective - claim.objective) <= proof.doubt
+        # Scores that are carried along drift: where J is far smaller than they are, what is left of
+        # it is the J that the data say.
+        agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
         objective = claim.objective if agrees else proof.objective
         # Above its own J a bound is not known: verify, which has no other, returns that instead.
         lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
