@@ -13,12 +13,12 @@ from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, InvalidData, Setting
+from fenchel.estimators.available import available_if
 from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
@@ -34,15 +34,15 @@ from fenchel.settings import real
 Codes = npt.NDArray[np.intp]
 
 
-def _has_probabilities(estimator: Classifier) -> bool:
+def _has_probabilities(estimator: Classifier) -> None:
     loss = estimator.loss
     named = isinstance(loss, str) and loss in ("logistic", "softmax")
     if not named and not isinstance(loss, Logistic | Softmax):
         raise AttributeError(
-            f"only loss='logistic' and loss='softmax' give probabilities, not {loss!r}; or put the "
-            "classifier into sklearn.calibration.CalibratedClassifierCV"
+            f"loss={loss!r} gives no probabilities: use loss='logistic' or loss='softmax', or "
+            "calibrate the scores on other rows, by sklearn.calibration."
+            "CalibratedClassifierCV(model).fit(X, y) (docs/statistics.md)"
         )
-    return True
 
 
 @declared
