@@ -21,11 +21,12 @@ from fenchel.risks.zero_sum import evened, is_even, signed_sums
 from fenchel.witness import Witness
 
 
-def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
-    """The cut that slopes make whose X'(s a)/S is known; with an intercept, once balanced."""
+def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array | None) -> Cut:
+    """The cut that slopes make whose X'(s a)/S may be known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
     a = engine.map(shardwork.feasible, loss, a)
-    if has_offsets(risk) and (balanced := _balanced(risk, a)) is not a:
+    balanced = _balanced(risk, a) if has_offsets(risk) else a
+    if adjoint is None or balanced is not a:
         risk.passes += 1
         a = balanced
         adjoint = engine.total(engine.map(_adjoint, a)).ravel() / risk.weight
