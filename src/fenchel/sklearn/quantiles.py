@@ -1,0 +1,32 @@
+"""scikit-learn's quantile regression: F is our J with the 1-norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.linear_model import QuantileRegressor as Base
+
+from fenchel.estimators import regressor
+from fenchel.estimators.base import LinearEstimator
+from fenchel.risks.base import Array
+from fenchel.sklearn.core import DropIn, Task, with_our_solvers
+
+
+class QuantileRegressor(DropIn, Base):
+    """scikit-learn's QuantileRegressor, to a certified gap; `solver_options` have no effect."""
+
+    _parameter_constraints = with_our_solvers(Base._parameter_constraints)
+
+    def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
+        model = regressor.QuantileRegressor(
+            penalty="l1",
+            alpha=self.alpha,
+            quantile=float(self.quantile),
+            fit_intercept=self.fit_intercept,
+            **self._common(),
+        )
+        return [Task(model, y, s)]
+
+    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        self.n_iter_ = models[0].n_iter_
