@@ -21,7 +21,7 @@ tol^2, at least of 1e-10: about what float64 can prove.
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -36,9 +36,12 @@ from fenchel.estimators.settings import words
 from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import joined, lines
+from fenchel.sklearn.files import Found, InFiles, results_of
 from fenchel.solvers import SOLVERS, Solver
 
 _LEAST_GAP = 1e-10
+# In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
+NEARLY_ZERO = 1e-10
 _THEIRS = frozenset(  # the names of scikit-learn's solvers
     "auto cholesky highs highs-ds highs-ipm interior-point lbfgs liblinear lsqr newton-cg "
     "newton-cholesky sag saga sparse_cg svd".split()
@@ -62,25 +65,24 @@ def with_our_solvers(constraints: dict[str, Any]) -> dict[str, Any]:
     return {**constraints, "solver": [StrOptions(names), Solver]}
 
 
-class DropIn:
+class DropIn(InFiles):
     """The part of a drop-in estimator that is ours; scikit-learn's class comes after it."""
-
-    _takes_offset: ClassVar[bool] = False
 
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         """The minimisations that make up the objective; s are checked sample weights."""
         raise NotImplementedError
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        """Keeps a line of coefficients for each score, and what else scikit-learn's class has."""
-        raise NotImplementedError
+    def _adopt(self, found: Found) -> None:
+        """Keeps what was found in scikit-learn's shapes; as it is here, of one score."""
+        self.coef_, self.intercept_ = found.coef[0], float(found.intercept[0])
+        self.n_iter_ = found.n_iter[0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # scikit-learn's class has it
         tags.array_api_support, tags.input_tags.sparse = False, True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises scikit-learn's objective to a certified gap.
 
@@ -116,18 +118,20 @@ class DropIn:
         """What was found and what was proved, as attributes."""
         models = [task.model for task in tasks]
         worst = max(models, key=lambda model: (model.status_ != "converged", model.gap_))
-        found = [lines(model) for model in models]
-        results = [each for model in models for each in _results(model)]
+        bounds = np.array([[t.model.objective_, t.model.lower_bound_] for t in tasks])
+        bounds *= [[task.factor] for task in tasks]
+        coef, intercept = zip(*[lines(model) for model in models], strict=True)
+        results = [each for model in models for each in results_of(model)]
         self.n_features_in_ = models[0].n_features_in_
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(models[0], "feature_names_in_"):
             self.feature_names_in_ = models[0].feature_names_in_
-        self.objective_ = sum(task.factor * task.model.objective_ for task in tasks)
-        self.lower_bound_ = sum(task.factor * task.model.lower_bound_ for task in tasks)
+        self.objective_, self.lower_bound_ = bounds.sum(axis=0).tolist()
         self.gap_, self.status_, self.solver_ = worst.gap_, worst.status_, worst.solver_
         self.result_ = results[0] if len(results) == 1 else results
-        coef, intercept = (np.concatenate(each) for each in zip(*found, strict=True))
-        self._adopt(coef, intercept, models)
+        counts = [int(model.n_iter_) for model in models]
+        gaps = bounds[:, 0] - bounds[:, 1]
+        self._adopt(Found(np.concatenate(coef), np.concatenate(intercept), counts, gaps))
 
     def _shortfall(self, model: LinearEstimator, results: list[Result]) -> str:
         """What to say of a fit that did not converge; nothing of one that did."""
@@ -190,7 +194,3 @@ def total(X: Any, s: Array | None) -> float:
 def penalty_of(l1_ratio: float) -> str:
     """The name of the penalty with that share of L1."""
     return "l2" if l1_ratio == 0 else "l1" if l1_ratio == 1 else "elastic_net"
-
-
-def _results(model: LinearEstimator) -> list[Result]:
-    return model.result_ if isinstance(model.result_, list) else [model.result_]

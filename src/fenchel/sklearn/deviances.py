@@ -18,6 +18,7 @@ from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.regressor import Regressor
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, Task, with_our_solvers
+from fenchel.sklearn.files import Found
 
 
 class Deviance(DropIn):
@@ -35,9 +36,8 @@ class Deviance(DropIn):
         )
         return [Task(self._warmed(model), y, s)]
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
-        self.n_iter_ = models[0].n_iter_
+    def _adopt(self, found: Found) -> None:
+        super()._adopt(found)
         self._base_loss = self._get_loss()  # type: ignore[attr-defined]  # scikit-learn's `predict` has its link
 
 

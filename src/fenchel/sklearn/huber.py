@@ -35,6 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor as Base
 
 from fenchel.data.checked import checked_labels
+from fenchel.estimators.protocol import Saved
 from fenchel.estimators.regressor import Regressor
 from fenchel.losses import Labels
 from fenchel.result import relative_gap
@@ -64,7 +65,7 @@ class Place(NamedTuple):
 class HuberRegressor(DropIn, Base):
     """scikit-learn's HuberRegressor, to a certified gap: coefficients and scale together."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimises scikit-learn's objective over coefficients, intercept and scale."""
         s = weights_of(X, sample_weight)
@@ -75,7 +76,6 @@ class HuberRegressor(DropIn, Base):
         self.objective_, self.lower_bound_ = best.upper, least(places)
         self.gap_, self.scale_ = relative_gap(self.objective_, self.lower_bound_), best.sigma
         self.n_iter_ = sum(place.task.model.n_iter_ for place in places)
-        self.coef_, self.intercept_ = best.task.model.coef_, float(best.task.model.intercept_)
         residuals = np.asarray(y) - self._decision_function(X)
         self.outliers_ = np.abs(residuals) > self.scale_ * self.epsilon
         if self.gap_ > gap:
@@ -101,8 +101,14 @@ class HuberRegressor(DropIn, Base):
             middle = profile.at(_vertex(places))
         return places
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[Any]) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+    def _more(self) -> dict[str, Array]:
+        return {"scale": np.array([self.scale_, self.n_iter_], dtype=np.float64)}
+
+    def _restore(self, saved: Saved) -> None:
+        """All but outliers_, which belong to the rows that were fitted."""
+        super()._restore(saved)
+        scale, n_iter = saved.numbers("scale", 2).tolist()
+        self.scale_, self.n_iter_ = scale, int(n_iter)
 
 
 class _Profile:
@@ -157,7 +163,7 @@ class _Profile:
             # Of log sigma -> squares - 1, whose slope is -2 inner.
             step = (place.squares - 1) / max(2 * place.inner, 1e-3)
             step = min(max(step, -_LONGEST), _LONGEST)
-            if abs(step) <= self.width(place) / 8 or place.sigma <= _LEAST_SCALE and step < 0:
+            if abs(step) <= self.width(place) / 8 or (place.sigma <= _LEAST_SCALE and step < 0):
                 break
             there = here + step
             if not low < there < high:

@@ -15,11 +15,11 @@ from sklearn.linear_model import LogisticRegression as Base
 from sklearn.utils.validation import _num_samples
 
 from fenchel.data.checked import checked_classes
-from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.classifier import Classifier, check_discrete
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import BiasedClassifier
 from fenchel.sklearn.core import DropIn, Task, penalty_of, total, with_our_solvers
+from fenchel.sklearn.files import Found
 
 
 class LogisticRegression(DropIn, Base):
@@ -34,7 +34,9 @@ class LogisticRegression(DropIn, Base):
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         target, classes, s = weighed(X, y, s, self.class_weight)
         ratio, C = self._share(), self._inverse_strength()
-        return [logistic_task(self, X, target, s, len(classes), C, ratio)]
+        task = logistic_task(self, X, target, s, len(classes), C, ratio)
+        self.classes_ = classes
+        return [task]
 
     def _share(self) -> float:
         """The share of L1."""
@@ -46,10 +48,15 @@ class LogisticRegression(DropIn, Base):
         """C, infinite without a penalty."""
         return math.inf if getattr(self, "penalty", "") is None else float(self.C)
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.classes_ = models[0].classes_
-        self.coef_, self.intercept_ = coef, intercept - intercept.mean() * (len(coef) > 1)
-        self.n_iter_ = np.array([models[0].n_iter_], dtype=np.int32)
+    def _bias(self) -> float | None:
+        penalised = self.solver == "liblinear" and self.fit_intercept
+        return float(self.intercept_scaling) if penalised else None
+
+    def _adopt(self, found: Found) -> None:
+        # A softmax does not change when all scores move together.
+        centre = found.intercept.mean() if len(found.coef) > 1 else 0.0
+        self.coef_, self.intercept_ = found.coef, found.intercept - centre
+        self.n_iter_ = np.array(found.n_iter[:1], dtype=np.int32)
 
 
 def weighed(
@@ -80,7 +87,7 @@ def logistic_task(
         l1_ratio=ratio,
         alpha=1 / f,
         fit_intercept=self.fit_intercept and not liblinear,
-        bias=float(self.intercept_scaling) if liblinear and self.fit_intercept else None,
+        bias=self._bias(),
         **self._common(),
     )
     return Task(self._warmed(model), y, s, f if math.isfinite(f) else total(X, s))

@@ -49,7 +49,7 @@ class LogisticRegressionCV(DropIn, Base):
 
     _parameter_constraints = with_our_solvers(Base._parameter_constraints)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Finds the C that scores best, then the model of it on all rows.
 
@@ -86,6 +86,9 @@ class LogisticRegressionCV(DropIn, Base):
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return self
 
+    def _bias(self) -> float | None:
+        return LogisticRegression._bias(self)  # whose settings it has
+
     def _ratios(self) -> tuple[Any, list[float]]:
         """The shares of L1 as they were given, None if they were not, and as numbers."""
         given = None if isinstance(self.l1_ratios, str) else self.l1_ratios
@@ -93,7 +96,7 @@ class LogisticRegressionCV(DropIn, Base):
         if penalty in _SHARES:
             return given, list(_SHARES[penalty])
         numbers_only = given is None or all(
-            isinstance(each, numbers.Number) and 0 <= each <= 1 for each in given
+            isinstance(each, numbers.Real) and 0 <= float(each) <= 1 for each in given
         )
         if not numbers_only or (given is not None and not len(given)):
             raise ValueError(
@@ -117,6 +120,7 @@ class LogisticRegressionCV(DropIn, Base):
                 task = logistic_task(self, X_in, y_in, s_in, len(classes), 1.0, ratio)
                 posed = task.model._posed(X_in, y_in, sample_weight=s_in).kept()
                 judge, S = LogisticRegression(solver=self.solver), total(X_in, s_in)
+                judge.classes_ = classes
                 strengths = [1 / (C * S) for C in self.Cs_[order]]
                 for i, results in zip(order, posed.along(strengths, proved=()), strict=True):
                     task.model._take(posed, results)
@@ -127,9 +131,7 @@ class LogisticRegressionCV(DropIn, Base):
                     n_short += any(not result.converged for result in results)
         return Trials(_placed(coefs, scores.shape), scores, _placed(counts, scores.shape), n_short)
 
-    def _choose(
-        self, X: Any, y: Any, s: Array | None, ratios: list[float], trials: Trials
-    ) -> None:
+    def _choose(self, X: Any, y: Any, s: Array | None, ratios: list[float], trials: Trials) -> None:
         """The best C and share of L1, and the model; without refit, the mean of the best ones."""
         if self.refit:
             j, i = np.unravel_index(
@@ -140,8 +142,9 @@ class LogisticRegressionCV(DropIn, Base):
             model = LogisticRegression(C=C, solver=self.solver, fit_intercept=self.fit_intercept)
             model.set_params(l1_ratio=ratio, tol=self.tol, max_iter=self.max_iter)
             model.set_params(intercept_scaling=self.intercept_scaling)
+            model.classes_ = self.classes_
             self._become(model._minimise(X, [task]))
-            self._C, self._ratio = C, ratio
+            self._chosen = C, ratio
             return
         lines = []
         chosen = []
@@ -149,7 +152,10 @@ class LogisticRegressionCV(DropIn, Base):
             i, j = np.unravel_index(int(np.argmax(scores.T)), scores.T.shape)
             chosen.append((self.Cs_[i], ratios[j]))
             lines.append(trials.coefs[k, j, i])
-        self._C, self._ratio = (float(each) for each in np.mean(chosen, axis=0))
+        self._chosen = (
+            float(np.mean([C for C, _ in chosen])),
+            float(np.mean([r for _, r in chosen])),
+        )
         mean = np.mean(lines, axis=0)
         n = mean.shape[1] - bool(self.fit_intercept)
         self.coef_ = mean[:, :n]
@@ -157,7 +163,8 @@ class LogisticRegressionCV(DropIn, Base):
         self.n_features_in_ = n
 
     def _become(self, model: LogisticRegression) -> None:
-        vars(self).pop("feature_names_in_", None)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
         for name, value in vars(model).items():
             if name.endswith("_"):
                 setattr(self, name, value)
@@ -166,7 +173,7 @@ class LogisticRegressionCV(DropIn, Base):
     def _describe(self, trials: Trials, with_ratios: bool) -> None:
         """What the folds said, in scikit-learn's shapes: the new ones, or those of before 1.8."""
         legacy = getattr(self, "use_legacy_attributes", False)
-        C, ratio = self.__dict__.pop("_C"), self.__dict__.pop("_ratio")
+        C, ratio = self._chosen
         self.coefs_paths_: Any = trials.coefs
         self.scores_: Any = trials.scores
         self.n_iter_: Any = trials.n_iter
@@ -208,7 +215,9 @@ def _placed(found: list[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
 def _scorer(estimator: LogisticRegressionCV, classes: npt.NDArray[Any]) -> Any:
     """The scorer, told of all classes if its measure wants to know: a fold may lack some."""
     scorer = estimator._get_scorer()
-    takes = inspect.signature(scorer._score_func).parameters if hasattr(scorer, "_score_func") else {}
+    takes = (
+        inspect.signature(scorer._score_func).parameters if hasattr(scorer, "_score_func") else {}
+    )
     if "labels" not in takes:
         return scorer
     more = {"pos_label": classes[-1]} if len(classes) == 2 and "pos_label" in takes else {}

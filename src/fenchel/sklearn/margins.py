@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.svm import LinearSVC as BaseSVC
 from sklearn.svm import LinearSVR as BaseSVR
 
-from fenchel.estimators.base import LinearEstimator
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import BiasedClassifier, BiasedRegressor
 from fenchel.sklearn.core import DropIn, Task, total
+from fenchel.sklearn.files import Found
 from fenchel.sklearn.logistic import weighed
 
 
@@ -31,10 +31,12 @@ class Liblinear(DropIn):
     fit_intercept: bool
     intercept_scaling: float
 
+    def _bias(self) -> float | None:
+        return float(self.intercept_scaling) if self.fit_intercept else None
+
     def _task(self, kind: Any, X: Any, y: Any, s: Array | None, loss: str, **more: Any) -> Task:
         f = float(self.C) * total(X, s) * (2 if loss.startswith("squared") else 1)
-        bias = float(self.intercept_scaling) if self.fit_intercept else None
-        settings = {"alpha": 1 / f, "fit_intercept": False, "bias": bias, **self._common()}
+        settings = {"alpha": 1 / f, "fit_intercept": False, "bias": self._bias(), **self._common()}
         return Task(kind(loss=loss, **settings, **more), y, s, f)
 
 
@@ -46,6 +48,7 @@ class LinearSVC(Liblinear, BaseSVC):
 
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         target, classes, weights = weighed(X, y, s, self.class_weight)
+        self.classes_ = classes
         together = self.multi_class == "crammer_singer"
         loss = "multiclass_hinge" if together else self.loss
         penalty = "l2" if together else self.penalty
@@ -54,16 +57,14 @@ class LinearSVC(Liblinear, BaseSVC):
         tasks = []
         for label in classes:
             inside = target == label
-            own = np.where(inside, weights, 1.0 if s is None else s)
+            own = np.where(inside, weights if weights is not None else 1.0, 1.0 if s is None else s)
             tasks.append(self._task(BiasedClassifier, X, inside, own, loss, penalty=penalty))
-        self.classes_ = classes
         return tasks
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        if len(models) == 1:
-            self.classes_ = models[0].classes_
-        self.coef_, self.intercept_ = coef, intercept if self.fit_intercept else 0.0
-        self.n_iter_ = max(model.n_iter_ for model in models)
+    def _adopt(self, found: Found) -> None:
+        self.coef_ = found.coef
+        self.intercept_ = found.intercept if self.fit_intercept else 0.0
+        self.n_iter_ = max(found.n_iter)
 
 
 class LinearSVR(Liblinear, BaseSVR):
@@ -72,6 +73,6 @@ class LinearSVR(Liblinear, BaseSVR):
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         return [self._task(BiasedRegressor, X, y, s, self.loss, epsilon=self.epsilon)]
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.coef_, self.intercept_ = coef[0], intercept if self.fit_intercept else 0.0
-        self.n_iter_ = models[0].n_iter_
+    def _adopt(self, found: Found) -> None:
+        super()._adopt(found)
+        self.intercept_ = found.intercept if self.fit_intercept else 0.0

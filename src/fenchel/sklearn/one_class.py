@@ -13,10 +13,10 @@ from sklearn.linear_model import SGDOneClassSVM as Base
 from sklearn.utils.metaestimators import available_if
 
 from fenchel.errors import Incompatible
-from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, Task, weights_of
+from fenchel.sklearn.files import Found
 
 
 def _never(estimator: Any) -> bool:
@@ -33,7 +33,7 @@ class SGDOneClassSVM(DropIn, Base):
     average and random_state.
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
         X: Any,
@@ -54,8 +54,8 @@ class SGDOneClassSVM(DropIn, Base):
         model = NoveltyDetector(nu=float(self.nu), alpha=float(self.nu), **self._common())
         return [Task(self._warmed(model), None, s)]
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.coef_, self.offset_, self.n_iter_ = coef[0], -intercept, models[0].n_iter_
+    def _adopt(self, found: Found) -> None:
+        self.coef_, self.offset_, self.n_iter_ = found.coef[0], -found.intercept, found.n_iter[0]
 
     @available_if(_never)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

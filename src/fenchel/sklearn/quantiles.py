@@ -7,9 +7,8 @@ from typing import Any
 from sklearn.linear_model import QuantileRegressor as Base
 
 from fenchel.estimators import regressor
-from fenchel.estimators.base import LinearEstimator
 from fenchel.risks.base import Array
-from fenchel.sklearn.core import DropIn, Task, with_our_solvers
+from fenchel.sklearn.core import NEARLY_ZERO, DropIn, Task, with_our_solvers
 
 
 class QuantileRegressor(DropIn, Base):
@@ -20,13 +19,9 @@ class QuantileRegressor(DropIn, Base):
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         model = regressor.QuantileRegressor(
             penalty="l1",
-            alpha=self.alpha,
+            alpha=float(self.alpha) or NEARLY_ZERO,
             quantile=float(self.quantile),
             fit_intercept=self.fit_intercept,
             **self._common(),
         )
         return [Task(model, y, s)]
-
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
-        self.n_iter_ = models[0].n_iter_

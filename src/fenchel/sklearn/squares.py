@@ -21,7 +21,16 @@ from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.regressor import Regressor
 from fenchel.risks.base import Array
-from fenchel.sklearn.core import DropIn, Task, penalty_of, total, weights_of, with_our_solvers
+from fenchel.sklearn.core import (
+    NEARLY_ZERO,
+    DropIn,
+    Task,
+    penalty_of,
+    total,
+    weights_of,
+    with_our_solvers,
+)
+from fenchel.sklearn.files import Found
 
 
 class Squares(DropIn):
@@ -29,7 +38,6 @@ class Squares(DropIn):
 
     fit_intercept: bool
     positive: bool
-    _flat: bool  # whether y has one dimension
 
     def _each(
         self, y: Any, s: Array | None, strengths: Any, factor: float, l1_ratio: float
@@ -52,15 +60,24 @@ class Squares(DropIn):
         ]
 
     def _model(self, k: int, strength: float, l1_ratio: float) -> LinearEstimator:
+        if strength == 0 and self.positive:
+            strength = NEARLY_ZERO
         model = Regressor(
-            penalty=penalty_of(l1_ratio),
+            penalty=penalty_of(l1_ratio if strength else 0.0),
             l1_ratio=l1_ratio,
             alpha=strength,
             lower=0.0 if self.positive else None,
             fit_intercept=self.fit_intercept,
-            **self._common(),
+            **{**self._common(), "solver": self._method(l1_ratio if strength else 0.0)},
         )
         return self._warmed(model, slice(k, k + 1))
+
+    def _method(self, l1_ratio: float) -> Any:
+        """The solver: what the user says, else what suits squares."""
+        solver = self._common()["solver"]
+        if solver != "auto" or (l1_ratio == 0 and not self.positive):
+            return solver
+        return "proximal-gradient" if self.positive else "column-descent"
 
 
 class ElasticNet(Squares, BaseElasticNet):
@@ -69,7 +86,7 @@ class ElasticNet(Squares, BaseElasticNet):
     `precompute`, `selection`, `random_state` and `copy_X` have no effect; X is never changed.
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
         """Minimises scikit-learn's objective to a certified gap; X and y are always checked."""
         return self._minimise(X, self._tasks(X, y, weights_of(X, sample_weight)))
@@ -77,13 +94,12 @@ class ElasticNet(Squares, BaseElasticNet):
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         return self._each(y, s, self.alpha, 1.0, float(self.l1_ratio))
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        gaps = np.array([model.objective_ - model.lower_bound_ for model in models])
-        counts = [model.n_iter_ for model in models]
-        one = len(models) == 1
-        self.coef_, self.dual_gap_ = (coef[0], gaps[0]) if one else (coef, gaps)
-        self.n_iter_ = counts[0] if one else counts
-        self.intercept_ = _intercept(self, intercept)
+    def _adopt(self, found: Found) -> None:
+        one = len(found.coef) == 1
+        self.coef_ = found.coef[0] if one else found.coef
+        self.dual_gap_ = float(found.gaps[0]) if one else found.gaps
+        self.n_iter_ = found.n_iter[0] if one else found.n_iter
+        self.intercept_ = _intercept(self, found.intercept)
 
 
 class Lasso(ElasticNet, BaseLasso):
@@ -102,10 +118,10 @@ class Ridge(Squares, BaseRidge):
         S = total(X, s)
         return self._each(y, s, np.asarray(self.alpha, dtype=np.float64) / S, 2 * S, 0.0)
 
-    def _adopt(self, coef: Array, intercept: Array, models: list[LinearEstimator]) -> None:
-        self.coef_ = coef[0] if self._flat else coef
-        self.intercept_ = _intercept(self, intercept)
-        self.n_iter_ = np.array([model.n_iter_ for model in models], dtype=np.int32)
+    def _adopt(self, found: Found) -> None:
+        self.coef_ = found.coef[0] if self._flat else found.coef
+        self.intercept_ = _intercept(self, found.intercept)
+        self.n_iter_ = np.array(found.n_iter, dtype=np.int32)
 
 
 def columns_of(y: Any) -> Array | None:

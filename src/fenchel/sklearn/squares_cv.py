@@ -42,7 +42,7 @@ class SquaresCV(DropIn):
         """The estimator of one alpha."""
         raise NotImplementedError
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Finds the alpha with the least mean squared error, then the model of it on all rows.
 
@@ -117,7 +117,8 @@ class SquaresCV(DropIn):
         names = set(model.get_params()) & set(vars(self)) - {"precompute"}
         model.set_params(**{name: vars(self)[name] for name in names})
         chosen = {"alpha": alpha, "l1_ratio": ratio}
-        return model.set_params(**{k: v for k, v in chosen.items() if k in model.get_params()})
+        model.set_params(**{k: v for k, v in chosen.items() if k in model.get_params()})
+        return model
 
     def _become(self, model: ElasticNet) -> None:
         vars(self).pop("feature_names_in_", None)
