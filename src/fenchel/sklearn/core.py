@@ -33,6 +33,8 @@ from sklearn.utils.validation import _num_samples
 from fenchel.data.checked import checked_weights
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import words
+from fenchel.estimators.shortcomings import worst
+from fenchel.estimators.steering import steered
 from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import joined, lines
@@ -106,7 +108,7 @@ class DropIn(InFiles):
         short = ""
         for task in tasks:
             posed = task.model._posed(X, task.y, sample_weight=task.weights)
-            results = posed.run()
+            results = steered(task.model, posed, None)
             task.model._take(posed, results)
             short = short or self._shortfall(task.model, results)
         self._keep(tasks)
@@ -117,7 +119,7 @@ class DropIn(InFiles):
     def _keep(self, tasks: list[Task]) -> None:
         """What was found and what was proved, as attributes."""
         models = [task.model for task in tasks]
-        worst = max(models, key=lambda model: (model.status_ != "converged", model.gap_))
+        least = max(models, key=lambda model: (model.status_ != "converged", model.gap_))
         bounds = np.array([[t.model.objective_, t.model.lower_bound_] for t in tasks])
         bounds *= [[task.factor] for task in tasks]
         coef, intercept = zip(*[lines(model) for model in models], strict=True)
@@ -127,7 +129,7 @@ class DropIn(InFiles):
         if hasattr(models[0], "feature_names_in_"):
             self.feature_names_in_ = models[0].feature_names_in_
         self.objective_, self.lower_bound_ = bounds.sum(axis=0).tolist()
-        self.gap_, self.status_, self.solver_ = worst.gap_, worst.status_, worst.solver_
+        self.gap_, self.status_, self.solver_ = least.gap_, least.status_, least.solver_
         self.result_ = results[0] if len(results) == 1 else results
         counts = [int(model.n_iter_) for model in models]
         gaps = bounds[:, 0] - bounds[:, 1]
@@ -135,14 +137,13 @@ class DropIn(InFiles):
 
     def _shortfall(self, model: LinearEstimator, results: list[Result]) -> str:
         """What to say of a fit that did not converge; nothing of one that did."""
-        short = [result for result in results if not result.converged]
-        if not short:
+        last = worst(results)
+        if last.converged:
             return ""
-        worst = max(short, key=lambda result: result.gap)
         return (
-            f"{type(self).__name__} did not converge within {worst.iterations} iterations: the "
-            f"certified gap is {worst.gap:.2g}, tol asks for {model.tol:.2g}; "
-            f"{worst.ending.worded(words)}"
+            f"{type(self).__name__} did not converge within {last.iterations} iterations: the "
+            f"certified gap is {last.gap:.2g}, tol asks for {model.tol:.2g}; "
+            f"{last.ending.worded(words)}"
         )
 
     def _common(self) -> dict[str, Any]:
@@ -153,6 +154,7 @@ class DropIn(InFiles):
             "max_iter": _MANY if limit is None else max(int(limit), 1),
             "solver": solver_of(given.get("solver", "auto")),
             "n_jobs": given.get("n_jobs"),
+            "verbose": given.get("verbose", False),
         }
 
     def _warmed(self, model: LinearEstimator, line: slice = slice(None)) -> LinearEstimator:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.estimators.protocol import Saved, State
+from fenchel.estimators.shortcomings import worst
 from fenchel.result import Result
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import joined
@@ -84,8 +85,8 @@ class InFiles:
         w = joined(coef, intercept, self._bias())
         halves = np.concatenate([-w / 2, w / 2]) if n == 1 else w  # of two classes together
         results = saved.results([halves] if together else list(w), intercept)
-        worst = max(results, key=lambda result: (not result.converged, result.gap))
-        me.status_, me.solver_ = worst.status.name.lower(), worst.solver
+        last = worst(results)
+        me.status_, me.solver_ = last.status.name.lower(), last.solver
         me.result_ = results[0] if len(results) == 1 else results
         counts = [result.iterations for result in results]
         per_task = [each.objective - each.lower_bound for each in results]
