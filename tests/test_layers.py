@@ -14,14 +14,14 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 # From the bottom to the top: a part imports parts of its own line and of those above it here.
 LAYERS = (
-    "_kernels _system errors piecewise references settings tolerances witness",
+    "_kernels _system errors notebook piecewise references settings tolerances witness",
     "result watching",
     "losses",
     "data",
     "regularizers engines features",
     "risks",
     "solvers",
-    "posing driver stopping proving starts paths checkpoint verification report",
+    "posing driver stopping proving starts paths checkpoint verification report inference",
     "estimators",
     "sklearn",
     "model serve",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 Sizes = dict[str, int]
 Check = Callable[[Any, Sizes], bool]
@@ -79,6 +80,18 @@ def whole(*shape: str) -> Check:
     return check
 
 
+def sparse_rows(*shape: str) -> Check:
+    """A sparse matrix of numbers, of sizes by their names."""
+
+    def check(value: Any, sizes: Sizes) -> bool:
+        if not sparse.issparse(value) or value.dtype.kind not in "biuf":
+            return False
+        named = zip(shape, value.shape, strict=True)
+        return all(sizes.setdefault(name, size) == size for name, size in named)
+
+    return check
+
+
 def columns(name: str, of: str = "n") -> Check:
     """As many places as `name` says, each of one of the `of` columns."""
     places = whole(name)
@@ -105,6 +118,11 @@ def each(check: Check, length: str = "") -> Check:
         return fits and all(check(item, sizes) for item in value)
 
     return of_list
+
+
+def apart(check: Check) -> Check:
+    """What passes by itself: its sizes are its own."""
+    return lambda value, sizes: check(value, {})
 
 
 def table(keys: Check, values: Check) -> Check:

@@ -29,6 +29,7 @@ from msgspec import Meta
 import fenchel
 from fenchel._system import container
 from fenchel._system.container import Arrays, Path, take
+from fenchel.data.table_facts import TableFacts
 from fenchel.errors import FenchelWarning, InvalidData
 from fenchel.model import fitted, labels, own
 from fenchel.model.objects import Object
@@ -60,22 +61,25 @@ def save(
     index_base: Literal[0, 1] | None = None,
     offset_column: str | None = None,
     exposure_column: str | None = None,
+    table: TableFacts | None = None,
 ) -> None:
     """Writes a fitted estimator to a file, or replaces the file, in one step.
 
     `feature_names` are the names of the columns, by default those that `fit` saw; `index_base` says
     whether the indices in the svmlight file of the training data began at 0 or 1. `offset_column`
     is the column of a table that held the offsets of a model with a log link, `exposure_column` one
-    whose logarithms they were: `fenchel predict` takes them from there. All of these come back, as
-    `feature_names_in_`, `index_base_`, `offset_column_` and `exposure_column_`. The same model
-    gives the same bytes.
+    whose logarithms they were: `fenchel predict` takes them from there. `table` is what the command
+    line knows of the columns of the table it trained on. All of these come back, as
+    `feature_names_in_`, `index_base_`, `offset_column_`, `exposure_column_` and `table_`. The same
+    model gives the same bytes.
 
     A loss or penalty of a class of your own is saved by that class's name, if it can be imported
     by it; see `load`.
     """
     from sklearn.utils.validation import check_is_fitted
 
-    columns = fitted.TableColumns(feature_names, index_base, offset_column, exposure_column)
+    columns = fitted.TableColumns(feature_names, index_base, offset_column, exposure_column, table)
+    estimator = fitted.settled(estimator)
     if fitted.is_ours(estimator):
         check_is_fitted(estimator)
         container.write(path, _KIND, *fitted.described(estimator, columns))
@@ -106,9 +110,13 @@ def load(path: Path, *, allow: Iterable[type | str] = ()) -> Any:
 
 
 def header(path: Path) -> Header:
-    """What a file says about its model, without making it."""
-    stored, arrays = container.read(path, _KIND, fitted.Stored)
+    """What a file says about its model, or about the model at the end of its pipeline."""
+    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: StoredPipeline}
+    stored, arrays = container.read_any(path, kinds)
     with container.naming(path):
+        if isinstance(stored, StoredPipeline):
+            stored, arrays = _last(stored, arrays)
+        assert isinstance(stored, fitted.Stored)
         kind = stored.label_type
         classes = None if kind is None else labels.restored(kind, arrays)
         names = fitted.names(stored, arrays)
@@ -117,6 +125,16 @@ def header(path: Path) -> Header:
         classes=None if classes is None else tuple(classes.tolist()),
         feature_names=None if names is None else tuple(names),
     )
+
+
+def _last(header: StoredPipeline, arrays: Arrays) -> tuple[fitted.Stored, Arrays]:
+    """The header and the arrays of the last step of a pipeline."""
+    made = _restored(header, arrays, own.Allowed(()))
+    model = made[-1] if hasattr(made, "steps") else None
+    if model is None or not fitted.is_ours(model):
+        raise InvalidData("it holds no pipeline that ends in one of fenchel's estimators")
+    stored, held = fitted.described(model, fitted.TableColumns())
+    return msgspec.structs.replace(stored, version=header.version), held
 
 
 def _whole(pipeline: Any, columns: fitted.TableColumns) -> tuple[StoredPipeline, Arrays]:

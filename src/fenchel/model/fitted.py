@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from msgspec import Meta
 
 import fenchel
 from fenchel._system.container import Arrays
+from fenchel.data.table_facts import TableFacts
 from fenchel.errors import FenchelError, InvalidData, Setting
 from fenchel.model import coefficients, labels, own, parameters, runs
 from fenchel.model.saved import SavedState
@@ -37,6 +38,7 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     index_base: Literal[0, 1] | None
     offset_column: Text | None = None
     exposure_column: Text | None = None
+    table: TableFacts | None = None
 
 
 class TableColumns(NamedTuple):
@@ -46,6 +48,7 @@ class TableColumns(NamedTuple):
     index_base: Literal[0, 1] | None = None
     offset_column: str | None = None
     exposure_column: str | None = None
+    table: TableFacts | None = None
 
 
 _DROP_INS = "sklearn."  # before the names of the estimators of fenchel.sklearn
@@ -78,6 +81,19 @@ def _kind(name: str) -> type[LinearEstimator] | None:
     return DROP_INS.get(name.removeprefix(_DROP_INS))
 
 
+def settled(value: Any) -> Any:
+    """What a search or a cross-validation has found, or is to fit; anything else is itself."""
+    from sklearn.model_selection._search import BaseSearchCV
+
+    from fenchel.estimators.cross_validation import CrossValidated
+
+    if not isinstance(value, BaseSearchCV | CrossValidated):
+        return value
+    if isinstance(value, CrossValidated) and not hasattr(value, "best_estimator_"):
+        raise InvalidData(f"cannot save a {type(value).__name__} before it is fitted")
+    return settled(vars(value).get("best_estimator_", getattr(value, "estimator", None)))
+
+
 # From an estimator to what is stored.
 
 
@@ -97,6 +113,7 @@ def described(model: Estimator, columns: TableColumns) -> tuple[Stored, Arrays]:
         index_base=_index_base(model, columns.index_base),
         offset_column=_given(model, "offset_column", columns.offset_column),
         exposure_column=_given(model, "exposure_column", columns.exposure_column),
+        table=columns.table or getattr(model, "table_", None),
     )
     _check_offsets(model, header)
     return header, arrays
@@ -185,6 +202,8 @@ def restored(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEsti
         model.offset_column_ = header.offset_column
     if header.exposure_column is not None:
         model.exposure_column_ = header.exposure_column
+    if header.table is not None:
+        model.table_ = header.table
     try:
         model._check()
     except FenchelError as error:

@@ -38,7 +38,7 @@ def one_hot(encoder: Any) -> bool:
 def ordinal(encoder: Any) -> bool:
     """Categories are grouped as they are said to be, and each feature has a missing one at most."""
     widths = [len(each) for each in encoder.categories_]
-    missing = getattr(encoder, "_missing_indices", {})
+    missing = encoder._missing_indices
     return len([*_groups(encoder)]) == len(widths) and all(
         0 <= j < len(widths) and 0 <= k < widths[j] for j, k in missing.items()
     )
@@ -53,22 +53,26 @@ def target(encoder: Any) -> bool:
 
 def _groups(encoder: Any) -> Iterator[int]:
     """How many groups the categories of each feature make; ValueError if that is not clear."""
+    missing = vars(encoder).get("_missing_indices", {})  # which are never grouped
     for j, categories in enumerate(encoder.categories_):
-        rare = encoder._infrequent_indices[j] if encoder._infrequent_enabled else None
-        if rare is None:
-            if (
-                encoder._infrequent_enabled
-                and encoder._default_to_infrequent_mappings[j] is not None
-            ):
-                raise ValueError("categories are mapped that are not infrequent")
-            yield len(categories)
+        size = len(categories) - (j in missing)
+        rare, mapped = _rare(encoder, j)
+        if rare is None and mapped is None:
+            yield size
             continue
-        frequent = np.setdiff1d(np.arange(len(categories)), rare)
-        group = np.full(len(categories), len(frequent))
+        frequent = np.setdiff1d(np.arange(size), rare)
+        group = np.full(size, len(frequent))
         group[frequent] = np.arange(len(frequent))
-        if not np.array_equal(group, encoder._default_to_infrequent_mappings[j]):
-            raise ValueError("infrequent categories are mapped elsewhere")
+        if not np.array_equal(group, mapped):
+            raise ValueError("infrequent categories are not where they belong")
         yield len(frequent) + 1
+
+
+def _rare(encoder: Any, j: int) -> tuple[Any, Any]:
+    """The infrequent categories of a feature, and the group of each category."""
+    if not encoder._infrequent_enabled:
+        return None, None
+    return encoder._infrequent_indices[j], encoder._default_to_infrequent_mappings[j]
 
 
 def bins(discretizer: Any) -> bool:
@@ -111,16 +115,20 @@ def _products(n: int, interaction_only: bool, least: int, most: int) -> int:
     return sum(int(each) for each in ways)
 
 
-def vectorizer(transformer: Any) -> bool:
-    """Reads texts, and neither files nor codecs of other names."""
-    return transformer.input == "content" and transformer.encoding.lower() in _ENCODINGS
+def vectorizer(transformer: Any) -> None:
+    """Reads texts, and neither files nor codecs of other names; ValueError if not."""
+    if transformer.input != "content":
+        raise ValueError(f"input must be 'content', text itself; it is {transformer.input!r:.40}")
+    if transformer.encoding.lower() not in _ENCODINGS:
+        known = ", ".join(sorted(_ENCODINGS))
+        raise ValueError(f"encoding must be one of {known}; it is {transformer.encoding!r:.40}")
 
 
 def tfidf(transformer: Any) -> bool:
     """A frequency for each word, too."""
     inner, words = transformer._tfidf, vars(transformer).get("vocabulary_", {})
     idf = vars(inner).get("idf_")
-    return vectorizer(transformer) and (idf is None or len(idf) == len(words))
+    return idf is None or len(idf) == len(words)
 
 
 def dictionary(transformer: Any) -> bool:
@@ -140,4 +148,4 @@ def kernel(features: Any) -> bool:
     kernel_of(
         features.kernel, features.gamma, features.degree, features.coef0, features.n_features_in_
     )
-    return isinstance(features.kernel, str) and features.rank_ == len(features.landmarks_)
+    return isinstance(features.kernel, str) and features.rank_ == features.landmarks_.shape[0]

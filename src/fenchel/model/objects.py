@@ -87,7 +87,7 @@ class Kind:
     parameters: Mapping[str, checks.Check] = field(default_factory=dict)  # all others are plain
     dropped: frozenset[str] = frozenset()  # parameters of the run alone
     derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # made from the rest
-    valid: Callable[[Any], bool] = lambda made: True  # laws of the settings
+    valid: Callable[[Any], None] = lambda made: None  # laws of the settings, else ValueError
     holds: Callable[[Any], bool] = lambda fitted: True  # laws between the attributes
 
 
@@ -164,7 +164,7 @@ class Storing:
             ) from error
 
     def _value(self, value: Any) -> Value:
-        with self._deeper():
+        with self._deeper(value):
             if isinstance(value, list | tuple | range | UserList):
                 items = [self._item(value, k) for k in range(len(value))]
                 return Several(items, "tuple" if isinstance(value, tuple) else "list")
@@ -175,7 +175,8 @@ class Storing:
                     return Function(name)
             if type(value).__name__ in self._kinds or hasattr(value, "get_params"):
                 if not isinstance(value, type):
-                    return self._ours(value) if fitted.is_ours(value) else self.object(value)
+                    found = fitted.settled(value)
+                    return self._ours(found) if fitted.is_ours(found) else self.object(found)
             return self._leaf(value)
 
     def _leaf(self, value: Any) -> Value:
@@ -205,19 +206,18 @@ class Storing:
         return StoredDict([(values.plain(key), self._value(each)) for key, each in value.items()])
 
     @contextmanager
-    def _deeper(self) -> Iterator[None]:
+    def _deeper(self, value: Any) -> Iterator[None]:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise InvalidData(
-                f"{self._where()}: it lies in itself, or deeper than {_DEEPEST} levels"
+                f"{self._where(value)}: it lies in itself, or deeper than {_DEEPEST} levels"
             )
         yield
         self._depth -= 1
 
-    def _where(self, owner: Any = None) -> str:
+    def _where(self, owner: Any) -> str:
         step = " > ".join(repr(name) for name in self._steps)
-        kind = "" if owner is None else f"a {type(owner).__name__}"
-        return f"cannot save {f'the step {step}, {kind}' if step else kind or 'it'}"
+        return f"cannot save {f'the step {step}, ' if step else ''}a {type(owner).__name__}"
 
     def _unknown_class(self, value: Any) -> str:
         known = [name for name in self._kinds if not name.startswith("_")]
@@ -315,8 +315,6 @@ def _parameters(kind: type) -> set[str]:
 
 
 def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
-    from sklearn.base import BaseEstimator
-
     unknown = parameters.keys() - (_parameters(kind.made) - kind.dropped)
     if unknown:
         raise InvalidData(f"its {name} has parameters of no such class: {sorted(unknown)!r:.200}")
@@ -325,13 +323,11 @@ def _constructed(name: str, kind: Kind, parameters: dict[str, Any]) -> Any:
             raise InvalidData(f"its {name} cannot have such a value of {each}")
     try:
         made = kind.made(**parameters)
-        if isinstance(made, BaseEstimator):
+        if hasattr(kind.made, "_parameter_constraints"):
             made._validate_params()
-        fits = kind.valid(made)
+        kind.valid(made)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise InvalidData(f"its {name} cannot be made: {error}") from error
-    if not fits:
-        raise InvalidData(f"its {name} has settings that no file may have")
     return made
 
 

@@ -10,14 +10,42 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import calibration
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.calibration import (
+    CalibratedClassifierCV,
+    _CalibratedClassifier,
+    _SigmoidCalibration,
+)
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.multiclass import OneVsRestClassifier, _ConstantPredictor
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import LabelBinarizer
 
-from fenchel.model import fitted, own
-from fenchel.model.checks import Sizes, each, either, flag, instance, plain, table, text
+from fenchel.errors import InvalidData
+from fenchel.model import fitted, laws, own
+from fenchel.model.checks import (
+    Sizes,
+    apart,
+    array,
+    count,
+    each,
+    either,
+    flag,
+    instance,
+    labels,
+    maybe,
+    number,
+    numbers,
+    plain,
+    table,
+    text,
+)
 from fenchel.model.objects import Kind, Object, Restoring, Storing
-from fenchel.model.transformers import FUNCTIONS, TRANSFORMERS
+from fenchel.model.transformers import FUNCTION_OF_NUMBERS, FUNCTIONS, TRANSFORMERS
 from fenchel.model.values import Pool
 
 _WORDS = {"drop", "passthrough"}
@@ -29,7 +57,11 @@ def stored(value: Any, columns: fitted.TableColumns) -> tuple[Object, npt.NDArra
     storing = Storing(KINDS, FUNCTIONS, columns)
     node = storing.object(value)
     content = storing.pool.content()
-    restored(node, content, own.Allowed(storing.named))  # nothing is written that cannot be read
+    try:  # nothing is written that cannot be read
+        restored(node, content, own.Allowed(storing.named))
+    except InvalidData as error:
+        name = type(value).__name__
+        raise InvalidData(f"cannot save this {name}, for load would refuse it: {error}") from error
     return node, content
 
 
@@ -63,6 +95,18 @@ def _remainder(value: Any, sizes: Sizes) -> bool:
     return _steps([value], sizes)
 
 
+def _interpolation(calibrator: Any) -> Any:
+    """The function between the thresholds, which scikit-learn makes of them."""
+    calibrator._build_f(calibrator.X_thresholds_, calibrator.y_thresholds_)
+    return calibrator.f_
+
+
+_estimator = instance(BaseEstimator)
+_INNER = {"estimator": maybe(_estimator)}
+_TEMPERATURE = [
+    vars(calibration)[name] for name in ["_TemperatureScaling"] if name in vars(calibration)
+]  # since 1.8
+_CALIBRATORS = (_SigmoidCalibration, IsotonicRegression, *_TEMPERATURE)
 _ALLOWED = (
     Kind(Pipeline, parameters={"steps": _steps}, dropped=frozenset({"memory"})),
     Kind(FeatureUnion, parameters={"transformer_list": _steps}),
@@ -76,8 +120,59 @@ _ALLOWED = (
             "_remainder": _remainder,
             "_transformer_to_input_indices": table(text, plain),
         },
-        parameters={"transformers": _steps, "remainder": _part},
+        {"_transformers_feature_names_out": array("out")},
+        {"transformers": _steps, "remainder": _part},
     ),
     Kind(make_column_selector),
+    Kind(FrozenEstimator, parameters=_INNER),
+    Kind(
+        CalibratedClassifierCV,
+        {"calibrated_classifiers_": each(instance(_CalibratedClassifier)), "classes_": labels},
+        parameters=_INNER,
+    ),
+    Kind(
+        _CalibratedClassifier,
+        parameters={**_INNER, "calibrators": each(instance(*_CALIBRATORS)), "classes": labels},
+    ),
+    Kind(_SigmoidCalibration, {"a_": number, "b_": number}),
+    Kind(
+        IsotonicRegression,
+        {
+            "X_thresholds_": numbers("thresholds"),
+            "y_thresholds_": numbers("thresholds"),
+            "X_min_": number,
+            "X_max_": number,
+            "increasing_": either(flag, instance(np.bool_)),
+        },
+        derived={"f_": _interpolation},
+        holds=laws.isotonic,
+    ),
+    Kind(
+        OneVsRestClassifier,
+        {
+            "estimators_": each(_estimator),
+            "classes_": labels,
+            "label_binarizer_": instance(LabelBinarizer),
+        },
+        parameters=_INNER,
+    ),
+    Kind(_ConstantPredictor, {"y_": numbers("one")}),
+    Kind(LabelBinarizer, {"classes_": labels, "y_type_": text, "sparse_input_": flag}),
+    Kind(
+        MultiOutputClassifier,
+        {"estimators_": each(_estimator, "targets"), "classes_": each(apart(labels), "targets")},
+        parameters=_INNER,
+    ),
+    Kind(MultiOutputRegressor, {"estimators_": each(_estimator)}, parameters=_INNER),
+    Kind(
+        TransformedTargetRegressor,
+        {"regressor_": _estimator, "transformer_": _estimator, "_training_dim": count},
+        parameters={
+            "regressor": maybe(_estimator),
+            "transformer": maybe(_estimator),
+            **FUNCTION_OF_NUMBERS,
+        },
+    ),
+    *(Kind(found, {"beta_": number}) for found in _TEMPERATURE),
 )
 KINDS: dict[str, Kind] = {**{kind.made.__name__: kind for kind in _ALLOWED}, **TRANSFORMERS}

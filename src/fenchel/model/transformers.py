@@ -42,6 +42,7 @@ from sklearn.preprocessing import (
 from fenchel.features import IncompleteCholesky, Spectrum
 from fenchel.model import laws
 from fenchel.model.checks import (
+    apart,
     array,
     columns,
     count,
@@ -56,6 +57,7 @@ from fenchel.model.checks import (
     numbers,
     one_of,
     places,
+    sparse_rows,
     table,
     text,
     whole,
@@ -82,20 +84,16 @@ FUNCTIONS: dict[str, Any] = {
 
 _one_to_one = {"scale_": numbers("n"), "n_samples_seen_": either(count, number, numbers("n"))}
 _function = maybe(one_of(*_UFUNCS))
-
-
-def _each_own(check: Any) -> Any:
-    """A check of the items of a list that know nothing of each other's sizes."""
-    return lambda value, sizes: check(value, {})
+FUNCTION_OF_NUMBERS = {"func": _function, "inverse_func": _function}
 
 
 _ENCODER = {
-    "categories_": each(_each_own(array("categories")), "n"),
+    "categories_": each(apart(array("categories")), "n"),
     "_infrequent_enabled": flag,
 }
 _GROUPED = {
-    "_infrequent_indices": each(maybe(_each_own(whole("rare"))), "n"),
-    "_default_to_infrequent_mappings": each(maybe(_each_own(whole("categories"))), "n"),
+    "_infrequent_indices": each(maybe(apart(whole("rare"))), "n"),
+    "_default_to_infrequent_mappings": each(maybe(apart(whole("categories"))), "n"),
 }
 _VOCABULARY = {"vocabulary_": places, "fixed_vocabulary_": flag}
 _REDUCED = {
@@ -133,7 +131,7 @@ _ALLOWED = (
             "target_type_": text,
             "classes_": maybe(labels),
             "target_mean_": either(number, numbers("classes")),
-            "encodings_": each(_each_own(numbers("categories"))),
+            "encodings_": each(apart(numbers("categories"))),
         },
         holds=laws.target,
     ),
@@ -204,7 +202,7 @@ _ALLOWED = (
         },
         holds=laws.polynomial,
     ),
-    Kind(FunctionTransformer, parameters={"func": _function, "inverse_func": _function}),
+    Kind(FunctionTransformer, parameters=FUNCTION_OF_NUMBERS),
     Kind(CountVectorizer, _VOCABULARY, valid=laws.vectorizer),
     Kind(
         TfidfVectorizer,
@@ -240,7 +238,7 @@ _ALLOWED = (
     Kind(
         IncompleteCholesky,
         {
-            "landmarks_": numbers("rank", "n"),
+            "landmarks_": either(numbers("rank", "n"), sparse_rows("rank", "n")),
             "landmark_indices_": whole("rank"),
             "factor_": numbers("rank", "rank"),
             "rank_": count,

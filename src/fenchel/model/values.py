@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
+from scipy import sparse
 
 from fenchel.errors import InvalidData
 
@@ -79,9 +80,19 @@ class Slice(Node, frozen=True, tag="slice"):
     step: Whole | None
 
 
+class Sparse(Node, frozen=True, tag="sparse"):
+    """A sparse matrix by rows."""
+
+    shape: tuple[Size, Size]
+    data: Numbers
+    indices: Numbers
+    indptr: Numbers
+    matrix: bool  # or SciPy's newer class of arrays
+
+
 Plain = bool | Whole | float | str | None
 _Element = Plain | Special
-Leaf = Plain | Special | Numbers | Words | Objects | WordPlaces | Type | Slice
+Leaf = Plain | Special | Numbers | Words | Objects | WordPlaces | Type | Slice | Sparse
 
 _PYTHON = {"float": float, "int": int, "bool": bool, "str": str, "object": object}
 _FAMILIES = ("number", "integer", "floating", "inexact", "signedinteger", "unsignedinteger")
@@ -98,7 +109,7 @@ class Pool:
 
     def __init__(self, content: npt.NDArray[np.uint8] | None = None):
         self._parts: list[bytes] = []
-        self._content = memoryview(b"" if content is None else content.tobytes())
+        self._content = memoryview(b"") if content is None else content.data
         self._end = 0
 
     def put(self, part: bytes) -> int:
@@ -133,6 +144,8 @@ def stored(value: Any, pool: Pool) -> Leaf:
         return _stored_array(np.asarray(value), pool)
     if isinstance(value, slice):
         return _stored_slice(value)
+    if isinstance(value, sparse.csr_matrix | sparse.csr_array):
+        return _stored_sparse(value, pool)
     if isinstance(value, type | np.dtype):
         return _stored_type(value)
     return _real(value) if type(value) is float else plain(value)
@@ -163,6 +176,8 @@ def restored(node: Leaf, pool: Pool) -> Any:
         return _vocabulary(node, pool)
     if isinstance(node, Type):
         return _type(node)
+    if isinstance(node, Sparse):
+        return _sparse(node, pool)
     return slice(node.start, node.stop, node.step) if isinstance(node, Slice) else node
 
 
@@ -251,6 +266,25 @@ def _stored_slice(value: slice) -> Slice:
     if not all(part is None or type(part) in (int, str) for part in parts):
         raise Unstorable(value)
     return Slice(*parts)  # type: ignore[arg-type]  # just tested
+
+
+def _stored_sparse(value: Any, pool: Pool) -> Sparse:
+    data, indices, indptr = (
+        _stored_array(part, pool) for part in (value.data, value.indices, value.indptr)
+    )
+    matrix = isinstance(value, sparse.csr_matrix)
+    return Sparse(value.shape, data, indices, indptr, matrix)  # type: ignore[arg-type]  # of numbers
+
+
+def _sparse(node: Sparse, pool: Pool) -> Any:
+    kind = sparse.csr_matrix if node.matrix else sparse.csr_array
+    parts = tuple(_numbers(part, pool) for part in (node.data, node.indices, node.indptr))
+    try:
+        made = kind(parts, shape=node.shape)
+        made.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise InvalidData(f"its sparse matrix is none: {error}") from error
+    return made
 
 
 def _stored_type(value: Any) -> Type:
