@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, owners, raw, summary, tagging
+from fenchel.cli import inputs, owners, raw, reading, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
@@ -32,6 +32,7 @@ from fenchel.cli.choices import (
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.terminal import Terminal, short, size
@@ -101,7 +102,7 @@ def run(
     with terminal.warnings(), _where(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
-        dataset, reading = _read(job, terminal)
+        dataset, seconds_to_read = _read(job, terminal)
         if settings.loss in RANKING:
             inputs.check_queries(dataset.qid, job.data)
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
@@ -118,7 +119,7 @@ def run(
             return Code.OK  # the process that leads says the rest
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
-    seconds = {"read": reading, "fit": fitting, "save": saving}
+    seconds = {"read": seconds_to_read, "fit": fitting, "save": saving}
     report = summary.trained(
         estimator, dataset, seconds, data=job.data, output=job.output, settings=job.settings
     )
@@ -151,22 +152,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal, settings)
-    return read_rows(Path(job.data), terminal, settings)
-
-
-def read_rows(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
-    """The rows to fit, from a table or from a file of numbers."""
-    if inputs.is_table(str(path)) and not settings.stream:
-        return raw.read(path, terminal, settings)
-    return inputs.read(
-        path,
-        terminal,
-        target=settings.target,
-        index_base=settings.index_base,
-        stream=settings.stream,
-        offset=settings.offset,
-        exposure=settings.exposure,
-    )
+    return reading.read_rows(Path(job.data), terminal, settings)
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:
@@ -336,32 +322,6 @@ def _checkpoint(job: Job, path: str) -> Any:
     if job.data == str(inputs.STDIN):
         return None
     return Checkpoint(path, msgspec.json.encode(job).decode())
-
-
-def save(
-    estimator: Any, path: str, dataset: Dataset, settings: Settings, terminal: Terminal
-) -> float:
-    """Writes the model; the seconds that took."""
-    with terminal.step(f"save {short(path)}") as step:
-        encoder = getattr(dataset, "encoder", None)
-        fenchel.save(
-            estimator if encoder is None else whole(encoder, estimator),
-            path,
-            feature_names=None if encoder is not None else dataset.feature_names,
-            table=getattr(dataset, "facts", None),
-            index_base=cast(Literal[0, 1] | None, dataset.index_base),
-            offset_column=settings.offset,
-            exposure_column=settings.exposure,
-        )
-        step.found = size(os.path.getsize(path))
-    return step.seconds
-
-
-def whole(encoder: Any, estimator: Any) -> Any:
-    """What takes rows of a table to predictions, as scikit-learn has it."""
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("columns", encoder), ("model", estimator)])
 
 
 def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:

@@ -169,11 +169,11 @@ def _levels(fitted: Any) -> dict[str, list[str]] | None:
 def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(f"{report.estimator}: {_problem(fitted, report.loss)}  (fenchel {report.version})")
     result(_columns(report))
-    for line in _table(report):
-        result(line)
+    for said in _table(report):
+        result(said)
     for step in report.steps or ():
-        for line in lines(step, 1):
-            result(line)
+        for said in lines(step, 1):
+            result(said)
     show_runs(report.runs, fitted.tol)
     console = Console(highlight=False, soft_wrap=True)
     for size in table.sizes:

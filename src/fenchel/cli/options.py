@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 OUTPUT, DATA, TABLES = "Output", "Reading the data", "Columns of tables"
-table_option = partial(typer.Option, rich_help_panel=TABLES)
 
 _data = typer.Argument(
     metavar="DATA",
@@ -43,51 +42,55 @@ Exposure = Annotated[
         rich_help_panel=DATA,
     ),
 ]
-Columns = Annotated[
-    list[str] | None,
-    table_option(metavar="<names>", help="Features from these columns only: a,b; may come again."),
-]
-Ignore = Annotated[
-    list[str] | None, table_option(metavar="<names>", help="Leave these columns out.")
-]
-Categorical = Annotated[
-    list[str] | None,
-    table_option(metavar="<names>", help="Take these columns for text, even if they hold numbers."),
-]
-Dates = Annotated[
-    list[str] | None,
-    table_option(metavar="<names>", help="Take dates and times in these columns as days."),
-]
-Na = Annotated[
-    list[str] | None,
-    table_option(metavar="<text>", help="Another text that stands for a missing value."),
-]
-Decimal = Annotated[
-    str | None,
-    table_option(metavar=",|.", help="The mark before decimals; the other is one of thousands."),
-]
-Missing = Annotated[
-    str | None,
-    table_option(
-        metavar="<how>",
-        help="Missing values are filled with the median or the most_frequent, text always with "
-        "the latter; indicator adds a column that says where; refuse. (default median)",
-    ),
-]
-Scale = Annotated[
-    bool | None,
-    table_option("--scale", metavar="", help="Numbers are given mean 0 and deviation 1."),
-]
-Weight = Annotated[
-    str | None, table_option(metavar="<name>", help="The column that says what a row counts.")
-]
-Group = Annotated[
-    str | None,
-    table_option(
-        metavar="<name>",
-        help="The column of the query of a row, or of what --cv keeps together. (default qid)",
-    ),
-]
+_names = partial(typer.Option, rich_help_panel=TABLES, metavar="<names>")
+_column = partial(typer.Option, rich_help_panel=TABLES, metavar="<name>")
+_MISSING_HELP = (
+    "Fill missing numbers with the median or the most_frequent, text with the latter; indicator "
+    "adds a column that says where; or refuse them. (default median)"
+)
+OF_TABLES: dict[str, Any] = {
+    "weight": Annotated[str | None, _column(help="The column that says how much a row counts.")],
+    "group": Annotated[
+        str | None,
+        _column(help="The column of queries, or of what --cv keeps together. (default qid)"),
+    ],
+    "columns": Annotated[
+        list[str] | None, _names(help="Make features of these columns only: a,b or given again.")
+    ],
+    "ignore": Annotated[list[str] | None, _names(help="Leave these columns out.")],
+    "categorical": Annotated[
+        list[str] | None, _names(help="Take these columns for text, even if they hold numbers.")
+    ],
+    "dates": Annotated[
+        list[str] | None, _names(help="Take dates and times in these columns as days.")
+    ],
+    "missing": Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, metavar="<how>", help=_MISSING_HELP)
+    ],
+    "na": Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=TABLES, metavar="<text>", help="Text that stands for a missing value."
+        ),
+    ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=TABLES,
+            metavar=",|.",
+            help="The mark before decimals; the other one may divide thousands.",
+        ),
+    ],
+    "scale": Annotated[
+        bool | None,
+        typer.Option(
+            "--scale",
+            rich_help_panel=TABLES,
+            metavar="",
+            help="Give each column of numbers mean 0 and deviation 1.",
+        ),
+    ],
+}
 IndexBase = Annotated[
     int | None,
     typer.Option(

@@ -27,26 +27,17 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.options import (
-    Categorical,
-    Columns,
     DataPath,
-    Dates,
-    Decimal,
     Exposure,
-    Group,
-    Ignore,
     IndexBase,
     Json,
-    Missing,
-    Na,
     Offset,
     Quiet,
-    Scale,
     Target,
     Verbose,
-    Weight,
 )
 from fenchel.cli.path_fitting import run
 from fenchel.cli.path_job import PathJob
@@ -60,6 +51,7 @@ _STRENGTHS_HELP = (
 )
 
 
+@with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
@@ -88,16 +80,6 @@ def path(
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,
-    weight: Weight = None,
-    group: Group = None,
-    columns: Columns = None,
-    ignore: Ignore = None,
-    categorical: Categorical = None,
-    dates: Dates = None,
-    missing: Missing = None,
-    na: Na = None,
-    decimal: Decimal = None,
-    scale: Scale = None,
     index_base: IndexBase = None,
     output: Annotated[
         Path | None, file("--output", "-o", help="Save the model with the best score.")

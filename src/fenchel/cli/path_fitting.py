@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import inputs, path_summary
+from fenchel.cli import inputs, path_summary, reading
 from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import estimator_of, introduce, n_runs, read_rows, rehearse, save
+from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse
 from fenchel.cli.metrics import comparable
 from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.summary import label
@@ -41,13 +42,13 @@ def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
-        dataset, reading = read_rows(job.data, terminal, settings)
+        dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings)
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
         introduce(str(job.data), settings, _range(job), dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             walked = _walked(job, dataset, unseen, terminal, interrupts)
-        seconds = {"read": reading, "fit": time.perf_counter() - started}
+        seconds = {"read": seconds_to_read, "fit": time.perf_counter() - started}
         if job.output is not None and walked.best is not None:
             seconds["save"] = save(walked.estimator, str(job.output), dataset, settings, terminal)
         elif job.output is not None:
@@ -79,7 +80,7 @@ def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> i
         table_=dataset.facts,
         encoder_=dataset.encoder,
     )
-    rows = inputs.read_for(
+    rows = reading.read_for(
         columns, path, terminal, target=settings.target, index_base=settings.index_base
     )
     if rows.y is None:

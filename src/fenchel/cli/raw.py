@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from fenchel.cli.choices import NOVELTY
 from fenchel.cli.exits import UsageError
 from fenchel.cli.settings import Settings
 from fenchel.cli.terminal import Terminal
+from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
@@ -48,11 +50,12 @@ def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, f
     """The data set of a table, its columns made features, and the seconds that took."""
     from fenchel.data.raw_tables import read_table
 
-    with inputs.placed(path), terminal.step(f"read {inputs.name(path)}") as step:
+    with terminal.step(f"read {inputs.name(path)}") as step:
         found = _attempted(path, lambda: read_table(path, _wanted(settings)))
-        dataset = _encoded(found, settings)
+        with inputs.placed(path):
+            dataset = _encoded(found, settings)
         step.found = inputs.size(dataset.X)
-    _say_target(found, settings, terminal)
+    _say_target(found.facts, found.guessed, settings, terminal)
     for line in found.said:
         terminal.warn(line)
     _say_columns(found, dataset, terminal)
@@ -64,6 +67,8 @@ def _attempted(path: Path, read: Any) -> Read:
         found: Read = read()
     except OSError as error:
         raise UsageError(f"cannot read {inputs.name(path)}: {error.strerror or error}") from error
+    except InvalidData as error:
+        raise inputs.renamed(error, path, path) from error
     return found
 
 
@@ -140,9 +145,10 @@ def read_like(model: Any, path: Path, terminal: Terminal, *, target: str | None)
     facts, encoder = model.table_, getattr(model, "encoder_", None)
     exposure = getattr(model, "exposure_column_", None)
     offset = getattr(model, "offset_column_", None) if exposure is None else exposure
-    with inputs.placed(path), terminal.step(f"read {inputs.name(path)}") as step:
+    with terminal.step(f"read {inputs.name(path)}") as step:
         found = _attempted(path, lambda: read_table_like(path, facts, target=target, offset=offset))
-        dataset = dataset_of(found, found.facts, encoder, exposure=exposure)
+        with inputs.placed(path):
+            dataset = dataset_of(found, found.facts, encoder, exposure=exposure)
         step.found = inputs.size(dataset.X)
     if encoder is not None:
         _warn_of_unknown(found, encoder, terminal)
@@ -150,12 +156,21 @@ def read_like(model: Any, path: Path, terminal: Terminal, *, target: str | None)
     return inputs.FileRows(dataset.X, dataset.y, dataset.qid, dataset.offset, dataset.weight)
 
 
-def _say_target(found: Read, settings: Settings, terminal: Terminal) -> None:
+def remembered(path: Path, dataset: Dataset, settings: Settings, terminal: Terminal) -> Dataset:
+    """The data set of a table whose rows stay in the file, with what a model is to know of it."""
+    from fenchel.data.raw_tables import numbers_only
+
+    facts, guessed = numbers_only(path, _wanted(settings))
+    _say_target(facts, guessed, settings, terminal)
+    return replace(dataset, facts=facts)
+
+
+def _say_target(facts: TableFacts, guessed: bool, settings: Settings, terminal: Terminal) -> None:
     """The target by its name, and a guess as a guess."""
-    if settings.loss in NOVELTY or found.facts.target is None:
+    if settings.loss in NOVELTY or facts.target is None:
         return
-    name = found.facts.target
-    if found.guessed:
+    name = facts.target
+    if guessed:
         terminal.warn(f"the target is a guess: {name!r}, the last column. Name it with --target")
     elif settings.target is None:
         terminal.note(f"target: {name!r}, by its name")
@@ -166,12 +181,14 @@ def _say_target(found: Read, settings: Settings, terminal: Terminal) -> None:
 def _say_columns(found: Read, dataset: Dataset, terminal: Terminal) -> None:
     if dataset.encoder is None:
         return
-    facts, columns = found.facts, found.cells.features
-    numbers, text = facts.of_kind("number", "date"), facts.of_kind("text")
-    parts = [f"{len(numbers)} of numbers"] if numbers else []
-    if text:
-        n_levels = sum(len(columns[name].texts) for name in text)
-        parts.append(f"{len(text)} of text with {n_levels:,} levels")
+    from fenchel.data.cells import Levels
+
+    columns = found.cells.features.values()
+    levels = [len(column.texts) for column in columns if isinstance(column, Levels)]
+    n_numbers = len(columns) - len(levels)
+    parts = [f"{n_numbers} of numbers"] if n_numbers else []
+    if levels:
+        parts.append(f"{len(levels)} of text with {sum(levels):,} levels")
     terminal.note(f"columns: {', '.join(parts)}; {dataset.X.shape[1]:,} features")
     _say_gaps(found, terminal)
 

@@ -33,28 +33,19 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
-    Categorical,
-    Columns,
     DataPathOrOwners,
-    Dates,
-    Decimal,
     Exposure,
-    Group,
-    Ignore,
     IndexBase,
     Json,
-    Missing,
-    Na,
     Offset,
     Quiet,
-    Scale,
     Stream,
     Target,
     Verbose,
-    Weight,
 )
 from fenchel.cli.settings import Settings, combined
 from fenchel.cli.terminal import Terminal
@@ -64,6 +55,7 @@ Proof = Annotated[Path | None, file(help="Save what proves the bounds, for all t
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
+@with_table_options(before="index_base")
 @with_loss_options(OPTIONS, before="template")
 def train(
     context: typer.Context,
@@ -97,16 +89,6 @@ def train(
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,
-    weight: Weight = None,
-    group: Group = None,
-    columns: Columns = None,
-    ignore: Ignore = None,
-    categorical: Categorical = None,
-    dates: Dates = None,
-    missing: Missing = None,
-    na: Na = None,
-    decimal: Decimal = None,
-    scale: Scale = None,
     index_base: IndexBase = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,

@@ -96,13 +96,15 @@ def _cleaned(name: str, found: list[Any], indices: npt.NDArray[Any], na: Collect
 
 
 def _trimmed(name: str, text: Any, indices: npt.NDArray[Any], code: int) -> str:
+    what = "a NUL byte"
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        what = "bytes that are not UTF-8"
     if isinstance(text, str) and "\0" not in text:
         return text.strip()
     row = int(np.argmax(indices == code))
-    what = "bytes that are not UTF-8; convert the file with iconv"
-    if isinstance(text, str):
-        what = "a NUL byte: the file is damaged, or no text"
-    raise InvalidData(f"column {name!r} holds {what}, in row {row}", row=row)
+    raise InvalidData(f"column {name!r} holds {what}, in row {row}: no text, or damaged", row=row)
 
 
 def as_number(text: str, decimal: Decimal | None) -> float | None:
@@ -116,6 +118,11 @@ def as_number(text: str, decimal: Decimal | None) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+def says_a_number(text: str) -> bool:
+    """Whether it is a number, whichever mark comes before the decimals."""
+    return any(as_number(text, mark) is not None for mark in (".", ","))
 
 
 def marked(texts: Collection[str], decimal: Decimal) -> bool:

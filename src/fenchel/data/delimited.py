@@ -26,7 +26,7 @@ from fenchel.errors import InvalidData
 
 _HEAD = 1 << 22  # bytes within which the first two rows must end
 _METERED = 1 << 26
-_BLOCK = 1 << 24  # bytes that are parsed at a time
+_BLOCK = 1 << 26  # bytes that are parsed at a time
 _MOST_LEVELS = 1 << 20  # that a column of text is coded by while it is read
 _MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "#N/A"}
 
@@ -132,7 +132,7 @@ def _usual_delimiter(path: str | os.PathLike[str]) -> str:
 
 def _layout(path: str | os.PathLike[str]) -> Layout:
     with reading(path) as file:
-        lines = io.StringIO(_decoded(file.read(_HEAD)), newline="").readlines()
+        lines = io.StringIO(_decoded(path, file.read(_HEAD)), newline="").readlines()
     blank = sum(1 for _ in itertools.takewhile(str.isspace, lines))
     if blank == len(lines):
         raise InvalidData("the file is empty")
@@ -145,13 +145,15 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     return Layout(delimiter, quote, _names(first), blank + 1, named=True)
 
 
-def _decoded(head: bytes) -> str:
+def _decoded(path: str | os.PathLike[str], head: bytes) -> str:
     """The text, of which the last character may be incomplete."""
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
-        raise InvalidData(f"line {line} is not UTF-8; convert the file with iconv") from None
+        raise InvalidData(
+            f"{os.fspath(path)}:{line}: the line is not UTF-8; convert the file with iconv"
+        ) from None
 
 
 def _names(first: Sequence[str]) -> list[str]:

@@ -1,69 +1,23 @@
-"""Tables as people have them: which columns are read, of what kind each is, and their cells.
-
-    number   numbers and truth values; text that says numbers once the decimal mark is known
-    text     all other text, to be coded by its levels, and whatever is asked for as such
-    date     dates and times, where they are asked for as numbers of days
-
-A column of dates that nobody asked for, of text that is numbers for the most part, or of text that
-differs in every row is refused: only who made the table knows what it means. A column without any
-value is left out.
-"""
+"""Tables as people have them: which columns are read, what each is for, and their cells."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.data import cells, tables
-from fenchel.data.compression import suffixes
-from fenchel.data.delimited import DelimitedTable
+from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
 from fenchel.data.table_facts import Column, Kind, TableFacts
-from fenchel.errors import InvalidData, Setting
+from fenchel.data.table_sources import Source, source
+from fenchel.errors import InvalidData
 
-_TOO_MANY = 20  # rows of which each has a text of its own
-
-
-class Source(Protocol):
-    """A file with columns."""
-
-    names: list[str]
-    named: bool
-    comma_divides: bool
-
-    def placed(self) -> AbstractContextManager[None]:
-        """Puts the file, and the line if a row is at fault, before an error."""
-
-    def read(self, used: list[str], *, text: Any, decimal: Any, na: Any) -> Any:
-        """These columns as a pyarrow table."""
-
-
-class ParquetTable:
-    """A Parquet file, which knows the types of its columns."""
-
-    named, comma_divides = True, True
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = path
-        with tables.naming(path):
-            schema = tables.arrow("parquet").read_schema(path)
-            self.names = tables.own(schema)
-
-    @contextmanager
-    def placed(self) -> Iterator[None]:
-        """Puts the file before an error."""
-        with tables.naming(self.path):
-            yield
-
-    def read(self, used: list[str], *, text: Any, decimal: Any, na: Any) -> Any:
-        """These columns as a pyarrow table; types are those of the file."""
-        return tables.arrow("parquet").read_table(self.path, columns=used).select(used)
+_FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
 
 
 @dataclass(frozen=True)
@@ -83,8 +37,8 @@ class Wanted:
 
     def among(self, names: Sequence[str]) -> Wanted:
         """With the names that a table has: a list may be one text, with commas between them."""
-        lists = {
-            part: None if given is None else _listed(names, given)
+        lists: dict[str, Any] = {
+            part: None if given is None else _listed(names, given, _FOR.get(part, ""))
             for part in ("columns", "ignore", "categorical", "dates")
             for given in [getattr(self, part)]
         }
@@ -93,9 +47,9 @@ class Wanted:
         return replace(self, **lists)
 
 
-def _listed(names: Sequence[str], given: Sequence[str]) -> list[str]:
+def _listed(names: Sequence[str], given: Sequence[str], what: str) -> list[str]:
     parts = [[text] if text in names else text.split(",") for text in given]
-    return [names[tables.column_of(names, part.strip())] for texts in parts for part in texts]
+    return [names[tables.column_of(names, part.strip(), what)] for each in parts for part in each]
 
 
 class Cells(NamedTuple):
@@ -124,63 +78,126 @@ class Read:
     said: list[str] = field(default_factory=list)
 
 
-def source(path: str | os.PathLike[str]) -> Source:
-    """The table in a file."""
-    return ParquetTable(path) if suffixes(path)[0] == ".parquet" else DelimitedTable(path)
-
-
 def read_table(path: str | os.PathLike[str], wanted: Wanted) -> Read:
     """A table to be trained on."""
     found = source(path)
     with found.placed():
-        names = found.names
-        wanted = wanted.among(names)
-        parts = tables.roles(
-            names,
-            target=wanted.target,
-            features=wanted.columns,
-            n_features=None,
-            offset=wanted.offset,
-            weight=wanted.weight,
-            group=wanted.group,
-            ignore=wanted.ignore,
-        )
-        return _learned(found, parts, wanted)
+        wanted = wanted.among(found.names)
+        return _learned(found, _roles(found, wanted), wanted)
 
 
-def _learned(found: Source, parts: tables.Roles, wanted: Wanted) -> Read:
-    names, decimal = found.names, wanted.decimal
-    used = [names[j] for j in parts.used()]
-    text = set(wanted.categorical)
-    content = found.read(used, text=text, decimal=decimal, na=wanted.na)
-    _check_rows(content)
-    features = [names[j] for j in parts.features]
-    if decimal is None and _has_decimal_commas(found, content, features, text):
-        decimal = ","
-        content = found.read(used, text=text, decimal=decimal, na=wanted.na)
-    kinds = {name: _kind(name, content.column(name), decimal, wanted) for name in features}
-    columns = [Column(name, kind) for name, kind in kinds.items() if kind is not None]
-    if not columns:
-        raise InvalidData("all its columns are empty")
-    named = [None if j is None else names[j] for j in (parts.target, parts.weight, parts.groups)]
-    facts = TableFacts(
+def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFacts, bool]:
+    """What there is to know of a table of numbers, and whether the target is a guess."""
+    found = source(path)
+    with found.placed():
+        parts = _roles(found, wanted)
+        columns = [Column(found.names[j], "number") for j in parts.features]
+        facts = _facts(found, parts, columns, wanted, None)
+        return facts, _guessed(facts, wanted)
+
+
+def _roles(found: Source, wanted: Wanted) -> tables.Roles:
+    return tables.roles(
+        found.names,
+        target=wanted.target,
+        features=wanted.columns,
+        n_features=None,
+        offset=wanted.offset,
+        weight=wanted.weight,
+        group=wanted.group,
+        ignore=wanted.ignore,
+    )
+
+
+def _facts(
+    found: Source,
+    parts: tables.Roles,
+    columns: list[Column],
+    wanted: Wanted,
+    decimal: cells.Decimal | None,
+) -> TableFacts:
+    names = found.names
+    return TableFacts(
         columns,
-        *named,
+        target=_name(names, parts.target),
+        weight=_name(names, parts.weight),
+        group=_name(names, parts.groups),
         decimal=decimal,
         na=list(wanted.na),
         named=found.named,
         width=len(names),
     )
-    read = Read(facts, _cells(content, facts, offset=_name(names, parts.offset)))
-    for name, kind in kinds.items():
-        if kind is None:
-            read.said.append(f"column {name!r} has no values at all, and is left out")
-    _say_levels(read)
-    if decimal == "," != wanted.decimal:
-        read.said.append("numbers with decimal commas are read as such; else give --decimal .")
-    last = bool(parts.target is not None and wanted.target is None)
-    read.guessed = last and names[parts.target or 0].lower() not in tables.TARGETS
+
+
+def _guessed(facts: TableFacts, wanted: Wanted) -> bool:
+    """Whether the target is one by its place alone."""
+    known = facts.target is None or facts.target.lower() in tables.TARGETS
+    return wanted.target is None and not known
+
+
+def _learned(found: Source, parts: tables.Roles, wanted: Wanted) -> Read:
+    """The cells, and of what kind each column is."""
+    names, decimal = found.names, wanted.decimal
+    used, features = [names[j] for j in parts.used()], [names[j] for j in parts.features]
+    content, texts = _content(found, used, features, wanted, decimal)
+    if decimal is None and table_kinds.has_decimal_commas(found, texts):
+        decimal = ","
+        content, texts = _content(found, used, features, wanted, decimal)
+    kinds = {
+        name: _asked(name, content.column(name), wanted)
+        or table_kinds.kind_of(name, content.column(name), texts.get(name), decimal)
+        for name in features
+    }
+    columns = [Column(name, kind) for name, kind in kinds.items() if kind is not None]
+    facts = _facts(found, parts, columns, wanted, decimal)
+    if not columns:
+        raise InvalidData("all its columns are empty")
+    read = Read(facts, _cells(content, facts, texts, offset=_name(names, parts.offset)))
+    read.guessed = _guessed(facts, wanted)
+    empty = [name for name, kind in kinds.items() if kind is None]
+    read.said = list(_remarks(read, empty, commas=decimal != wanted.decimal))
     return read
+
+
+def _content(
+    found: Source,
+    used: list[str],
+    features: Sequence[str],
+    wanted: Wanted,
+    decimal: cells.Decimal | None,
+) -> tuple[Any, dict[str, cells.Levels]]:
+    """The columns, and the levels of those features that are text."""
+    content = found.read(used, text=wanted.categorical, decimal=decimal, na=wanted.na)
+    _check_rows(content)
+    texts = {
+        name: cells.levels(name, content.column(name), wanted.na)
+        for name in features
+        if cells.is_text(content.column(name).type) and name not in wanted.dates
+    }
+    return content, texts
+
+
+def _asked(name: str, column: Any, wanted: Wanted) -> Kind | None:
+    """The kind that a column was asked for as, if it has values."""
+    if column.null_count == len(column):
+        return None
+    if name in wanted.categorical:
+        return "text"
+    return "date" if name in wanted.dates else None
+
+
+def _remarks(read: Read, empty: Sequence[str], *, commas: bool) -> Iterator[str]:
+    """What the reader of a table should hear of."""
+    for name in empty:
+        yield f"column {name!r} has no values at all, and is left out"
+    if commas:
+        yield "numbers with decimal commas are read as such; else give --decimal ."
+    for name, column in read.cells.features.items():
+        if isinstance(column, cells.Levels) and 2 * len(column.texts) > len(column.codes) >= 100:
+            yield (
+                f"column {name!r} has {len(column.texts):,} levels in {len(column.codes):,} rows: "
+                f"if it names the rows leave it out with --ignore {name}"
+            )
 
 
 def _name(names: Sequence[str], j: int | None) -> str | None:
@@ -192,182 +209,74 @@ def _check_rows(content: Any) -> None:
         raise InvalidData("it has no rows")
 
 
-def _has_decimal_commas(
-    found: Source, content: Any, features: Sequence[str], text: set[str]
-) -> bool:
-    """Whether a column says numbers with decimal commas and nothing else."""
-    if found.comma_divides:
-        return False
-    candidates = [n for n in features if n not in text and cells.is_text(content.column(n).type)]
-    return any(cells.marked(cells.levels(n, content.column(n)).texts, ",") for n in candidates)
-
-
-def _kind(name: str, column: Any, decimal: cells.Decimal | None, wanted: Wanted) -> Kind | None:
-    """What a column is; None if it is empty."""
-    if column.null_count == len(column):
-        return None
-    if name in wanted.categorical:
-        return "text"
-    if name in wanted.dates:
-        return "date"
-    if cells.is_moment(column.type):
-        raise InvalidData(
-            f"column {name!r} holds dates or times: take them as numbers of days with ",
-            Setting("dates", name),
-            ", or leave them out with ",
-            Setting("ignore", name),
-            row=0,
-        )
-    if not cells.is_text(column.type):
-        cells.numbers(name, column[:1])  # refuses what is neither
-        return "number"
-    levels = cells.levels(name, column, wanted.na)
-    if not levels.texts:
-        return None
-    if decimal and all(cells.as_number(each, decimal) is not None for each in levels.texts):
-        return "number"
-    _check_text(name, levels, decimal)
-    return "text"
-
-
-def _check_text(name: str, levels: cells.Levels, decimal: cells.Decimal | None) -> None:
-    """Refuses text that is likely to be something else."""
-    n_rows = levels.rows()
-    if cells.marked(levels.texts, ".") or cells.marked(levels.texts, ","):
-        code = next(k for k, t in enumerate(levels.texts) if cells.as_number(t, None) is None)
-        raise InvalidData(
-            f"column {name!r} holds numbers such as {levels.texts[code]!r}: say which mark comes "
-            "before the decimals with ",
-            Setting("decimal", ","),
-            " or ",
-            Setting("decimal", "."),
-            row=levels.first(code),
-        )
-    if cells.look_like_dates(levels.texts):
-        raise InvalidData(
-            f"column {name!r} holds what may be dates, such as {levels.texts[0]!r}: write them as "
-            "2024-01-31 and give ",
-            Setting("dates", name),
-            ", leave them out with ",
-            Setting("ignore", name),
-            ", or take each as a level with ",
-            Setting("categorical", name),
-            row=levels.first(0),
-        )
-    numbers = [cells.as_number(text, decimal) is not None for text in levels.texts]
-    share = n_rows[:-1] @ np.array(numbers) / n_rows[:-1].sum()
-    if 0.5 <= share < 1:
-        _refuse_mixed(name, levels, numbers)
-    if share < 1 and len(levels.texts) == len(levels.codes) >= _TOO_MANY:
-        raise InvalidData(
-            f"column {name!r} has another text in each of the {len(levels.codes)} rows, from which "
-            "nothing can be learned: leave it out with ",
-            Setting("ignore", name),
-            ", or take each as a level with ",
-            Setting("categorical", name),
-        )
-
-
-def _refuse_mixed(name: str, levels: cells.Levels, numbers: Sequence[bool]) -> None:
-    others = [code for code, is_number in enumerate(numbers) if not is_number]
-    row = min(levels.first(code) for code in others[:1000])
-    text, count = levels.texts[levels.codes[row]], int(levels.rows()[others].sum())
-    if text == name:
-        raise InvalidData(
-            f"column {name!r} has its own name in row {row}: a second header", row=row
-        )
-    raise InvalidData(
-        f"column {name!r} holds numbers, but for {count} rows, the first with {text!r} in row "
-        f"{row}: correct them, have them read as missing with ",
-        Setting("na", text),
-        ", or take all as levels with ",
-        Setting("categorical", name),
-        row=row,
-    )
-
-
-def _say_levels(read: Read) -> None:
-    for name, column in read.cells.features.items():
-        if isinstance(column, cells.Levels) and 2 * len(column.texts) > len(column.codes) >= 100:
-            read.said.append(
-                f"column {name!r} has {len(column.texts):,} levels in {len(column.codes):,} rows: "
-                f"if it names the rows leave it out with --ignore {name}"
-            )
-
-
 def read_like(
     path: str | os.PathLike[str], facts: TableFacts, *, target: str | None, offset: str | None
 ) -> Read:
     """Another table of the columns of one that is known; target, weights and groups if there."""
     found = source(path)
     with found.placed():
-        renamed = _placed_names(found, facts, target)
-        here = {known: own for own, known in renamed.items() if known is not None}
-        missing = [name for name in facts.names if name not in here]
-        if missing:
-            tables.column_of(
-                found.names,
-                missing[0],
-                f", which the model needs ({len(missing)} "
-                f"of its {len(facts.names)} columns are not there)",
-            )
-        others = [facts.weight, facts.group, offset]
-        wanted_target = facts.target if target is None else target
+        here = _called_here(found, facts, target)
+        _check_there(found, facts, here, offset)
         if target is not None and target not in here:
             here[target] = found.names[tables.column_of(found.names, target)]
-        others.append(wanted_target)
-        if offset is not None and offset not in here:
-            tables.column_of(found.names, offset, " of offsets")
-        used = list(dict.fromkeys(n for n in (*facts.names, *others) if n in here))
+        parts = {"target": target or facts.target, "weight": facts.weight, "group": facts.group}
+        now = msgspec.structs.replace(
+            facts, **{part: name if name in here else None for part, name in parts.items()}
+        )
+        others = (now.target, now.weight, now.group, offset)
+        used = list(dict.fromkeys(n for n in (*now.names, *others) if n is not None))
         content = found.read(
             [here[name] for name in used],
-            text={here[name] for name in facts.of_kind("text") if name in here},
-            decimal=facts.decimal,
-            na=facts.na,
+            text={here[name] for name in now.of_kind("text")},
+            decimal=now.decimal,
+            na=now.na,
         ).rename_columns(used)
         _check_rows(content)
-        known = {name: name if name in here else None for name in others if name is not None}
-        now = _with(facts, known, wanted_target)
-        return Read(now, _cells(content, now, offset=offset))
+        return Read(now, _cells(content, now, {}, offset=offset))
 
 
-def _with(facts: TableFacts, known: dict[str, str | None], target: str | None) -> TableFacts:
-    """The facts, without what is not there."""
-    import msgspec
+def _check_there(
+    found: Source, facts: TableFacts, here: dict[str, str], offset: str | None
+) -> None:
+    """Refuses a table that lacks a column of the model's."""
+    missing = [name for name in facts.names if name not in here]
+    if missing:
+        more = f" ({len(missing)} of {len(facts.names)} are not there)" if len(missing) > 1 else ""
+        tables.column_of(found.names, missing[0], f", which the model was trained on{more}")
+    if offset is not None and offset not in here:
+        tables.column_of(found.names, offset, " of offsets")
 
-    parts = {"target": target, "weight": facts.weight, "group": facts.group}
-    return msgspec.structs.replace(
-        facts, **{part: known.get(name) if name else None for part, name in parts.items()}
-    )
 
-
-def _placed_names(found: Source, facts: TableFacts, target: str | None) -> dict[str, str | None]:
-    """What the model calls each column: by name, or by place where one of the two has no names."""
+def _called_here(found: Source, facts: TableFacts, target: str | None) -> dict[str, str]:
+    """What the file calls each column of the model's; by place where one of them has no names."""
     names = found.names
     if found.named and facts.named:
         return {name: name for name in names}
     if not facts.named and len(names) == facts.width:
-        return {name: str(j) for j, name in enumerate(names)}
+        return {str(j): name for j, name in enumerate(names)}
     if not facts.named and facts.target is not None and len(names) == facts.width - 1:
         places = [str(j) for j in range(facts.width) if str(j) != facts.target]
-        return dict(zip(names, places, strict=True))
+        return dict(zip(places, names, strict=True))
     if facts.named and len(names) == len(facts.names):
-        return dict(zip(names, facts.names, strict=True))
+        return dict(zip(facts.names, names, strict=True))
     if facts.named and facts.target and len(names) == len(facts.names) + 1 and target is None:
-        return dict(zip(names, [*facts.names, facts.target], strict=True))
+        return dict(zip([*facts.names, facts.target], names, strict=True))
     needed = facts.width if not facts.named else len(facts.names)
     raise InvalidData(
         f"it has {len(names)} columns, and there are no names to know them by; {needed} are needed"
     )
 
 
-def _cells(content: Any, facts: TableFacts, *, offset: str | None) -> Cells:
+def _cells(
+    content: Any, facts: TableFacts, texts: Mapping[str, cells.Levels], *, offset: str | None
+) -> Cells:
     """The cells of the columns, each as its kind has it."""
     features: dict[str, Any] = {}
     for column in facts.columns:
         values = content.column(column.name)
         if column.kind == "text":
-            features[column.name] = cells.levels(column.name, values, facts.na)
+            known = texts.get(column.name)
+            features[column.name] = known or cells.levels(column.name, values, facts.na)
         elif column.kind == "date":
             features[column.name] = cells.days(column.name, values)
         else:

@@ -56,7 +56,7 @@ def check_complete(columns: Columns) -> None:
 def gaps_of(column: npt.NDArray[np.float64] | Levels) -> npt.NDArray[np.bool_]:
     """Which rows have no value."""
     if isinstance(column, Levels):
-        return column.codes == len(column.texts)
+        return np.equal(column.codes, len(column.texts))
     return np.isnan(column)
 
 
@@ -143,23 +143,51 @@ def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | spa
     """The features of rows, as the transformer makes them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        blocks = [
-            _block(step, [columns[name] for name in names])
+        parts = [
+            _part(step, [columns[name] for name in names])
             for _, step, names in transformer.transformers_
             if not (isinstance(step, str) and step == "drop")
         ]
     if transformer.sparse_output_:
-        rows = [sparse.csr_array(block) for block in blocks]
-        return sparse.csr_array(sparse.hstack(rows, format="csr"))
-    return np.hstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
+        return _sparse(parts)
+    return np.hstack([part if codes is None else part.toarray()[codes] for part, codes in parts])
 
 
-def _block(step: Any, columns: list[Any]) -> Any:
+def _part(step: Any, columns: list[Any]) -> tuple[Any, npt.NDArray[np.intp] | None]:
+    """Numbers of all rows; or a row for each level, the last for none, and the codes of rows."""
     if not isinstance(columns[0], Levels):
-        return step.transform(np.column_stack(columns))
+        return step.transform(np.column_stack(columns)), None
     (column,) = columns
     texts = np.array([*column.texts, np.nan], dtype=object)
-    return sparse.csr_array(step.transform(texts[:, None]))[column.codes]
+    return sparse.csr_array(step.transform(texts[:, None])), column.codes
+
+
+def _sparse(parts: list[tuple[Any, npt.NDArray[np.intp] | None]]) -> sparse.csr_array:
+    """All parts side by side, without zeros.
+
+    A level has one entry, or none if it is unknown: then a zero in the first column stands in. So
+    all rows have as many entries, and lie in two rectangles of values and columns.
+    """
+    widths = [part.shape[1] if codes is None else 1 for part, codes in parts]
+    n_rows = len(parts[0][0] if parts[0][1] is None else parts[0][1])
+    n_columns = sum(part.shape[1] for part, _ in parts)
+    values = np.empty((n_rows, sum(widths)))
+    places = np.empty((n_rows, sum(widths)), dtype=np.int32 if values.size < 2**31 else np.int64)
+    at = first = 0
+    for (part, codes), width in zip(parts, widths, strict=True):
+        if codes is None:
+            values[:, at : at + width] = part
+            places[:, at : at + width] = np.arange(first, first + width)
+        else:
+            entries = np.diff(part.indptr)
+            known = np.append(part.indices, 0)[np.where(entries, part.indptr[:-1], part.nnz)]
+            values[:, at] = entries.astype(np.float64)[codes]
+            places[:, at] = (known + first).astype(places.dtype)[codes]
+        at, first = at + width, first + part.shape[1]
+    starts = np.arange(n_rows + 1, dtype=places.dtype) * values.shape[1]
+    X = sparse.csr_array((values.ravel(), places.ravel(), starts), shape=(n_rows, n_columns))
+    X.eliminate_zeros()
+    return X
 
 
 def unknown_levels(transformer: Any, columns: Columns) -> dict[str, tuple[int, list[str]]]:
