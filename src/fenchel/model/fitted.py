@@ -51,8 +51,11 @@ class TableColumns(NamedTuple):
     table: TableFacts | None = None
 
 
+_DROP_INS = "sklearn."  # before the names of the estimators of fenchel.sklearn
+
+
 def saveable() -> dict[str, type[LinearEstimator]]:
-    """The estimators that a file can hold, by their names there."""
+    """The estimators that a file can hold, by their names there; drop-ins apart."""
     from fenchel.estimators.saveable import SAVEABLE  # scikit-learn takes a second
 
     return SAVEABLE
@@ -60,7 +63,22 @@ def saveable() -> dict[str, type[LinearEstimator]]:
 
 def is_ours(estimator: object) -> bool:
     """Whether it is one of the library's own, not of a class made from it."""
-    return type(estimator) is saveable().get(type(estimator).__name__)
+    return type(estimator) is _kind(name_of(estimator))
+
+
+def name_of(estimator: object) -> str:
+    """What a file calls an estimator; scikit-learn's names are some of ours too."""
+    drop_in = type(estimator).__module__.startswith("fenchel.sklearn.")
+    return _DROP_INS * drop_in + type(estimator).__name__
+
+
+def _kind(name: str) -> type[LinearEstimator] | None:
+    """The class of an estimator that a file calls by that name."""
+    if not name.startswith(_DROP_INS):
+        return saveable().get(name)
+    from fenchel.sklearn.saveable import DROP_INS
+
+    return DROP_INS.get(name.removeprefix(_DROP_INS))
 
 
 def settled(value: Any) -> Any:
@@ -86,7 +104,7 @@ def described(model: Estimator, columns: TableColumns) -> tuple[Stored, Arrays]:
     arrays = _arrays(state)
     header = Stored(
         version=fenchel.__version__,
-        estimator=type(model).__name__,
+        estimator=name_of(model),
         parameters=stored_parameters(model, arrays),
         n_features=int(model.n_features_in_),
         runs=[runs.run_of(result) for result in state.results],
@@ -204,7 +222,7 @@ def unfitted(
     allowed: own.Allowed,
 ) -> LinearEstimator:
     """The estimator of that name and those settings, which a library of that version wrote."""
-    kind = saveable().get(name)
+    kind = _kind(name)
     if kind is None:
         raise InvalidData(
             f"its estimator {name!r}, of fenchel {version!r}, is unknown to this one, "

@@ -140,7 +140,7 @@ class Storing:
             held: Arrays = {}
             parameters = fitted.stored_parameters(value, held)
             self._note(parameters)
-            name = type(value).__name__
+            name = fitted.name_of(value)
             return Unfitted(fenchel.__version__, name, parameters, self._held(held))
         header, held = fitted.described(value, self._columns)
         self._note(header.parameters)
