@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data.cells import Levels
-from fenchel.data.table_facts import Missing
+from fenchel.data.table_facts import Missing, TableFacts
 from fenchel.data.tables import arrow
 from fenchel.errors import InvalidData, Setting
 
@@ -139,6 +139,15 @@ def _rescaled(pipeline: Any, numbers: Mapping[str, npt.NDArray[np.float64]]) -> 
         scaler.fit(imputer.transform(np.column_stack(list(numbers.values()))))
 
 
+def check_fits(transformer: Any, facts: TableFacts) -> None:
+    """Refuses a transformer, which may come from a file, that is not of the columns of a table."""
+    for _, step, names in getattr(transformer, "transformers_", [("", None, ["?"])]):
+        known = isinstance(names, list) and set(names) <= set(facts.names)
+        text = known and bool(set(names).intersection(facts.of_kind("text")))
+        if not known or (text and (len(names) > 1 or not hasattr(step[-1], "categories_"))):
+            raise InvalidData(f"its transformer is not one of the columns of its table: {names!r}")
+
+
 def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | sparse.csr_array:
     """The features of rows, as the transformer makes them."""
     with warnings.catch_warnings():
@@ -146,7 +155,6 @@ def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | spa
         parts = [
             _part(step, [columns[name] for name in names])
             for _, step, names in transformer.transformers_
-            if not (isinstance(step, str) and step == "drop")
         ]
     if transformer.sparse_output_:
         return _sparse(parts)
