@@ -11,6 +11,7 @@ import typer
 from fenchel.cli.choices import BY_ROW
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
+    Atol,
     Balanced,
     Config,
     Gap,
@@ -68,6 +69,7 @@ def path(
         Path | None, what(metavar="<file>", help="Score each strength on these rows.")
     ] = None,
     gap: Gap = None,
+    atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
     solver: Solver = None,

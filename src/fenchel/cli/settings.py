@@ -74,6 +74,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     upper: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
     solver: Solver = "auto"
     gap: Positive = 1e-4
+    atol: Annotated[float, Meta(ge=0, le=LARGEST)] = 0.0
     intercept: bool | None = None
     balanced: bool = False
     template: str | None = None
