@@ -28,7 +28,7 @@ PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "
     "Owners"
 ).split()
-MODULES = "losses regularizers solvers engines".split()
+MODULES = "losses regularizers sklearn solvers engines".split()
 
 
 def test_the_public_names_are_these() -> None:

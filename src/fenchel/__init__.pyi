@@ -1,6 +1,7 @@
 from . import engines as engines
 from . import losses as losses
 from . import regularizers as regularizers
+from . import sklearn as sklearn
 from . import solvers as solvers
 from .data.svmlight import read_svmlight as read_svmlight
 from .driver import minimize as minimize

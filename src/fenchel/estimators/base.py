@@ -38,7 +38,7 @@ from fenchel.estimators.settings import (
     strength_of,
 )
 from fenchel.estimators.shortcomings import nothing, shortfall, worst
-from fenchel.estimators.steering import CallbackSupportMixin, steered, with_callbacks
+from fenchel.estimators.steering import CallbackSupportMixin, steered, watched
 from fenchel.losses import Loss
 from fenchel.posing import column_names
 from fenchel.regularizers import Regularizer
@@ -253,7 +253,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             self.feature_names_in_ = np.array(names, dtype=object)
         return Posed(fit, [problem], self._starts((1, self.n_features_in_)), adopt)
 
-    @with_callbacks
+    @watched
     def _fit(self, posed: Posed, eval_set: Any = None) -> Self:
         """Keeps what the fit found out, and warns if that is less than was hoped for."""
         with in_these_words():
