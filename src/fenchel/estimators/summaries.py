@@ -23,7 +23,7 @@ from fenchel.estimators.fitting import Fit
 from fenchel.estimators.settings import in_these_words
 from fenchel.inference.covariance import Design
 from fenchel.inference.families import Family, family_of
-from fenchel.inference.likelihood import COVARIANCES, Data, summarised
+from fenchel.inference.likelihood import COVARIANCES, Asked, Data, summarised
 from fenchel.inference.multinomial import summarised_classes
 from fenchel.inference.summary import Summary
 from fenchel.losses import Logistic, Loss, Softmax
@@ -70,11 +70,11 @@ class WithSummary(LinearEstimator):
         data = self._summary_data(fit, X, y, sample_weight, offset, weights == "frequency")
         coef, b = np.atleast_2d(self.coef_), np.reshape(self.intercept_, (-1, 1))
         theta = np.hstack([coef, b]) if fit.intercept else coef
-        how = {"kind": covariance, "level": level, "gap": self.gap_}
+        asked = Asked(covariance, level, self.gap_)
         if len(theta) > 1:
             classes = [str(label) for label in self.classes_]
-            return summarised_classes(data, data.y.astype(np.intp), theta, classes, **how)
-        return summarised(data, family, theta[0], null=_null_loss(family.loss, fit, data), **how)
+            return summarised_classes(data, data.y.astype(np.intp), theta, classes, asked)
+        return summarised(data, family, theta[0], asked, _null_loss(family.loss, fit, data))
 
     def _summary_data(
         self, fit: Fit, X: Any, y: Any, sample_weight: Any, offset: Any, frequencies: bool

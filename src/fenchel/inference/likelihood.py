@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,9 +65,15 @@ class Fitted:
     notes: tuple[str, ...]
 
 
-def summarised(
-    data: Data, family: Family, theta: Array, *, kind: str, level: float, gap: float, null: float
-) -> Summary:
+class Asked(NamedTuple):
+    """What kind of errors, the level of intervals; and the gap that the fit has."""
+
+    kind: str
+    level: float
+    gap: float
+
+
+def summarised(data: Data, family: Family, theta: Array, asked: Asked, null: float) -> Summary:
     """The summary of parameters theta, the intercept last; `null` is the null model's mean loss."""
     z = data.design.scores(theta) + data.offset
     slope = np.asarray(family.loss.slope(z, data.y))
@@ -75,6 +82,7 @@ def summarised(
     phi = _dispersion(data, family, z, left)
     notes = check_distance(found.distance / np.sqrt(phi))
     covariance = phi * found.inverse
+    kind = asked.kind
     if kind != "model":
         weights = data.s * family.curvature(z, data.y), data.squared_weights * slope**2
         covariance = sandwich(data.design, found.kept, *weights)
@@ -92,11 +100,12 @@ def summarised(
         null_deviance=2 * float(np.sum(data.s)) * null,
         notes=(*notes, *dependent(data.names, found.theta)),
     )
-    return tabled(fitted, n=data.n, kind=kind, level=level, gap=gap)
+    return tabled(fitted, data.n, asked)
 
 
-def tabled(fitted: Fitted, *, n: float, kind: str, level: float, gap: float) -> Summary:
+def tabled(fitted: Fitted, n: float, asked: Asked) -> Summary:
     """Tests and intervals of estimates, of n rows."""
+    kind, level, gap = asked
     theta, kept = fitted.theta, np.flatnonzero(~np.isnan(fitted.theta))
     rank, t = len(kept), fitted.exact
     reach = float(stdtrit(n - rank, (1 + level) / 2) if t else ndtri((1 + level) / 2))

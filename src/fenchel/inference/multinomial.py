@@ -17,6 +17,7 @@ from scipy.special import softmax, xlogy
 
 from fenchel.inference.covariance import inverse
 from fenchel.inference.likelihood import (
+    Asked,
     Data,
     Fitted,
     check_distance,
@@ -36,10 +37,7 @@ def summarised_classes(
     codes: npt.NDArray[np.intp],
     theta: Array,
     classes: Sequence[str],
-    *,
-    kind: str,
-    level: float,
-    gap: float,
+    asked: Asked,
 ) -> Summary:
     """The summary of parameters theta, a line for each class and the intercept last in it."""
     theta = theta[1:] - theta[0]
@@ -50,18 +48,18 @@ def summarised_classes(
 
     def bend(j: int, k: int) -> Array:
         rest = np.sum(np.delete(p, j, axis=1), axis=1) if j == k else -p[:, k]
-        return data.s * p[:, j] * rest
+        return np.asarray(data.s * p[:, j] * rest)
 
     def spread(j: int, k: int) -> Array:
-        return data.squared_weights * (p - right)[:, j] * (p - right)[:, k]
+        return np.asarray(data.squared_weights * (p - right)[:, j] * (p - right)[:, k])
 
     covariance = inverse(_blocks(data, kept, len(classes), bend))
     slopes = (data.s[:, np.newaxis] * (p - right))[:, 1:].T
     g = np.concatenate([data.design.adjoint(a)[kept] for a in slopes])
     notes = check_distance(math.sqrt(max(float(g @ covariance @ g), 0.0)))
-    if kind != "model":
+    if asked.kind != "model":
         covariance = covariance @ _blocks(data, kept, len(classes), spread) @ covariance
-        covariance *= data.n / left if kind == "HC1" else 1.0
+        covariance *= data.n / left if asked.kind == "HC1" else 1.0
     likelihood = float(
         np.sum(data.s * np.log(np.where(data.s > 0, np.sum(p * right, axis=1), 1.0)))
     )
@@ -79,7 +77,7 @@ def summarised_classes(
         null_deviance=null,
         notes=(*notes, *dependent(data.names, found[0])),
     )
-    return tabled(fitted, n=data.n, kind=kind, level=level, gap=gap)
+    return tabled(fitted, data.n, asked)
 
 
 def _independent(data: Data, theta: Array) -> tuple[Array, Indices]:
