@@ -18,11 +18,10 @@ from fenchel import starts, stopping
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, contradiction, contradicts, lower
+from fenchel.proving import Prover, advised, contradiction, contradicts, lower
 from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.risks.existence import vanishing
-from fenchel.risks.scales import too_large
+from fenchel.risks.existence import receding, vanishing
 from fenchel.settings import nonnegative, positive, understood, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.stopping import Tolerance
@@ -92,8 +91,7 @@ def minimize(
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
-    if status is Status.STALLED:
-        result = replace(result, advice=too_large(problem, result.gap))
+    result = replace(result, advice=advised(problem, result))
     LOG.info("%s", result)
     return result
 
@@ -251,7 +249,7 @@ class _Run:
         """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
         far = vanishing(self.problem, point)
         if far is None:
-            return None
+            return None if receding(self.problem, point) is None else Status.UNBOUNDED
         J = self.problem.objective(far)
         return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
 

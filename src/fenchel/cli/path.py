@@ -27,6 +27,7 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.options import (
     DataPath,
@@ -50,6 +51,7 @@ _STRENGTHS_HELP = (
 )
 
 
+@with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,

@@ -19,7 +19,9 @@ from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.tolerances import ROUND_OFF
 from fenchel.verification import penalties
+from fenchel.verification.curvature import curvature_bound
 from fenchel.verification.evidence import Array, Evidence
+from fenchel.verification.row_data import RowEvidence
 from fenchel.witness import Bracket, Tangency, Tilted, Witness
 
 
@@ -61,7 +63,7 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
             f"{error}: these are not the rows of the fit in their order, or its solver is wrong"
         ) from error
     _check_objective(result, upper, doubt)
-    if not lower >= result.lower_bound:
+    if not lower >= result.lower_bound - (doubt if problem.strength == 0 else 0.0):
         cut = evidence.cut(result.witness, problem, *evidence.parameters(result), blurred=True)
         if not penalties.bound(problem, cut, evidence.nonnegative, side=-1) >= result.lower_bound:
             raise InvalidCertificate(
@@ -116,7 +118,15 @@ def touching(w: Array, b: float | Array) -> Tangency:
 def _proved(
     evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float | Array
 ) -> float:
-    """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
+    """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it.
+
+    Where nothing is penalised the curvature around w may prove one, for which it needs no witness.
+    """
+    least = 0.0 if evidence.nonnegative else -np.inf
+    if problem.strength == 0 and type(evidence) is RowEvidence and evidence.K is None:
+        lower = curvature_bound(evidence, w, float(b))
+        if lower > -np.inf:
+            return max(least, lower)
     cut = evidence.cut(witness, problem, w, b)
     lower = penalties.bound(problem, cut, evidence.nonnegative)
-    return max(0.0 if evidence.nonnegative else -np.inf, lower)  # in this order not nan
+    return max(least, lower)  # in this order not nan
