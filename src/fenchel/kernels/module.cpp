@@ -301,6 +301,7 @@ NB_MODULE(_kernels, m) {
     bind_ground_problems(m);
     bind_multivariate_losses(m);
     bind_newton(m);
+    bind_pegasos(m);
     bind_polish(m);
     bind_block_newton(m);
     bind_offsets(m);
