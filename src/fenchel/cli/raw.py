@@ -181,10 +181,10 @@ def _say_target(facts: TableFacts, guessed: bool, settings: Settings, terminal: 
 def _say_columns(found: Read, dataset: Dataset, terminal: Terminal) -> None:
     if dataset.encoder is None:
         return
-    from fenchel.data.cells import Levels
+    from fenchel.data.cells import TextLevels
 
     columns = found.cells.features.values()
-    levels = [len(column.texts) for column in columns if isinstance(column, Levels)]
+    levels = [len(column.texts) for column in columns if isinstance(column, TextLevels)]
     n_numbers = len(columns) - len(levels)
     parts = [f"{n_numbers} of numbers"] if n_numbers else []
     if levels:

@@ -55,7 +55,7 @@ def _listed(names: Sequence[str], given: Sequence[str], what: str) -> list[str]:
 class Cells(NamedTuple):
     """What the rows of a table hold, column by column."""
 
-    features: dict[str, npt.NDArray[np.float64] | cells.Levels]
+    features: dict[str, npt.NDArray[np.float64] | cells.TextLevels]
     y: npt.NDArray[Any] | None
     group: npt.NDArray[np.int64] | None
     offset: npt.NDArray[np.float64] | None
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
     def n_rows(self) -> int:
         """How many there are."""
         first = next(iter(self.features.values()))
-        return len(first.codes if isinstance(first, cells.Levels) else first)
+        return len(first.codes if isinstance(first, cells.TextLevels) else first)
 
 
 @dataclass
@@ -165,7 +165,7 @@ def _content(
     features: Sequence[str],
     wanted: Wanted,
     decimal: cells.Decimal | None,
-) -> tuple[Any, dict[str, cells.Levels]]:
+) -> tuple[Any, dict[str, cells.TextLevels]]:
     """The columns, and the levels of those features that are text."""
     content = found.read(used, text=wanted.categorical, decimal=decimal, na=wanted.na)
     _check_rows(content)
@@ -193,7 +193,10 @@ def _remarks(read: Read, empty: Sequence[str], *, commas: bool) -> Iterator[str]
     if commas:
         yield "numbers with decimal commas are read as such; else give --decimal ."
     for name, column in read.cells.features.items():
-        if isinstance(column, cells.Levels) and 2 * len(column.texts) > len(column.codes) >= 100:
+        if (
+            isinstance(column, cells.TextLevels)
+            and 2 * len(column.texts) > len(column.codes) >= 100
+        ):
             yield (
                 f"column {name!r} has {len(column.texts):,} levels in {len(column.codes):,} rows: "
                 f"if it names the rows leave it out with --ignore {name}"
@@ -268,7 +271,7 @@ def _called_here(found: Source, facts: TableFacts, target: str | None) -> dict[s
 
 
 def _cells(
-    content: Any, facts: TableFacts, texts: Mapping[str, cells.Levels], *, offset: str | None
+    content: Any, facts: TableFacts, texts: Mapping[str, cells.TextLevels], *, offset: str | None
 ) -> Cells:
     """The cells of the columns, each as its kind has it."""
     features: dict[str, Any] = {}
