@@ -328,7 +328,9 @@ def test_a_fit_that_stops_short_says_so():
 
 
 def test_a_warm_start_needs_fewer_iterations():
-    cold = ours.LogisticRegression(tol=1e-4, solver=fenchel.solver("lbfgs"), warm_start=True).fit(*CANCER)
+    cold = ours.LogisticRegression(tol=1e-4, solver=fenchel.solver("lbfgs"), warm_start=True).fit(
+        *CANCER
+    )
     first = int(cold.n_iter_[0])
     assert int(cold.fit(*CANCER).n_iter_[0]) < first
 

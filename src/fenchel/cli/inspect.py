@@ -15,7 +15,7 @@ from fenchel.cli import models
 from fenchel.cli.choices import LOSS_OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
-from fenchel.cli.steps import Step, estimators, lines, steps_of
+from fenchel.cli.steps import SavedStep, estimators, lines, steps_of
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
 from fenchel.data.table_facts import TableFacts
@@ -45,14 +45,14 @@ class Inspected(msgspec.Struct):
     runs: list[RunSummary]
     intercepts: list[float]
     coefficients: list[dict[str, Any]]
-    steps: list[Step] | None = None  # of a pipeline, the estimator's last
+    steps: list[SavedStep] | None = None  # of a pipeline, the estimator's last
 
 
 class InspectedParts(msgspec.Struct):
     """The report of a file whose last step is no estimator of the library's own."""
 
     model: str
-    steps: list[Step]
+    steps: list[SavedStep]
     runs: dict[str, list[RunSummary]]  # of the estimators inside, by the way to each
 
 
