@@ -12,6 +12,7 @@ from fenchel.cli import wording
 from fenchel.cli.convert import convert
 from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
+from fenchel.cli.export import export
 from fenchel.cli.inspect import inspect
 from fenchel.cli.path import path
 from fenchel.cli.predict import predict
@@ -32,7 +33,19 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
     "5 a worker or owner lost, 130 Ctrl-C, 143 SIGTERM.",
 )
-for command in (train, path, predict, evaluate, inspect, verify, convert, resume, worker, serve):
+for command in (
+    train,
+    path,
+    predict,
+    evaluate,
+    inspect,
+    verify,
+    export,
+    convert,
+    resume,
+    worker,
+    serve,
+):
     app.command()(command)
 wording.APPS.append(app)
 
