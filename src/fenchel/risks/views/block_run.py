@@ -49,6 +49,7 @@ def serves(problem: Problem) -> bool:
 class BlockRun:
     """Where the method is: parameters, multipliers, kappa; and the best J and bound so far."""
 
+    arrays: tuple[Array, ...]  # those named in _ARRAYS, which the kernel changes
     point: Point  # the best so far
     J: float  # there
     bound: float  # the best so far
