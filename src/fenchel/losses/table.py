@@ -309,7 +309,7 @@ TABLE: tuple[Row, ...] = (
         "multivariate_squared",
         "multioutput:MultivariateSquared",
         Labels.VECTORS,
-        None,
+        "MultivariateRegressor",
         "several real targets",
         (M,),
         beyond_files="several numbers for each row",
