@@ -20,8 +20,8 @@ ERRORS = (
 ESTIMATORS = (
     "Classifier ClassifierCV ERLPBoost GammaRegressor HierarchicalClassifier MetricClassifier "
     "MultilabelClassifier MultivariateRegressor NoveltyDetector OrdinalRegressor PoissonRegressor "
-    "QuantileRegressor Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
-    "Spectrum"
+    "QuantileRegressor Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor "
+    "IncompleteCholesky Spectrum"
 ).split()
 PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "

@@ -9,14 +9,13 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, owners, summary, tagging
+from fenchel.cli import inputs, label_files, owners, several, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
@@ -26,7 +25,9 @@ from fenchel.cli.choices import (
     POSITIVE,
     RANKING,
     SEQUENCES,
+    SETS,
     TOGETHER,
+    VECTORS,
     estimator_for,
 )
 from fenchel.cli.exits import Code, UsageError
@@ -34,12 +35,14 @@ from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
+from fenchel.cli.solver_options import solver_of
+from fenchel.cli.sources import STDIN, Source, check_readable
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-    from fenchel.solvers import Solver
+    from fenchel.regularizers import Regularizer
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -52,39 +55,52 @@ _MORE = {
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked for; its JSON is the note in the checkpoint."""
 
-    data: str
+    data: str  # the first file, or - for stdin, or owners
     output: str
     settings: Settings
     plot: str | None = None
     proof: str | None = None
+    more: list[str] = []  # the other files
+
+    @property
+    def source(self) -> Source:
+        """The files of the rows."""
+        paths = tuple(Path(name) for name in (self.data, *self.more))
+        return Source(paths, self.settings.format)
 
     @classmethod
     def of(
         cls,
-        data: Path | None,
+        data: Source | None,
         output: Path,
         settings: Settings,
         plot: Path | None,
         proof: Path | None,
     ) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
-        settings = tagging.settled(owners.settled(settings), data)
-        source = owners.source(data, settings)
-        if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
+        settings = label_files.settled(tagging.settled(owners.settled(settings), data))
+        source, *rest = owners.source(data, settings)
+        if settings.stream and (settings.loss in SEQUENCES or not _streamable(data)):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
-        more = (None if path is None else str(path.absolute()) for path in (plot, proof))
-        return cls(source, str(output.absolute()), settings, *more)
+        drawn, proved = (None if path is None else str(path.absolute()) for path in (plot, proof))
+        return cls(source, str(output.absolute()), settings, drawn, proved, rest)
 
 
-def check_files(data: Path | None, *outputs: Path | None) -> None:
+def _streamable(data: Source | None) -> bool:
+    """Whether there is one file, whose name says what it is."""
+    return data is None or (len(data.paths) == 1 and not data.is_stdin and data.kind is None)
+
+
+def check_files(data: Source | None, *outputs: Path | None) -> None:
     """Refuses data that are not there, and outputs that cannot be written or are the data."""
+    given = [] if data is None else [path for path in data.paths if path != STDIN]
     for path in filter(None, outputs):
         check_writable(path)
-        if data not in (None, inputs.STDIN) and path.resolve() == data.resolve():
+        if path.resolve() in (each.resolve() for each in given):
             raise UsageError(f"{path} is the data: give the output another name")
-    if data is not None:
-        inputs.check_readable(data)
+    for path in given:
+        check_readable(path)
 
 
 def run(
@@ -97,9 +113,9 @@ def run(
             rehearse(settings, job.plot)
         dataset, reading = _read(job, terminal)
         if settings.loss in RANKING:
-            inputs.check_queries(dataset.qid, job.data)
+            inputs.check_queries(dataset.qid, Path(job.data))
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
-        introduce(job.data, settings, how, dataset, terminal)
+        introduce(job.source, settings, how, dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
@@ -114,7 +130,12 @@ def run(
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": reading, "fit": fitting, "save": saving}
     report = summary.trained(
-        estimator, dataset, seconds, data=job.data, output=job.output, settings=job.settings
+        estimator,
+        dataset,
+        seconds,
+        files=[job.data, *job.more],
+        output=job.output,
+        settings=settings,
     )
     terminal.detail(f"why {report.runs[0].solver}: {report.runs[0].reason}")
     summary.show(report, terminal)
@@ -144,9 +165,16 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     if owners.named(settings):
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
-        return tagging.read(Path(job.data), terminal, settings)
-    return inputs.read(
-        Path(job.data),
+        return tagging.read(job.source.path, terminal, settings)
+    return read(job.source, terminal, settings)
+
+
+def read(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+    """Rows with the targets that the loss needs, and the seconds it took to read them."""
+    if settings.loss in several.LOSSES:
+        return several.read_several(source, terminal, settings)
+    dataset, seconds = inputs.read(
+        source,
         terminal,
         target=settings.target,
         index_base=settings.index_base,
@@ -154,6 +182,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         offset=settings.offset,
         exposure=settings.exposure,
     )
+    return label_files.applied(settings, dataset), seconds
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:
@@ -167,9 +196,9 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         options["k"] = 1  # of two rows
     problem = fenchel.problem(
         [[0.0], [1.0]],
-        [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0],
+        _two(loss),
         loss="fbeta" if loss == "f1" else loss,
-        regularizer=settings.regularizer,
+        regularizer=penalty_of(settings),
         strength=settings.strength,
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
@@ -186,21 +215,23 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         _check_plot(plot)
 
 
-def solver_of(settings: Settings) -> str | Solver:
-    """The solver by its name, or with those of its options that were given."""
-    from fenchel.solvers import SOLVERS
+def _two(loss: str) -> list[Any]:
+    """Targets of two rows."""
+    if loss in SETS:
+        return [[0.0], [1.0]]
+    if loss in VECTORS:
+        return [[0.0, 1.0], [1.0, 0.0]]
+    return [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0]
 
-    options = settings.solver_options()
-    for name in options:
-        able = [each for each, kind in SOLVERS.items() if name in signature(kind).parameters]
-        if settings.solver not in able:
-            raise UsageError(
-                f"--{name} does not go with --solver {settings.solver}: it is for "
-                f"{' and '.join(able)}"
-            )
-    if settings.solver == "pegasos" and settings.seed is not None and settings.batch is None:
-        raise UsageError("without --batch pegasos takes all rows: there is nothing to --seed")
-    return fenchel.solver(settings.solver, **options) if options else settings.solver
+
+def penalty_of(settings: Settings) -> str | Regularizer:
+    """The regulariser by its name, or with those of its options that were given."""
+    from fenchel import regularizers
+
+    given = settings.regularizer_options()
+    if not given or settings.regularizer == "elastic_net":  # which estimators may have as l1 or l2
+        return settings.regularizer
+    return regularizers.named(settings.regularizer, given)
 
 
 def _check_plot(path: str) -> None:
@@ -213,10 +244,10 @@ def _check_plot(path: str) -> None:
 
 
 def introduce(
-    data: str, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
+    source: Source, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
 ) -> None:
     """Says what is fitted, and which class is which unless they are called -1 and 1."""
-    if settings.loss in NOVELTY and settings.target is None and inputs.is_table(data):
+    if settings.loss in NOVELTY and settings.target is None and source.is_table:
         terminal.warn(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
@@ -251,10 +282,11 @@ def _fitted(
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
     n_rows = inputs.shape(dataset.X)[0]
     estimator = estimator_of(job.settings, n_rows)
+    estimator.set_params(**label_files.parameters(job.settings, dataset))
     runs = n_runs(job.settings.loss, dataset)
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
-        with inputs.placed(Path(job.data)):
+        with job.source.placed(getattr(dataset, "counts", ())):
             estimator.fit(dataset.X, dataset.y, **_of_rows(job.settings, dataset))
     return estimator.set_params(callback=None, checkpoint=None)
 
@@ -283,7 +315,7 @@ def estimator_of(settings: Settings, n_rows: int) -> Any:
 def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
     """The settings in the words of the estimators."""
     parameters: dict[str, Any] = {
-        "penalty": settings.regularizer,
+        "penalty": penalty_of(settings),
         "lower": settings.lower,
         "upper": settings.upper,
         "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
@@ -294,7 +326,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         "n_jobs": None if settings.engine else settings.threads,
         **settings.loss_options(),
     }
-    if settings.l1_ratio is not None:
+    if settings.l1_ratio is not None and settings.regularizer == "elastic_net":
         parameters["l1_ratio"] = settings.l1_ratio
     if settings.loss not in (*METRICS, *NOVELTY, *ONLY_LOSS.values()):
         parameters["loss"] = settings.loss
@@ -316,7 +348,7 @@ def _checkpoint(job: Job, path: str) -> Any:
     """A file for the state, with the job in it; data from stdin would not come a second time."""
     from fenchel.checkpoint import Checkpoint
 
-    if job.data == str(inputs.STDIN):
+    if job.source.is_stdin:
         return None
     return Checkpoint(path, msgspec.json.encode(job).decode())
 
@@ -365,7 +397,7 @@ def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:
         results = dict(zip(labels, results, strict=True))
     with terminal.step(f"draw {short(path)}") as step:
         settings = msgspec.structs.asdict(job.settings)
-        plot(results, path, title=os.path.basename(job.data), settings=settings)
+        plot(results, path, title=os.path.basename(str(job.source)), settings=settings)
         step.found = size(os.path.getsize(path))
 
 

@@ -12,14 +12,20 @@ from fenchel.cli.choices import BY_ROW
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
     Balanced,
+    Cap,
     Config,
     Gap,
     Intercept,
     L1Ratio,
+    LabelCosts,
     Loss,
     Lower,
+    P,
+    Radius,
     Regularizer,
     Solver,
+    SolverOption,
+    Taxonomy,
     Threads,
     Upper,
     file,
@@ -27,9 +33,11 @@ from fenchel.cli.fit_options import (
     when,
     with_loss_options,
 )
+from fenchel.cli.measures import METRICS
 from fenchel.cli.options import (
-    DataPath,
+    DataPaths,
     Exposure,
+    Format,
     IndexBase,
     Json,
     Offset,
@@ -40,6 +48,7 @@ from fenchel.cli.options import (
 from fenchel.cli.path_fitting import run
 from fenchel.cli.path_job import PathJob
 from fenchel.cli.settings import LARGEST, Settings, combined
+from fenchel.cli.sources import source
 from fenchel.cli.terminal import Terminal
 
 _MOST = 10_000  # strengths of a range
@@ -52,31 +61,42 @@ _STRENGTHS_HELP = (
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
-    data: DataPath,
+    data: DataPaths,
     strengths: Annotated[str | None, what(metavar="<range>", help=_STRENGTHS_HELP)] = None,
     loss: Loss = None,
     regularizer: Regularizer = None,
     l1_ratio: L1Ratio = None,
+    radius: Radius = None,
+    p: P = None,
+    cap: Cap = None,
     lower: Lower = None,
     upper: Upper = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
+    label_costs: LabelCosts = None,
+    taxonomy: Taxonomy = None,
     cv: Annotated[
         int | None, what(help="Score each strength on rows left out, in so many folds.")
     ] = None,
     validation: Annotated[
-        Path | None, what(metavar="<file>", help="Score each strength on these rows.")
+        list[Path] | None,
+        what(metavar="<file>", help="Score each strength on these rows; may be given again."),
+    ] = None,
+    metric: Annotated[
+        str | None, what(metavar="<name>", help=f"Score by one of: {', '.join(METRICS)}.")
     ] = None,
     gap: Gap = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
     solver: Solver = None,
+    solver_option: SolverOption = None,
     threads: Threads = None,
     seed: Annotated[int | None, when(help="Of the folds. (default 0)")] = None,
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,
     index_base: IndexBase = None,
+    format: Format = None,
     output: Annotated[
         Path | None, file("--output", "-o", help="Save the model with the best score.")
     ] = None,
@@ -88,18 +108,22 @@ def path(
 ) -> Code:
     """Fit DATA at many strengths, each from the last, every one to a proved accuracy.
 
-    With --cv or --validation each strength has a score (accuracy, R2, or what suits the loss), and
-    --output saves the model with the best. Ctrl-C keeps the strengths that are done.
+    With --cv or --validation each strength has a score (accuracy, R2, or what suits the loss, or
+    --metric), and --output saves the model with the best. Ctrl-C keeps the strengths that are done.
     """
     given = {name: context.params.get(name) for name in Settings.__struct_fields__}
+    settings = combined(given, config)
+    rows = source(data, settings.format)
+    assert rows is not None
     job = PathJob.of(
-        data,
-        combined(given, config),
+        rows,
+        settings,
         strengths=30 if strengths is None else parsed(strengths),
         cv=cv,
-        validation=validation,
+        validation=source(validation, settings.format),
         output=output,
         plot=plot,
+        metric=metric,
     )
     return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)
 

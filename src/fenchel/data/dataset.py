@@ -20,7 +20,8 @@ class Dataset:
 
     y is float64, or text of NumPy's type `str` for classes with names. Rows of a group stand
     together. `index_base` is what the file called the first column: 0 or 1. `offset` is what a
-    column that was asked for holds, to be added to the scores of rows.
+    column that was asked for holds, to be added to the scores of rows. `counts` are the numbers of
+    rows that came from each of several files.
     """
 
     X: npt.NDArray[np.floating[Any]] | sparse.csr_array | Blocks
@@ -29,6 +30,7 @@ class Dataset:
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
     offset: npt.NDArray[np.float64] | None = None
+    counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         n_rows, n_columns = self.X.shape

@@ -76,10 +76,10 @@ def roles(
     With `features`, or where there are just n_features columns, a target need not be there.
     """
     groups = names.index(GROUPS) if GROUPS in names and GROUPS not in (features or ()) else None
-    added = None if offset is None else _column(names, offset, " of offsets")
+    added = None if offset is None else column(names, offset, " of offsets")
     others = [j for j in range(len(names)) if j not in (groups, added)]
     if target is not None:
-        chosen: int | None = _column(names, target)
+        chosen: int | None = column(names, target)
     elif features is None and len(others) == n_features:
         chosen = None
     else:
@@ -87,7 +87,7 @@ def roles(
     if features is None:
         used = [j for j in others if j != chosen]
     else:
-        used = [_column(names, name) for name in features]
+        used = [column(names, name) for name in features]
     if added is not None and added in (chosen, *used):
         what = "the target" if added == chosen else "a feature"
         raise InvalidData(f"column {names[added]!r} cannot be both offset and {what}")
@@ -107,7 +107,7 @@ def _usual_target(
     return free[-1] if free and features is None else None
 
 
-def _column(names: Sequence[str], wanted: str | int, what: str = "") -> int:
+def column(names: Sequence[str], wanted: str | int, what: str = "") -> int:
     """The position of a column given by its name, or by its number from 0."""
     if wanted in names:
         return names.index(wanted)

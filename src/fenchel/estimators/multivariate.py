@@ -94,9 +94,10 @@ class MultivariateRegressor(RegressorMixin, WithIntercept):
         def adopt(results: list[Result]) -> None:
             (result,) = results
             self.coef_, self.intercept_ = result.w, np.asarray(result.intercept)
-            vars(self).pop("target_names_", None)
             if names is not None:
                 self.target_names_ = np.array(names, dtype=object)
+            elif hasattr(self, "target_names_"):
+                del self.target_names_
 
         starts = self._starts((targets.y.shape[1], rows.n_columns))
         start = None if starts[0] is None else np.asarray(starts)
