@@ -105,8 +105,8 @@ def _address(flags: dict[str, Any]) -> Any:
     from fenchel.serve.server import Address
 
     names = ("certificate", "key", "authority")
-    files = {name: None if flags[name] is None else str(flags[name]) for name in names}
-    return Address(flags["host"], flags["port"], **files)
+    ours, key, theirs = (None if flags[name] is None else str(flags[name]) for name in names)
+    return Address(flags["host"], flags["port"], ours, key, theirs)
 
 
 def _guards(flags: dict[str, Any]) -> dict[str, Any]:

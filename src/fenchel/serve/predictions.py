@@ -14,6 +14,7 @@ Bodies are limited in bytes, rows and time; what cannot be understood is refused
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -98,8 +99,8 @@ class Served:
     """A model that answers queries."""
 
     def __init__(self, model: Any, loss: str, bounds: Bounds):
-        self.model, self.bounds = model, bounds
-        names = getattr(model, "feature_names_in_", None)
+        self.model, self.bounds = copy.copy(model), bounds
+        names = vars(self.model).pop("feature_names_in_", None)  # rows come in their order
         self.names = None if names is None else [str(name) for name in names]
         self.base = getattr(model, "index_base_", 0)
         self.about = self._about(loss)
