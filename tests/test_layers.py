@@ -15,13 +15,13 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the bottom to the top: a part imports parts of its own line and of those above it here.
 LAYERS = (
     "_kernels _system errors piecewise references settings tolerances witness",
-    "result",
+    "result watching",
     "losses",
     "data",
     "regularizers engines features",
     "risks",
     "solvers",
-    "posing driver proving starts paths checkpoint verification report",
+    "posing driver stopping proving starts paths checkpoint verification report",
     "estimators",
     "model serve",
     "cli",

@@ -35,6 +35,7 @@ def path(
     solver: str | Solver = "auto",
     *,
     gap: float = 1e-4,
+    atol: float = 0.0,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     callback: Callable[[Record], Any] | None = None,
@@ -46,9 +47,9 @@ def path(
     for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
     if that is known, as under L1 and the elastic net, else from 1e-1 to 1e-6.
 
-    `gap`, the limits and `verify` (see `minimize`) hold for each strength. One that falls short of
-    its gap says so in its status, and the path goes on. A callback that returns true, or Ctrl-C,
-    ends the path: it then holds the strengths so far.
+    `gap`, `atol`, the limits and `verify` (see `minimize`) hold for each strength. One that falls
+    short of its gap says so in its status, and the path goes on. A callback that returns true, or
+    Ctrl-C, ends the path: it then holds the strengths so far.
     """
     if not isinstance(problem, Problem):
         raise Incompatible(
@@ -64,6 +65,7 @@ def path(
                 dataclasses.replace(problem, strength=strength),
                 solver,
                 gap=gap,
+                atol=atol,
                 max_iterations=max_iterations,
                 max_seconds=max_seconds,
                 w0=_ahead(problem, results, grid) if starts is None else next(starts),

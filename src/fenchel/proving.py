@@ -12,10 +12,11 @@ import dataclasses
 import math
 
 from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Result
-from fenchel.risks.base import Problem
+from fenchel.result import Certificate, Record, Result, relative_gap
+from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
+from fenchel.tolerances import CONTRADICTION, ROUND_OFF
 from fenchel.verification import Recomputed, can_recompute, recompute, verify
 from fenchel.witness import Witness
 
@@ -48,7 +49,9 @@ class Prover:
             raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
         excess = claim.lower_bound - proof.lower_bound
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
-        agrees = abs(proof.objective - claim.objective) <= proof.doubt
+        # Scores that are carried along drift: where J is far smaller than they are, what is left of
+        # it is the J that the data say.
+        agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
         objective = claim.objective if agrees else proof.objective
         # Above its own J a bound is not known: verify, which has no other, returns that instead.
         lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
@@ -75,6 +78,30 @@ class Prover:
             f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
             "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
         )
+
+
+def lower(history: list[Record], bound: float) -> None:
+    """Takes back what the last records claim beyond a bound that was proved."""
+    for k in reversed(range(len(history))):
+        record = history[k]
+        known = min(record.lower_bound, bound)
+        gap = relative_gap(record.objective, known)
+        if (known, gap) == (record.lower_bound, record.gap):
+            break  # and so all before it
+        history[k] = record._replace(lower_bound=known, gap=gap)
+
+
+def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> bool:
+    """Whether a bound is so far above J(w) that round-off does not explain it.
+
+    J may be small as a difference of large terms, whose round-off it has; looking costs two passes,
+    which only a run that is about to fail makes.
+    """
+    if not excess > CONTRADICTION * abs(objective):
+        return False
+    point = problem.risk.at(w)
+    penalty = problem.strength * problem.regularizer.value(point.w)
+    return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
 
 
 def contradiction(lower_bound: float, objective: float) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -35,6 +36,10 @@ class Status(enum.Enum):
     MAX_ITERATIONS = "the iteration limit was reached; raise `{max_iterations}` or loosen `{gap}`"
     TIME_LIMIT = "the time limit was reached; raise `{max_seconds}` or loosen `{gap}`"
     INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
+    EARLY_STOPPED = (
+        "the score on the rows held out got no better, and this is the iterate with the best one; "
+        "the certificate says how far it is from the minimum"
+    )
     STALLED = (
         "neither bound moves any more: `{gap}` is below what round-off or this solver can reach"
     )
@@ -58,6 +63,11 @@ class Certificate:
         """(upper - lower) / |upper|; 0 where both bounds are 0."""
         return relative_gap(self.upper_bound, self.lower_bound)
 
+    @property
+    def width(self) -> float:
+        """upper - lower, which `atol` is compared with."""
+        return self.upper_bound - self.lower_bound
+
     def __repr__(self) -> str:
         return (
             f"Certificate({self.lower_bound:.8g} <= min J <= {self.upper_bound:.8g}, "
@@ -75,6 +85,57 @@ class Record(NamedTuple):
     passes: int
     seconds: float
     phase: int = 0  # of a solver that changes its method on the way, such as hybrid
+
+    @property
+    def sigfig(self) -> float:
+        """-log10 of the gap, as [Teo07]'s code has it: how many digits of J are certain.
+
+        0 where none is, inf where the bounds are equal.
+        """
+        return max(0.0, -math.log10(self.gap)) if self.gap > 0 else math.inf
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it, in the record that a callback sees; no copy."""
+        raise AttributeError(_FORGOTTEN)
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        raise AttributeError(_FORGOTTEN)
+
+
+_FORGOTTEN = (
+    "a history keeps no w and no intercept: the record that a callback is called with has them"
+)
+
+
+class Watched(Record):
+    """A record as a callback sees it, from which the best iterate can be had."""
+
+    iterate: Callable[[], tuple[Array, float | Array]]
+
+    @classmethod
+    def of(cls, record: Record, iterate: Callable[[], tuple[Array, float | Array]]) -> Watched:
+        """The record with what makes w and the intercept of it, if they are asked for."""
+        watched = cls(*record)
+        watched.iterate = iterate
+        return watched
+
+    def __repr__(self) -> str:
+        return repr(Record(*self))
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it; not a copy, and not to be written to."""
+        w = self.iterate()[0].view()
+        w.flags.writeable = False
+        return w
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        return self.iterate()[1]
 
 
 @dataclass(frozen=True)

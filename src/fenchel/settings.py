@@ -93,6 +93,13 @@ def positive(name: str, value: object) -> float:
     return real(name, value)
 
 
+def nonnegative(name: str, value: object) -> float:
+    """A setting that must be a finite number >= 0."""
+    if not real(name, value) >= 0:
+        raise InvalidData(Setting(name), f" must be >= 0; got {value!r}")
+    return real(name, value)
+
+
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
     """A setting that must be one of some words."""
     if not (isinstance(value, str) and value in choices):

@@ -214,7 +214,7 @@ NOT_NU = {
 
 
 # Labels at random, which many checks have, leave nothing to find, and the fit says so.
-@pytest.mark.filterwarnings("ignore:.*found nothing:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*(found|learnt) nothing:fenchel.FenchelWarning")
 @parametrize_with_checks(NU, expected_failed_checks=lambda _: NOT_NU, xfail_strict=False)
 def test_scikit_learn_with_nu(estimator, check):
     check(estimator)

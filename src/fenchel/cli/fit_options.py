@@ -38,6 +38,7 @@ _LOSS_HELP = f"{', '.join(LOSSES)}. (default hinge)"
 _REGULARIZER_HELP = f"{', '.join(REGULARIZERS)}. (default l2)"
 _SOLVER_HELP = f"{', '.join(SOLVERS)}. (default auto)"
 _GAP_HELP = "Stop at this proved (objective - lower bound) / objective. (default 1e-4)"
+_ATOL_HELP = "Or at this objective - lower bound, where the objective may be 0. (default 0)"
 _INTERCEPT_HELP = "An unregularised intercept. (default: with; novelty and most measures have none)"
 _CONFIG_HELP = (
     "Settings in TOML, named as the flags. FENCHEL_STRENGTH and the like in the environment "
@@ -89,6 +90,7 @@ Hashed = Annotated[
     int | None, _of_loss(help="crf, ...: hash features to so many columns. (default no hash)")
 ]
 Gap = Annotated[float | None, when(help=_GAP_HELP)]
+Atol = Annotated[float | None, when(help=_ATOL_HELP)]
 Solver = Annotated[str | None, when(metavar="<name>", help=_SOLVER_HELP, autocompletion=_solvers)]
 Threads = Annotated[int | None, when(help="The model does not depend on it. (default: all)")]
 Engine = Annotated[

@@ -321,6 +321,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
         "solver": solver_of(settings),
         "tol": settings.gap,
+        "atol": settings.atol,
         "max_iter": settings.max_iterations,
         "max_seconds": settings.max_seconds,
         "n_jobs": None if settings.engine else settings.threads,

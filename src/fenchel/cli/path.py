@@ -11,6 +11,7 @@ import typer
 from fenchel.cli.choices import BY_ROW
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
+    Atol,
     Balanced,
     Cap,
     Config,
@@ -86,6 +87,7 @@ def path(
         str | None, what(metavar="<name>", help=f"Score by one of: {', '.join(METRICS)}.")
     ] = None,
     gap: Gap = None,
+    atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
     solver: Solver = None,

@@ -84,6 +84,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     solver: Solver = "auto"
     solver_option: dict[str, Value] | None = None
     gap: Positive = 1e-4
+    atol: Annotated[float, Meta(ge=0, le=LARGEST)] = 0.0
     intercept: bool | None = None
     balanced: bool = False
     template: str | None = None

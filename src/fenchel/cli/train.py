@@ -10,6 +10,7 @@ import typer
 from fenchel.cli.choices import OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
+    Atol,
     Authority,
     Balanced,
     Cap,
@@ -84,6 +85,7 @@ def train(
     min_count: MinCount = None,
     hashed: Hashed = None,
     gap: Gap = None,
+    atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="Of fitting. (default no limit)")] = None,
     solver: Solver = None,

@@ -158,12 +158,17 @@ class Classifier(ClassifierMixin, WithIntercept):
             raise InvalidData(f"class_weight must be a dict, 'balanced' or None; got {weight!r}")
         return super()._settings()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X, their labels y and their weights.
+
+        `eval_set` has rows that are held out, (X, y) or (X, y, sample_weight): each iterate is
+        scored on them, and the fit may stop by it (`early_stopping_rounds`).
 
         With `Owners` for X, who have rows and labels, there is nothing else to give.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # scikit-learn takes a second
     from fenchel.estimators.protocol import Estimator, State
 
 _KIND = "model"
-_OF_THE_RUN = {"callback", "checkpoint"}
+_OF_THE_RUN = {"callback", "checkpoint", "verbose", "early_stopping_rounds", "eval_metric"}
 
 Text = Annotated[str, Meta(max_length=10_000)]
 

@@ -189,6 +189,16 @@ class Problem:
     strength: float
     pulse: Callable[[], None] = field(default=_no_limit, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        risk = self.risk
+        known = (getattr(risk, name, None) for name in ("nu_loss", "loss", "oracle"))
+        loss = next((each for each in known if each is not None), type(risk).__name__)
+        offset = ", with an intercept" if risk.facts.has_intercept else ""
+        return (
+            f"Problem({loss} + {self.strength:g} * {self.regularizer}: {risk.n_rows:,} rows, "
+            f"{risk.n_parameters:,} parameters{offset})"
+        )
+
     def objective(self, point: Point) -> float:
         """J at a point whose risk is known: no pass."""
         return self.strength * self.regularizer.value(point.w) + point.value

@@ -274,7 +274,7 @@ def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array) -> Cut:
     if risk.facts.has_intercept and (balanced := _balanced(risk, a)) is not a:
         risk.passes += 1
         a = balanced
-        adjoint = engine.total(engine.map(_adjoint, a)) / risk.weight
+        adjoint = engine.total(engine.map(_adjoint, a)).ravel() / risk.weight
     alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
     total, size = engine.totals(*engine.map(shardwork.conjugates, loss, a, 1.0).split(2))
     slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
