@@ -68,8 +68,8 @@ def test_rows_are_answered_as_python_would(named: Any) -> None:
     found = ask(service, {"rows": rows_.to_numpy().tolist(), "scores": True}).json()
     assert found["predictions"] == named.predict(rows_).tolist()
     assert found["classes"] == ["down", "up"]
-    assert found["probabilities"] == named.predict_proba(rows_).tolist()
-    assert found["scores"] == named.decision_function(rows_).tolist()
+    np.testing.assert_allclose(found["probabilities"], named.predict_proba(rows_), rtol=1e-12)
+    np.testing.assert_allclose(found["scores"], named.decision_function(rows_), rtol=1e-12)
     turned = [dict(reversed(row.items())) for row in rows_.to_dict("records")]
     again = ask(service, {"rows": turned, "probabilities": False}).json()
     assert again["predictions"] == found["predictions"]
@@ -160,7 +160,12 @@ def test_the_service_says_what_it_is(named: Any) -> None:
     schema = service.get("/openapi.json").json()
     assert schema["openapi"].startswith("3.1")
     assert {"/health", "/v1/model", "/v1/predict"} == set(schema["paths"])
-    assert set(schema["components"]["schemas"]) >= {"Query", "Predictions", "Refusal", "About"}
+    assert set(schema["components"]["schemas"]) >= {
+        "PredictRows",
+        "Predictions",
+        "Refusal",
+        "ModelFacts",
+    }
 
 
 def test_what_takes_too_long_is_given_up() -> None:

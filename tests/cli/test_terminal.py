@@ -316,6 +316,7 @@ def test_completion_knows_the_commands(spawn: Spawn) -> None:
         "verify",
         "convert",
         "resume",
-        "worker",
         "serve",
+        "owner",
+        "worker",
     ]

@@ -16,33 +16,30 @@ import msgspec
 
 import fenchel
 from fenchel.cli import inputs, label_files, owners, several, summary, tagging
+from fenchel.cli.building import estimator_of, penalty_of, solver_of
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
-    ONLY_LOSS,
     POSITIVE,
     RANKING,
     SEQUENCES,
     SETS,
     TOGETHER,
     VECTORS,
-    estimator_for,
 )
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
-from fenchel.cli.solver_options import solver_of
 from fenchel.cli.sources import STDIN, Source, check_readable
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-    from fenchel.regularizers import Regularizer
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -198,7 +195,7 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         [[0.0], [1.0]],
         _two(loss),
         loss="fbeta" if loss == "f1" else loss,
-        regularizer=penalty_of(settings),
+        regularizer="entropy" if settings.cap else penalty_of(settings),  # one weight has no cap
         strength=settings.strength,
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
@@ -222,16 +219,6 @@ def _two(loss: str) -> list[Any]:
     if loss in VECTORS:
         return [[0.0, 1.0], [1.0, 0.0]]
     return [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0]
-
-
-def penalty_of(settings: Settings) -> str | Regularizer:
-    """The regulariser by its name, or with those of its options that were given."""
-    from fenchel import regularizers
-
-    given = settings.regularizer_options()
-    if not given or settings.regularizer == "elastic_net":  # which estimators may have as l1 or l2
-        return settings.regularizer
-    return regularizers.named(settings.regularizer, given)
 
 
 def _check_plot(path: str) -> None:
@@ -304,45 +291,6 @@ def n_runs(loss: str, dataset: Dataset) -> int:
         return 1
     n_classes = len(_classes(dataset))
     return n_classes if n_classes > 2 else 1
-
-
-def estimator_of(settings: Settings, n_rows: int) -> Any:
-    """The estimator that the settings ask for, not fitted."""
-    kind = getattr(fenchel, estimator_for(settings.loss))
-    return kind(**_parameters(settings, n_rows))
-
-
-def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
-    """The settings in the words of the estimators."""
-    parameters: dict[str, Any] = {
-        "penalty": penalty_of(settings),
-        "lower": settings.lower,
-        "upper": settings.upper,
-        "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
-        "solver": solver_of(settings),
-        "tol": settings.gap,
-        "atol": settings.atol,
-        "max_iter": settings.max_iterations,
-        "max_seconds": settings.max_seconds,
-        "n_jobs": None if settings.engine else settings.threads,
-        **settings.loss_options(),
-    }
-    if settings.l1_ratio is not None and settings.regularizer == "elastic_net":
-        parameters["l1_ratio"] = settings.l1_ratio
-    if settings.loss not in (*METRICS, *NOVELTY, *ONLY_LOSS.values()):
-        parameters["loss"] = settings.loss
-    for name in ("template", "min_count", "hashed"):
-        if getattr(settings, name) is not None:
-            parameters[name] = getattr(settings, name)
-    if settings.loss == "nu_novelty" and "nu" not in parameters:
-        parameters["nu"] = 0.5  # which makes it one
-    if settings.loss in METRICS:
-        parameters["metric"] = METRICS[settings.loss]
-    if settings.intercept is not None and settings.loss not in NOVELTY:
-        parameters["fit_intercept"] = settings.intercept
-    if settings.balanced:
-        parameters["class_weight"] = "balanced"
-    return parameters
 
 
 def _checkpoint(job: Job, path: str) -> Any:

@@ -144,9 +144,20 @@ def _accuracy(judged: Judged) -> float:
     return float(accuracy_score(*pair))
 
 
-def _roc_auc(judged: Judged) -> float:
-    from fenchel.cli.metrics import roc_area
+def roc_area(scores: Any, y: Any, classes: Any) -> float | None:
+    """Of the second of two classes; of more, the mean over those that have an area."""
+    from sklearn.metrics import roc_auc_score
 
+    columns = scores.reshape(len(y), -1).T
+    each = [
+        roc_auc_score(y == c, column)
+        for c, column in zip(classes[-len(columns) :], columns, strict=True)
+        if 0 < (y == c).sum() < len(y)
+    ]
+    return float(sum(each) / len(each)) if each else None
+
+
+def _roc_auc(judged: Judged) -> float:
     found = roc_area(judged.scores, judged.y[judged.known], judged.model.classes_)
     if found is None:
         raise InvalidData("the rows are all of one class: there is no area under a curve")

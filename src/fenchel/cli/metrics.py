@@ -79,7 +79,7 @@ def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
         "accuracy": float((predicted == y).mean()),
         "balanced_accuracy": float(np.mean(hits)),
         "f1": _f1(predicted, y, classes),
-        "roc_area": roc_area(model.decision_function(X[known]), y[known], classes),
+        "roc_area": measures.roc_area(model.decision_function(X[known]), y[known], classes),
         **_log_loss(model, X[known], y[known]),
     }
 
@@ -148,19 +148,6 @@ def _f1(predicted: Any, y: Any, classes: Any) -> float:
     kinds = classes[1:] if len(classes) == 2 else classes
     each = [f1_score(y == c, predicted == c, zero_division=0) for c in kinds]
     return float(sum(each) / len(each))
-
-
-def roc_area(scores: Any, y: Any, classes: Any) -> float | None:
-    """Of the second of two classes; of more, the mean over those that have an area."""
-    from sklearn.metrics import roc_auc_score
-
-    columns = scores.reshape(len(y), -1).T
-    each = [
-        roc_auc_score(y == c, column)
-        for c, column in zip(classes[-len(columns) :], columns, strict=True)
-        if 0 < (y == c).sum() < len(y)
-    ]
-    return float(sum(each) / len(each)) if each else None
 
 
 def _log_loss(model: Any, X: Any, y: Any) -> Metrics:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
+from fenchel import __version__
 from fenchel.cli import inputs
 from fenchel.cli.choices import BY_ROW, NOVELTY
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import Intercept, Loss, what, with_loss_options
-from fenchel.cli.options import DATA, DataPaths, Format, IndexBase, Quiet, Target, Verbose
-from fenchel.cli.settings import combined
+from fenchel.cli.options import DATA, DataPaths, Format, IndexBase, Json, Quiet, Target, Verbose
+from fenchel.cli.settings import Settings, combined
 from fenchel.cli.sources import source
-from fenchel.cli.terminal import Terminal
+from fenchel.cli.terminal import Terminal, result
+
+if TYPE_CHECKING:
+    from fenchel.data.dataset import Dataset
 
 _where = partial(typer.Option, rich_help_panel="Who may ask")
 _guard = partial(typer.Option, rich_help_panel="What is answered")
@@ -24,6 +29,17 @@ _privacy = partial(typer.Option, rich_help_panel="Differential privacy, by noise
 _masks = partial(typer.Option, rich_help_panel="Under masks, in sums of all owners")
 _N_FEATURES_HELP = "How many there are, if svmlight lacks the last."
 NFeatures = Annotated[int | None, typer.Option(min=1, help=_N_FEATURES_HELP, rich_help_panel=DATA)]
+
+
+class Owning(msgspec.Struct):
+    """What --json says when the service is there."""
+
+    version: str
+    files: list[str]
+    loss: str
+    url: str
+    host: str
+    port: int
 
 
 @with_loss_options(BY_ROW, before="host")
@@ -55,6 +71,7 @@ def owner(
     index_base: IndexBase = None,
     n_features: NFeatures = None,
     format: Format = None,
+    json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:
@@ -62,10 +79,9 @@ def owner(
 
     Without --privacy this is no privacy: sums tell something of rows. Every query is logged.
     """
-    terminal = Terminal(quiet=quiet, verbose=verbose)
+    terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
     flags = {name: context.params[name] for name in ("loss", "strength", "intercept", *BY_ROW)}
-    settings = combined(flags, None)
-    given = source(data, format)
+    settings, given = combined(flags, None), source(data, format)
     assert given is not None
     owned, server = _service()
     address, guards = _address(context.params), _guards(context.params)
@@ -73,22 +89,31 @@ def owner(
         dataset, _ = inputs.read(
             given, terminal, target=target, index_base=index_base, n_features=n_features
         )
-        rows = owned(
-            dataset.X,
-            dataset.y,
-            loss=settings.loss,
-            strength=settings.strength,
-            intercept=settings.intercept is not False and settings.loss not in NOVELTY,
-            feature_names=dataset.feature_names,
-            index_base=dataset.index_base,
-            **guards,
-            **settings.loss_options(),
-        )
+        rows = owned(**_served(dataset, settings), **guards, **settings.loss_options())
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(message)s")
     most = "" if rows.privacy is None else f", epsilon for {rows.privacy.answers} answers"
     terminal.note(f"serve {settings.loss} at {host}:{port}, {rows.risk.n_rows:,} rows{most}")
-    server(rows, address).run()
+
+    def started(url: str, found: int) -> None:
+        if json:
+            report = Owning(__version__, given.names, settings.loss, url, host, found)
+            result(msgspec.json.encode(report).decode(), flush=True)
+
+    server(rows, address, started=started).run()
     return Code.OK
+
+
+def _served(dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    """The rows, and what is asked of them."""
+    return {
+        "X": dataset.X,
+        "y": dataset.y,
+        "loss": settings.loss,
+        "strength": settings.strength,
+        "intercept": settings.intercept is not False and settings.loss not in NOVELTY,
+        "feature_names": dataset.feature_names,
+        "index_base": dataset.index_base,
+    }
 
 
 def _service() -> tuple[Any, Any]:

@@ -59,6 +59,15 @@ _STRENGTHS_HELP = (
 )
 
 
+Folds = Annotated[int | None, what(help="Score each strength on rows left out, in so many folds.")]
+_VALIDATION_HELP = "Score each strength on these rows; may be given again."
+Validation = Annotated[list[Path] | None, what(metavar="<file>", help=_VALIDATION_HELP)]
+_METRIC_HELP = f"Score by one of: {', '.join(METRICS)}."
+Metric = Annotated[str | None, what(metavar="<name>", help=_METRIC_HELP)]
+_OUTPUT_HELP = "Save the model with the best score."
+Output = Annotated[Path | None, file("--output", "-o", help=_OUTPUT_HELP)]
+
+
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
@@ -76,16 +85,9 @@ def path(
     balanced: Balanced = None,
     label_costs: LabelCosts = None,
     taxonomy: Taxonomy = None,
-    cv: Annotated[
-        int | None, what(help="Score each strength on rows left out, in so many folds.")
-    ] = None,
-    validation: Annotated[
-        list[Path] | None,
-        what(metavar="<file>", help="Score each strength on these rows; may be given again."),
-    ] = None,
-    metric: Annotated[
-        str | None, what(metavar="<name>", help=f"Score by one of: {', '.join(METRICS)}.")
-    ] = None,
+    cv: Folds = None,
+    validation: Validation = None,
+    metric: Metric = None,
     gap: Gap = None,
     atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
@@ -99,9 +101,7 @@ def path(
     exposure: Exposure = None,
     index_base: IndexBase = None,
     format: Format = None,
-    output: Annotated[
-        Path | None, file("--output", "-o", help="Save the model with the best score.")
-    ] = None,
+    output: Output = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the path: .png, .svg, .pdf or .html.")] = None,
     json: Json = False,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli import inputs, label_files, measures, path_summary, several
+from fenchel.cli.building import estimator_of
 from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, LEAVES, OF_ALL_ROWS, SETS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import estimator_of, introduce, n_runs, read, rehearse, save
+from fenchel.cli.fitting import introduce, n_runs, read, rehearse, save
 from fenchel.cli.metrics import comparable
 from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress

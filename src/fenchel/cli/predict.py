@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -13,6 +14,7 @@ import typer
 from fenchel import __version__
 from fenchel.cli import models, prediction_files, several, tagging
 from fenchel.cli.exits import Code, UsageError
+from fenchel.cli.inputs import FileRows
 from fenchel.cli.options import (
     OUTPUT,
     DataPaths,
@@ -34,45 +36,24 @@ from fenchel.cli.terminal import Terminal, result
 _ROWS = 4096  # written at a time
 
 
+_out = partial(typer.Option, rich_help_panel=OUTPUT)
+_OUTPUT_HELP = "Where to write: a table if .csv, .tsv or .parquet, else lines. (default stdout)"
+_ID_HELP = "The column of DATA that a table has for ids. (default: row, numbers from 0)"
+_SCORES_HELP = "Scores in place of classes; in a table and in JSON beside them."
+_CHANCES_HELP = "One column per class: logistic and softmax. Tables have them anyway."
+Output = Annotated[Path | None, _out("--output", "-o", metavar="<file>", help=_OUTPUT_HELP)]
+Id = Annotated[str | None, _out(metavar="<name>", help=_ID_HELP)]
+Scores = Annotated[bool, _out("--scores", metavar="", help=_SCORES_HELP)]
+Probabilities = Annotated[bool, _out("--probabilities", metavar="", help=_CHANCES_HELP)]
+
+
 def predict(
     model: ModelPath,
     data: DataPaths,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="<file>",
-            help="Where to write: a table if .csv, .tsv or .parquet, else lines. (default stdout)",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<name>",
-            help="The column of DATA that a table has for ids. (default: row, numbers from 0)",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    scores: Annotated[
-        bool,
-        typer.Option(
-            "--scores",
-            metavar="",
-            help="Scores in place of classes; in a table and in JSON beside them.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    probabilities: Annotated[
-        bool,
-        typer.Option(
-            "--probabilities",
-            metavar="",
-            help="One column per class: logistic and softmax. Tables have them anyway.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    output: Output = None,
+    id: Id = None,
+    scores: Scores = False,
+    probabilities: Probabilities = False,
     forbid: Forbid = None,
     target: Target = None,
     index_base: IndexBase = None,
@@ -92,7 +73,35 @@ def predict(
     rows = source(data, format)
     assert rows is not None
     table = json or prediction_files.is_table(output)
-    if scores and probabilities and not table:
+    _check(rows, output, id, scores and probabilities, table=table)
+    with terminal.warnings():
+        fitted = models.load(model)
+        report = _report(model, fitted, rows)
+        tagging.check_forbidden(forbid, fitted)
+        if models.is_labeler(fitted):
+            _refuse(scores or probabilities or id is not None)
+            path = rows.only("a file of tokens")
+            tags = tagging.predicted(fitted, path, forbid, index_base, terminal)
+            _finish_tags(tags, output, report, terminal)
+            return Code.OK
+        method = _method(fitted, scores and not table, probabilities)
+        found = several.rows_for(
+            fitted, report.loss, rows, terminal, target=target, index_base=index_base
+        )
+        if table:
+            _finish_table(fitted, found, (rows, id), scores, output, report, terminal)
+            return Code.OK
+        predicted = getattr(fitted, method)(found.X, **found.added)
+    names = getattr(fitted, "classes_", getattr(fitted, "target_names_", None))
+    if predicted.ndim > 1 and names is not None:
+        terminal.note(f"columns: {' '.join(map(label, names.tolist()))}")
+    _write(predicted, output)
+    return Code.OK
+
+
+def _check(rows: Source, output: Path | None, id: str | None, both: bool, *, table: bool) -> None:
+    """Refuses what could not be written."""
+    if both and not table:
         raise UsageError("give --scores or --probabilities, not both")
     if id is not None and not table:
         raise UsageError(
@@ -101,34 +110,6 @@ def predict(
     prediction_files.check_ids(rows, id)
     if output is not None:
         check_writable(output)
-    with terminal.warnings():
-        fitted = models.load(model)
-        tagging.check_forbidden(forbid, fitted)
-        if models.is_labeler(fitted):
-            _refuse(scores or probabilities or id is not None)
-            path = rows.only("a file of tokens")
-            tags = tagging.predicted(fitted, path, forbid, index_base, terminal)
-            _finish_tags(tags, output, _report(model, fitted, rows), terminal)
-            return Code.OK
-        method = _method(fitted, scores and not table, probabilities)
-        found = several.rows_for(
-            fitted,
-            models.loss_name(fitted),
-            rows,
-            terminal,
-            target=target,
-            index_base=index_base,
-        )
-        if table:
-            _write_table(fitted, found, rows, id, scores, output, model, terminal)
-            return Code.OK
-        predicted = getattr(fitted, method)(found.X, **found.added)
-    if predicted.ndim > 1:
-        names = getattr(fitted, "classes_", getattr(fitted, "target_names_", None))
-        if names is not None:
-            terminal.note(f"columns: {' '.join(map(label, names.tolist()))}")
-    _write(predicted, output)
-    return Code.OK
 
 
 def _report(model: Path, fitted: Any, rows: Source) -> Predicted:
@@ -154,24 +135,21 @@ def _finish_tags(
     result(msgspec.json.encode(report).decode())
 
 
-def _write_table(
+def _finish_table(
     fitted: Any,
-    found: Any,
-    rows: Source,
-    id: str | None,
+    found: FileRows,
+    asked: tuple[Source, str | None],
     scores: bool,
     output: Path | None,
-    model: Path,
+    report: Predicted,
     terminal: Terminal,
 ) -> None:
     """A table in a file, of which JSON tells; or all of it in JSON."""
     from fenchel.model.answers import answer, plain
 
     said = answer(fitted, found.X, scores=scores, probabilities=True, **found.added)
-    n_rows = len(said.predictions)
-    name, ids = prediction_files.ids(rows, id, n_rows)
-    report = _report(model, fitted, rows)
-    report.rows = n_rows
+    report.rows = len(said.predictions)
+    name, ids = prediction_files.ids(*asked, report.rows)
     report.classes = None if said.classes is None else [plain(each) for each in said.classes]
     if output is None:
         report.ids, report.predictions = ids.tolist(), said.listed()

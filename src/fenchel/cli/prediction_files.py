@@ -12,7 +12,7 @@ from fenchel.cli.sources import Source
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
-    from fenchel.model.answers import Answer
+    from fenchel.model.answers import Said
 
 ROW = "row"  # the column of ids, if none was named: they are numbers from 0
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -70,7 +70,7 @@ def ids(source: Source, column: str | None, n_rows: int) -> tuple[str, Any]:
     return column, found
 
 
-def columns(answer: Answer, named: tuple[str, Any]) -> dict[str, Any]:
+def columns(answer: Said, named: tuple[str, Any]) -> dict[str, Any]:
     """All columns of the table, the ids first."""
     name, values = named
     found = answer.table()

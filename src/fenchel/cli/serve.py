@@ -68,9 +68,7 @@ def serve(
         terminal.warn(f"{host} can be reached from elsewhere, and whoever reaches it may ask")
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
 
-    def started(found: int) -> None:
-        scheme = "http" if certificate is None else "https"
-        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{found}"
+    def started(url: str, found: int) -> None:
         terminal.note(f"serve {model} at {url}")
         if json:
             report = Serving(__version__, str(model), url, host, found)

@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class Said:
     """Predictions, and where they were asked for or the model has them, scores and probabilities.
 
     `columns` are the labels or targets of predictions that have one for each; `classes` those of
@@ -49,7 +49,7 @@ class Answer:
 
 def answer(
     model: Any, X: Any, *, scores: bool = False, probabilities: bool = False, **added: Any
-) -> Answer:
+) -> Said:
     """What the model says of the rows of X; `added` are their offsets.
 
     Scores and probabilities are left out where the model has none.
@@ -59,7 +59,7 @@ def answer(
     if predictions.ndim > 1:
         columns = _columns(model, predictions.shape[1])
     classes = getattr(model, "classes_", None)
-    return Answer(
+    return Said(
         predictions,
         columns,
         scores_of(model, X) if scores else None,

@@ -32,6 +32,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import fenchel
+from fenchel.engines.messages import Refusal
 from fenchel.errors import FenchelError
 from fenchel.model.answers import answer, has_chances, plain
 from fenchel.serve.bodies import Refused, body, decoded, reply
@@ -40,7 +41,7 @@ from fenchel.settings import positive, whole
 Row = list[float] | dict[str, float]
 
 
-class Query(msgspec.Struct, forbid_unknown_fields=True):
+class PredictRows(msgspec.Struct, forbid_unknown_fields=True):
     """What is asked."""
 
     rows: list[Row]
@@ -58,13 +59,7 @@ class Predictions(msgspec.Struct):
     scores: list[Any] | None
 
 
-class Refusal(msgspec.Struct):
-    """Why nothing is answered."""
-
-    error: str
-
-
-class About(msgspec.Struct):
+class ModelFacts(msgspec.Struct):
     """What the model is."""
 
     version: str
@@ -105,12 +100,12 @@ class Served:
         self.base = getattr(model, "index_base_", 0)
         self.about = self._about(loss)
 
-    def _about(self, loss: str) -> About:
+    def _about(self, loss: str) -> ModelFacts:
         model = self.model
         classes = getattr(model, "classes_", None)
         targets = getattr(model, "target_names_", None)
         gap = float(model.gap_)
-        return About(
+        return ModelFacts(
             version=fenchel.__version__,
             estimator=type(model).__name__,
             loss=loss,
@@ -125,7 +120,7 @@ class Served:
             max_bytes=self.bounds.max_bytes,
         )
 
-    def predictions(self, query: Query) -> Predictions:
+    def predictions(self, query: PredictRows) -> Predictions:
         """The answer, or a refusal that says which row is at fault."""
         if len(query.rows) > self.bounds.max_rows:
             raise Refused(413, f"{len(query.rows)} rows; at most {self.bounds.max_rows} at a time")
@@ -146,7 +141,7 @@ class Served:
             None if said.scores is None else said.scores.tolist(),
         )
 
-    def _added(self, query: Query) -> dict[str, Any]:
+    def _added(self, query: PredictRows) -> dict[str, Any]:
         if query.offset is None:
             return {}
         if not self.model._takes_offset:
@@ -232,7 +227,7 @@ def application(model: Any, loss: str, bounds: Bounds | None = None) -> Starlett
             late = Refusal(f"the body did not come within {limits.seconds:g} s")
             return reply(408, late, {"connection": "close"})
         try:
-            query = decoded(content, Query)
+            query = decoded(content, PredictRows)
             async with asyncio.timeout(limits.seconds):
                 return reply(200, await run_in_threadpool(served.predictions, query))
         except TimeoutError:
@@ -258,10 +253,10 @@ def application(model: Any, loss: str, bounds: Bounds | None = None) -> Starlett
     )
 
 
-def description(about: About) -> dict[str, Any]:
+def description(about: ModelFacts) -> dict[str, Any]:
     """OpenAPI 3.1 of the service of a model."""
     (query, found, refusal, model), parts = msgspec.json.schema_components(
-        (Query, Predictions, Refusal, About), ref_template="#/components/schemas/{name}"
+        (PredictRows, Predictions, Refusal, ModelFacts), ref_template="#/components/schemas/{name}"
     )
 
     def said(what: str, schema: Any) -> dict[str, Any]:

@@ -45,6 +45,12 @@ class Address:
                 "so that only clients with a certificate of that authority may ask"
             )
 
+    def url(self, port: int) -> str:
+        """Where clients find it, on that port."""
+        scheme = "http" if self.certificate is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{port}"
+
     def tls(self) -> dict[str, Any]:
         """The settings of TLS."""
         if self.certificate is None:
@@ -55,21 +61,26 @@ class Address:
         return {**ours, "ssl_ca_certs": self.authority, "ssl_cert_reqs": ssl.CERT_REQUIRED}
 
 
-def server(owner: Owner, address: Address, patience: Patience | None = None) -> Any:
+def server(
+    owner: Owner,
+    address: Address,
+    patience: Patience | None = None,
+    started: Callable[[str, int], None] | None = None,
+) -> Any:
     """A uvicorn server of an owner's rows, ready to `run()`."""
     waits = patience or Patience()
-    return hurried(application(owner, waits.body), address, waits)
+    return hurried(application(owner, waits.body), address, waits, started)
 
 
 def hurried(
     application: Any,
     address: Address,
     waits: Patience,
-    started: Callable[[int], None] | None = None,
+    started: Callable[[str, int], None] | None = None,
 ) -> Any:
     """A uvicorn server that waits for nobody for ever, ready to `run()`.
 
-    `started` is told the port once it listens, which is another than that asked for if that is 0.
+    `started` is told the URL and the port once it listens; a port of 0 stands for one that is free.
     """
     import uvicorn
 
@@ -84,7 +95,8 @@ def hurried(
                 setattr(loop, "create_server", limited)  # noqa: B010  # a method, to mypy
             await super().startup(sockets=sockets)
             if started is not None and self.started:
-                started(self.servers[0].sockets[0].getsockname()[1])
+                port = self.servers[0].sockets[0].getsockname()[1]
+                started(address.url(port), port)
 
     return Hurried(
         uvicorn.Config(
