@@ -18,12 +18,11 @@ from fenchel import starts, stopping
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, contradiction, contradicts, lower
+from fenchel.proving import Prover, advised, contradiction, contradicts, lower
 from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.risks.existence import vanishing
-from fenchel.risks.scales import too_large
-from fenchel.settings import nonnegative, positive, whole
+from fenchel.risks.existence import receding, vanishing
+from fenchel.settings import nonnegative, positive, understood, whole
 from fenchel.solvers import Solver, State, Step, chosen
 from fenchel.stopping import Tolerance
 from fenchel.watching import LOG, log_step
@@ -37,6 +36,7 @@ class _TimeIsUp(BaseException):
     """Ends a run between two steps; like KeyboardInterrupt, no concern of any code on its way."""
 
 
+@understood
 def minimize(
     problem: Problem,
     solver: str | Solver = "auto",
@@ -55,16 +55,16 @@ def minimize(
     `atol` is for an objective that is 0 at best, or may be, where no relative gap can be had. One
     that is 0 up to round-off needs none (docs/certificates.md).
 
-    `callback` sees a `Record` after each iteration, which has the best w so far; a true return
-    value stops the run. Ctrl-C stops it too. Either way, and at every limit, the best iterate is
-    returned with its certificate.
+    `callback` sees a `Record` after each iteration, which has the best w so far; if it returns true
+    the run ends, as by Ctrl-C or at a limit: with the best iterate and its certificate.
 
     `w0` is where to start, where the regulariser is least unless given: a w, or the `Result` of the
     same problem at another strength.
 
     `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
     end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
-    would have taken without the interruption.
+    would have taken without the interruption. For that a solver starts anew from its state at
+    iterations 8, 16, 32, 64 and so on: its steps are not those of a run without a checkpoint.
 
     With `verify` the lower bound is the one that `fenchel.verify` proves, from the data and the
     evidence alone, for a few passes more (`Result.proof_passes`); a run whose bound is not proved
@@ -91,8 +91,7 @@ def minimize(
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
-    if status is Status.STALLED:
-        result = replace(result, advice=too_large(problem, result.gap))
+    result = replace(result, advice=advised(problem, result))
     LOG.info("%s", result)
     return result
 
@@ -250,7 +249,7 @@ class _Run:
         """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
         far = vanishing(self.problem, point)
         if far is None:
-            return None
+            return None if receding(self.problem, point) is None else Status.UNBOUNDED
         J = self.problem.objective(far)
         return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
 
@@ -377,8 +376,7 @@ class _Run:
     @property
     def _iterate(self) -> Best:
         """The best iterate, 0 if J was nowhere finite."""
-        n = self.problem.risk.n_parameters
-        return Best(np.zeros(n), 0.0) if self.best is None else self.best
+        return self.best or Best(np.zeros(self.problem.risk.n_parameters), 0.0)
 
     def _claimed(self) -> Result:
         """The best iterate with what the solver claims of it."""
@@ -395,5 +393,6 @@ class _Run:
             history=self.history,
             solver="",
             reason="",
+            feature_names=self.problem.feature_names,
             witness=None if self.evidence is None else self.evidence(),
         )

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from fenchel._system import blas
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
-from fenchel.posing import checked_strength
 from fenchel.result import Certificate, Path, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem, Risk
-from fenchel.settings import positive, whole
+from fenchel.settings import checked_strength, positive, understood, whole
 from fenchel.solvers import Found, Solver, chosen
 from fenchel.witness import Witness
 
@@ -28,6 +27,7 @@ _LARGEST, _SMALLEST = 1e-1, 1e-6
 _SPAN = 1e-3  # smallest over largest where the largest is known, as scikit-learn's `eps`
 
 
+@understood
 @blas.one_thread()  # as while a solver runs, because some go on without a driver
 def path(
     problem: Problem,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidData, NotConverged, Phrase
+from fenchel.notebook import facts, table
 from fenchel.witness import Witness
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Result:
     witness: Witness | None
     proof_passes: int = 0  # the same to prove the bounds from the witness, by other code
     advice: Phrase | None = None  # what else may be done about a run that fell short
+    feature_names: tuple[str, ...] | None = None  # of the columns, if X had names for them
 
     @property
     def objective(self) -> float:
@@ -196,6 +198,21 @@ class Result:
         from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
+
+    def _repr_html_(self) -> str:
+        return facts(
+            f"{self.status.name.lower().replace('_', ' ')} by {self.solver}",
+            {
+                "bounds": f"{self.lower_bound:.8g} <= min J <= {self.objective:.8g}",
+                "gap": f"{self.gap:.1e}, from the {self.certificate.source}",
+                "w": f"{np.count_nonzero(self.w):,} of {self.w.size:,} nonzero",
+                "iterations": f"{self.iterations:,}",
+                "passes": f"{self.passes:,}, and {self.proof_passes:,} to prove it",
+                "seconds": f"{self.seconds:.2f}",
+                "solver": f"{self.solver}: {self.reason}",
+                "ending": self.ending,
+            },
+        )
 
     def __repr__(self) -> str:
         return (
@@ -279,6 +296,26 @@ class Path(Sequence[Result]):
         from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if X had names for them: of the rows of `coefficients`."""
+        return self.results[0].feature_names if self.results else None
+
+    def _repr_html_(self) -> str:
+        heads = ("strength", "objective", "lower bound", "gap", "nonzero", "status")
+        rows = (
+            (
+                f"{strength:.3g}",
+                f"{each.objective:.6g}",
+                f"{each.lower_bound:.6g}",
+                f"{each.gap:.1e}",
+                f"{np.count_nonzero(each.w):,}",
+                each.status.name.lower(),
+            )
+            for strength, each in zip(self.strengths, self.results, strict=True)
+        )
+        return table(repr(self), heads, rows)
 
     def __repr__(self) -> str:
         done = sum(result.converged for result in self.results)

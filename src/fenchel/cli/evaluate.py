@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from fenchel import __version__
-from fenchel.cli import inputs, measures, metrics, models, several, tagging
+from fenchel.cli import inputs, measures, metrics, models, reading, tagging
 from fenchel.cli.choices import NOVELTY, RANKING, SEQUENCES, starting
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import (
@@ -102,7 +102,7 @@ def _measured(
     terminal: Terminal,
 ) -> tuple[int, metrics.Metrics]:
     """How many rows there are, and the metrics: those asked for, else those that suit the loss."""
-    rows = several.rows_for(fitted, loss, data, terminal, target=target, index_base=index_base)
+    rows = reading.read_for(fitted, loss, data, terminal, target=target, index_base=index_base)
     if loss in RANKING:
         inputs.check_queries(rows.qid, data.path)
     _check_targets(rows.y, loss)

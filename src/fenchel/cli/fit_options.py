@@ -12,7 +12,7 @@ import typer
 
 from fenchel.cli.choices import LOSS_OPTIONS, LOSSES, OPTIONS, REGULARIZERS, SOLVERS, starting
 from fenchel.cli.exits import Code
-from fenchel.cli.options import OUTPUT
+from fenchel.cli.options import OF_TABLES, OUTPUT
 from fenchel.losses.table import Real, Whole, Word
 
 what = partial(typer.Option, rich_help_panel="What is fitted")
@@ -113,11 +113,18 @@ Command = Callable[..., Code]
 
 
 def with_loss_options(names: Collection[str], *, before: str) -> Callable[[Command], Command]:
-    """Gives a command a flag for each of those options of losses, before one of its parameters.
+    """Gives a command a flag for each of those options of losses, before one of its parameters."""
+    return _with_flags([_flag(name) for name in names], before)
 
-    The command itself does not take them: it finds them in the parameters of its context.
-    """
-    flags = [_flag(name) for name in names]
+
+def with_table_options(*, before: str) -> Callable[[Command], Command]:
+    """Gives a command the flags of tables, before one of its parameters."""
+    return _with_flags([_optional(name, kind) for name, kind in OF_TABLES.items()], before)
+
+
+def _with_flags(flags: list[inspect.Parameter], before: str) -> Callable[[Command], Command]:
+    """The command itself does not take them: it finds them in the parameters of its context."""
+    names = {flag.name for flag in flags}
 
     def decorated(command: Command) -> Command:
         @wraps(command)
@@ -143,9 +150,10 @@ def _flag(name: str) -> inspect.Parameter:
         metavar="<name>" if isinstance(option, Word) else None,
         help=f"{losses}: {option.help}. (default {default})",
     )
+    return _optional(name, Annotated[kind | None, described])
+
+
+def _optional(name: str, kind: Any) -> inspect.Parameter:
     return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None,
-        annotation=Annotated[kind | None, described],
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind
     )

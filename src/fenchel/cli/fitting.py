@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, label_files, owners, several, summary, tagging
+from fenchel.cli import inputs, label_files, owners, raw, reading, summary, tagging
 from fenchel.cli.building import estimator_of, penalty_of, solver_of
 from fenchel.cli.choices import (
     CLASSIFICATION,
@@ -32,6 +32,7 @@ from fenchel.cli.choices import (
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.sources import STDIN, Source, check_readable
@@ -80,6 +81,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if settings.stream and (settings.loss in SEQUENCES or not _streamable(data)):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
+        raw.check_options(settings, data)
+        if settings.group is not None and settings.loss not in RANKING:
+            raise UsageError(
+                f"--group is for the queries of --loss {', '.join(RANKING)}; leave a column out "
+                "with --ignore"
+            )
         drawn, proved = (None if path is None else str(path.absolute()) for path in (plot, proof))
         return cls(source, str(output.absolute()), settings, drawn, proved, rest)
 
@@ -108,7 +115,7 @@ def run(
     with terminal.warnings(), _where(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
-        dataset, reading = _read(job, terminal)
+        dataset, seconds_to_read = _read(job, terminal)
         if settings.loss in RANKING:
             inputs.check_queries(dataset.qid, Path(job.data))
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
@@ -125,7 +132,7 @@ def run(
             return Code.OK  # the process that leads says the rest
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
-    seconds = {"read": reading, "fit": fitting, "save": saving}
+    seconds = {"read": seconds_to_read, "fit": fitting, "save": saving}
     report = summary.trained(
         estimator,
         dataset,
@@ -163,23 +170,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(job.source.path, terminal, settings)
-    return read(job.source, terminal, settings)
-
-
-def read(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
-    """Rows with the targets that the loss needs, and the seconds it took to read them."""
-    if settings.loss in several.LOSSES:
-        return several.read_several(source, terminal, settings)
-    dataset, seconds = inputs.read(
-        source,
-        terminal,
-        target=settings.target,
-        index_base=settings.index_base,
-        stream=settings.stream,
-        offset=settings.offset,
-        exposure=settings.exposure,
-    )
-    return label_files.applied(settings, dataset), seconds
+    return reading.read_rows(job.source, terminal, settings)
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:
@@ -280,9 +271,12 @@ def _fitted(
 
 def _of_rows(settings: Settings, dataset: Dataset) -> dict[str, Any]:
     """What else the rows of some losses have."""
-    if settings.loss in RANKING:
-        return {"groups": dataset.qid}
-    return {"offset": dataset.offset} if settings.offset or settings.exposure else {}
+    rows: dict[str, Any] = {"groups": dataset.qid} if settings.loss in RANKING else {}
+    if settings.offset or settings.exposure:
+        rows["offset"] = dataset.offset
+    if settings.weight is not None:
+        rows["sample_weight"] = dataset.weight
+    return rows
 
 
 def n_runs(loss: str, dataset: Dataset) -> int:
@@ -300,23 +294,6 @@ def _checkpoint(job: Job, path: str) -> Any:
     if job.source.is_stdin:
         return None
     return Checkpoint(path, msgspec.json.encode(job).decode())
-
-
-def save(
-    estimator: Any, path: str, dataset: Dataset, settings: Settings, terminal: Terminal
-) -> float:
-    """Writes the model; the seconds that took."""
-    with terminal.step(f"save {short(path)}") as step:
-        fenchel.save(
-            estimator,
-            path,
-            feature_names=dataset.feature_names,
-            index_base=cast(Literal[0, 1] | None, dataset.index_base),
-            offset_column=settings.offset,
-            exposure_column=settings.exposure,
-        )
-        step.found = size(os.path.getsize(path))
-    return step.seconds
 
 
 def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:

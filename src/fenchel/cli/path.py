@@ -33,6 +33,7 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.measures import METRICS
 from fenchel.cli.options import (
@@ -68,6 +69,7 @@ _OUTPUT_HELP = "Save the model with the best score."
 Output = Annotated[Path | None, file("--output", "-o", help=_OUTPUT_HELP)]
 
 
+@with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,

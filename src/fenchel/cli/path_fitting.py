@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import inputs, label_files, measures, path_summary, several
+from fenchel.cli import label_files, measures, path_summary, reading
 from fenchel.cli.building import estimator_of
 from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, LEAVES, OF_ALL_ROWS, SETS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import introduce, n_runs, read, rehearse, save
+from fenchel.cli.fitting import introduce, n_runs, rehearse
+from fenchel.cli.inputs import FileRows
 from fenchel.cli.metrics import comparable
 from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.sources import Source
 from fenchel.cli.summary import label
@@ -41,13 +43,13 @@ def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
-        dataset, reading = read(job.data, terminal, settings)
+        dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings)
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
         introduce(job.data, settings, _range(job), dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             walked = _walked(job, dataset, unseen, terminal, interrupts)
-        seconds = {"read": reading, "fit": time.perf_counter() - started}
+        seconds = {"read": seconds_to_read, "fit": time.perf_counter() - started}
         if job.output is not None and walked.best is not None:
             seconds["save"] = save(walked.estimator, str(job.output), dataset, settings, terminal)
         elif job.output is not None:
@@ -67,7 +69,7 @@ def _range(job: PathJob) -> str:
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
-def _unseen(job: PathJob, unseen: Source, dataset: Dataset, terminal: Terminal) -> inputs.FileRows:
+def _unseen(job: PathJob, unseen: Source, dataset: Dataset, terminal: Terminal) -> FileRows:
     """The rows to score on, in the columns of the data, with their targets."""
     settings = job.settings
     columns = SimpleNamespace(
@@ -76,8 +78,10 @@ def _unseen(job: PathJob, unseen: Source, dataset: Dataset, terminal: Terminal) 
         n_features_in_=dataset.X.shape[1],
         offset_column_=settings.offset,
         exposure_column_=settings.exposure,
+        table_=dataset.facts,
+        encoder_=dataset.encoder,
     )
-    rows = several.rows_for(
+    rows = reading.read_for(
         columns,
         settings.loss,
         unseen,
@@ -95,7 +99,7 @@ def _unseen(job: PathJob, unseen: Source, dataset: Dataset, terminal: Terminal) 
 def _walked(
     job: PathJob,
     dataset: Dataset,
-    unseen: inputs.FileRows | None,
+    unseen: FileRows | None,
     terminal: Terminal,
     interrupts: Interrupts,
 ) -> Walked:
@@ -115,7 +119,9 @@ def _walked(
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
         with job.data.placed(dataset.counts):
-            posed = estimator._posed(dataset.X, dataset.y, offset=dataset.offset).kept()
+            posed = estimator._posed(
+                dataset.X, dataset.y, offset=dataset.offset, sample_weight=dataset.weight
+            ).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
         for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
             walked.strengths.append(strength)
@@ -134,6 +140,7 @@ def _walked(
                 cv=folds,
                 scoring=scorer,
                 offset=dataset.offset,
+                sample_weight=dataset.weight,
             )
             walked.scores = Scores(name, found.means, np.std(found.scores, axis=1))
             if found.interrupted:
@@ -173,13 +180,14 @@ def _scoring(job: PathJob, estimator: Any) -> tuple[str, Any]:
 
 
 def _folds(job: PathJob, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
-    """Drawn at random, because files may be sorted; of classes, each in proportion."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    """Drawn at random, because files may be sorted; classes in proportion, groups as a whole."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-    kind = StratifiedKFold if job.settings.loss in CLASSIFICATION else KFold
+    kinds = (KFold, StratifiedKFold) if dataset.qid is None else (GroupKFold, StratifiedGroupKFold)
+    kind = kinds[job.settings.loss in CLASSIFICATION]
     splitter = kind(n, shuffle=True, random_state=job.settings.seed or 0)
     try:
-        return list(splitter.split(dataset.X, dataset.y))
+        return list(splitter.split(dataset.X, dataset.y, dataset.qid))
     except ValueError as error:
         raise InvalidData(f"--cv {n} is too much for {job.data}: {error}") from error
 

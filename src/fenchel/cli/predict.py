@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from fenchel import __version__
-from fenchel.cli import models, prediction_files, several, tagging
+from fenchel.cli import models, prediction_files, reading, tagging
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.inputs import FileRows
 from fenchel.cli.options import (
@@ -85,7 +85,7 @@ def predict(
             _finish_tags(tags, output, report, terminal)
             return Code.OK
         method = _method(fitted, scores and not table, probabilities)
-        found = several.rows_for(
+        found = reading.read_for(
             fitted, report.loss, rows, terminal, target=target, index_base=index_base
         )
         if table:

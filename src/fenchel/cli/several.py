@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fenchel.cli import label_files
+import msgspec
+
+from fenchel.cli import raw
 from fenchel.cli.choices import SETS, VECTORS
 from fenchel.cli.exits import UsageError
-from fenchel.cli.inputs import FileRows, as_wide, read, read_for, size
+from fenchel.cli.inputs import size
 from fenchel.cli.sources import STDIN, Source, joined, name
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
@@ -35,6 +37,9 @@ class Several:
     feature_names: tuple[str, ...] | None
     index_base: int | None
     counts: tuple[int, ...] = ()
+    weight: Any = None
+    facts: Any = None
+    encoder: Any = None
     qid: None = None
     offset: None = None
 
@@ -48,46 +53,28 @@ def read_several(source: Source, terminal: Terminal, settings: Settings) -> tupl
             f"--loss {settings.loss} needs several targets, which only tables have: give a .csv, "
             ".tsv or .parquet, and --target a,b,c"
         )
-    rows, sets, seconds = _read_sets(source, terminal, index_base=settings.index_base)
+    rows, sets, seconds = read_sets(source, terminal, index_base=settings.index_base)
     found = Several(rows.X, sets, None, rows.index_base, rows.counts)
     return cast("Dataset", found), seconds
 
 
-def rows_for(
-    model: Any,
-    loss: str,
-    source: Source,
-    terminal: Terminal,
-    *,
-    target: str | None,
-    index_base: int | None,
-) -> FileRows:
-    """A file's rows in the columns of a model, with what targets its loss has."""
-    if loss in LOSSES:
-        return _several_for(model, loss, source, terminal, target, index_base)
-    rows = read_for(model, source, terminal, target=target, index_base=index_base)
-    return rows._replace(y=label_files.as_leaves(rows.y, model))
-
-
-def _several_for(
-    model: Any,
-    loss: str,
-    source: Source,
-    terminal: Terminal,
-    target: str | None,
-    index_base: int | None,
-) -> FileRows:
-    """A file's rows in the columns of a model of such a loss, with their targets if it has any."""
-    if not source.is_table and loss in SETS:
-        trained = getattr(model, "index_base_", None)
-        base = trained if index_base is None else index_base
-        rows, sets, _ = _read_sets(source, terminal, index_base=base)
-        return FileRows(as_wide(rows.X, model.n_features_in_, source), sets, None, None)
+def targets_for(model: Any, loss: str, source: Source, target: str | None) -> Any:
+    """The targets of rows in a table: columns asked for, or those that the model was trained on."""
     names = _targets_of(model, target, loss)
-    found = read_for(model, source, terminal, target=None, index_base=index_base)
     if not names or not source.is_table or source.is_stdin:
-        return found._replace(y=None)
-    return found._replace(y=_columns_of(source, names, loss))
+        return None
+    if target is None and not _has(source, names):
+        return None
+    return _columns_of(source, names, loss)
+
+
+def _has(source: Source, names: Sequence[str]) -> bool:
+    """Whether the table has all these columns: rows to predict need not have targets."""
+    from fenchel.data.joined_tables import joined as tables
+
+    with source.opened() as paths:
+        found = tables(paths).names
+    return all(name in found for name in names)
 
 
 def _targets_of(model: Any, target: str | None, loss: str) -> list[str]:
@@ -107,36 +94,27 @@ def split(target: str) -> list[str]:
 
 
 def _read_columns(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
-    """The first target by the reader's own means; the others are taken from among the features."""
-    import numpy as np
-
+    """The first target as tables have one; the others are left out, and read by themselves."""
     names = [] if settings.target is None else split(settings.target)
     if len(names) < 2:
         raise UsageError(
             f"--loss {settings.loss} has several targets: name their columns with --target a,b,c"
         )
-    found, seconds = read(source, terminal, target=names[0])
-    columns = found.feature_names
-    if columns is None:
-        raise InvalidData(f"{source}: its columns have no names, of which --target has {names}")
-    for each in names[1:]:
-        if each not in columns:
-            raise InvalidData(f"{source}: no column {each!r}, of which --target speaks")
-    places = [columns.index(each) for each in names[1:]]
-    kept = [j for j in range(len(columns)) if j not in places]
-    if not kept:
-        raise InvalidData(f"{source}: no columns are left beside the targets")
-    X: Any = found.X
-    first = np.asarray(found.y)
-    if first.dtype.kind == "U":
-        raise InvalidData(f"{source}: column {names[0]!r} holds text such as {first[0]!r}")
-    values = np.column_stack([first, X[:, places]])
+    if source.is_stdin:
+        raise UsageError("several targets are read in a second look at DATA: give a file")
+    ignored = settings.ignore or []
+    left_out = [*([ignored] if isinstance(ignored, str) else ignored), *names[1:]]
+    one = msgspec.structs.replace(settings, target=names[0], ignore=left_out)
+    found, seconds = raw.read(source, terminal, one)
     rows = Several(
-        X[:, kept],
-        _of(settings.loss, values, names, source),
-        tuple(columns[j] for j in kept),
+        found.X,
+        _columns_of(source, names, settings.loss),
+        found.feature_names,
         None,
         found.counts,
+        found.weight,
+        found.facts,
+        found.encoder,
     )
     return cast("Dataset", rows), seconds
 
@@ -168,18 +146,18 @@ def _of(loss: str, values: Any, names: Sequence[str], source: Source) -> Any:
     return [[names[int(k)] for k in np.flatnonzero(line)] for line in values]
 
 
-def _read_sets(
+def read_sets(
     source: Source, terminal: Terminal, *, index_base: int | None
 ) -> tuple[Dataset, list[tuple[float, ...]], float]:
     from fenchel.data.dataset import Dataset
-    from fenchel.data.svmlight_sets import read_sets
+    from fenchel.data.svmlight_sets import read_sets as read_one
 
     parts: list[Dataset] = []
     sets: list[tuple[float, ...]] = []
     with terminal.step(f"read {source}") as step:
         for path in source.paths:
             _check_svmlight(path)
-        for found in source.each(lambda data: read_sets(data, index_base=index_base)):
+        for found in source.each(lambda data: read_one(data, index_base=index_base)):
             parts.append(Dataset(found.rows.X, index_base=found.rows.index_base))
             sets += found.sets
         rows = parts[0] if len(parts) == 1 else joined(parts, source.paths)

@@ -6,6 +6,7 @@ first; where a row is at fault, the file it stands in is named, and its line the
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import shutil
@@ -121,15 +122,26 @@ class Source:
     @property
     def is_table(self) -> bool:
         """Whether the files have columns, one of which is the target."""
+        from fenchel.data import files
         from fenchel.data.compression import suffixes
 
-        suffix = suffixes(self.path)[0] if self.kind is None else f".{self.kind}"
-        return suffix in (".csv", ".tsv", ".parquet")
+        if self.kind is not None:
+            return self.kind != "svmlight"
+        return suffixes(self.path)[0] == ".parquet" or files.is_delimited(self.path)
 
     @property
     def is_stdin(self) -> bool:
         """Whether stdin is among them."""
         return STDIN in self.paths
+
+    @contextmanager
+    def opened(self) -> Iterator[list[Path]]:
+        """All files, each under a name that says what it is; errors call them as users do."""
+        with contextlib.ExitStack() as stack:
+            found = [stack.enter_context(file(path, self.kind)) for path in self.paths]
+            for data, path in zip(found, self.paths, strict=True):
+                stack.enter_context(renaming(data, path))
+            yield found
 
     def each(self, work: Callable[[Path], T]) -> Iterator[T]:
         """What `work` makes of each file, under a name that says what it is."""

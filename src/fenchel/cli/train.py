@@ -39,6 +39,7 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
@@ -62,6 +63,7 @@ Proof = Annotated[Path | None, file(help="Save what proves the bounds, for all t
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
+@with_table_options(before="index_base")
 @with_loss_options(OPTIONS, before="template")
 def train(
     context: typer.Context,

@@ -29,7 +29,7 @@ def read_column(path: str | os.PathLike[str], name: str) -> npt.NDArray[Any]:
 
 def _check(path: str | os.PathLike[str], names: list[str], name: str) -> list[str]:
     try:
-        return [names[tables.column(names, name)]]
+        return [names[tables.column_of(names, name)]]
     except InvalidData as error:
         raise InvalidData(f"{os.fspath(path)}: {error}") from error
 

@@ -12,6 +12,7 @@ from .multilabel import MultilabelClassifier as MultilabelClassifier
 from .multivariate import MultivariateRegressor as MultivariateRegressor
 from .novelty import NoveltyDetector as NoveltyDetector
 from .ordinal import OrdinalRegressor as OrdinalRegressor
+from .quantiles import MultiQuantileRegressor as MultiQuantileRegressor
 from .ranker import Ranker as Ranker
 from .regressor import QuantileRegressor as QuantileRegressor
 from .regressor import Regressor as Regressor

@@ -35,11 +35,12 @@ from fenchel.estimators.settings import (
     in_these_words,
     penalty_of,
     solver_of,
+    strength_of,
 )
 from fenchel.estimators.shortcomings import nothing, shortfall, worst
-from fenchel.estimators.steering import CallbackSupportMixin, steered, with_callbacks
+from fenchel.estimators.steering import CallbackSupportMixin, steered, watched
 from fenchel.losses import Loss
-from fenchel.posing import checked_strength, column_names
+from fenchel.posing import column_names
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
@@ -53,8 +54,9 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
+    penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer or None, default="l2"
+        The regulariser; "elasticnet" is understood too. None: nothing is penalised, whatever alpha;
+        smooth losses of up to 3000 columns are certified so (docs/statistics.md).
     alpha : float, default=1e-4
         Its strength, against the mean (not the sum) of the losses.
     l1_ratio : float, default=0.5
@@ -119,7 +121,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         The columns seen by fit; their names only if they all had one.
     """
 
-    penalty: str | Regularizer = "l2"
+    penalty: str | Regularizer | None = "l2"
     alpha: float = 1e-4
     l1_ratio: float = 0.5
     feature_groups: npt.ArrayLike | Sequence[Sequence[str]] | None = None
@@ -166,7 +168,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
                 self.lower,
                 self.upper,
             ),
-            strength=checked_strength("strength", self.alpha),
+            strength=strength_of(self.alpha, self.penalty),
             intercept=self._has_intercept(),
             engine=engine_of(self.n_jobs),
             solver=solver_of(self.solver),
@@ -251,7 +253,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             self.feature_names_in_ = np.array(names, dtype=object)
         return Posed(fit, [problem], self._starts((1, self.n_features_in_)), adopt)
 
-    @with_callbacks
+    @watched
     def _fit(self, posed: Posed, eval_set: Any = None) -> Self:
         """Keeps what the fit found out, and warns if that is less than was hoped for."""
         with in_these_words():

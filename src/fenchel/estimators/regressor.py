@@ -14,13 +14,14 @@ from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved
 from fenchel.estimators.settings import loss_of
+from fenchel.estimators.summaries import WithSummary
 from fenchel.losses import Labels, Loss, Quantile, ScalarLoss
 from fenchel.result import Result
 from fenchel.risks.base import Array
 
 
 @declared
-class LinearRegressor(RegressorMixin, WithIntercept):
+class LinearRegressor(RegressorMixin, WithSummary, WithIntercept):
     """A linear model of numbers."""
 
     def fit(

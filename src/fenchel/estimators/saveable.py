@@ -12,6 +12,7 @@ from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.multivariate import MultivariateRegressor
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
+from fenchel.estimators.quantiles import MultiQuantileRegressor
 from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import QuantileRegressor, Regressor
 from fenchel.estimators.reranker import Reranker
@@ -32,6 +33,7 @@ SAVEABLE: dict[str, type[LinearEstimator]] = {
         Regressor,
         QuantileRegressor,
         MultivariateRegressor,
+        MultiQuantileRegressor,
         PoissonRegressor,
         GammaRegressor,
         TweedieRegressor,

@@ -15,7 +15,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.fitting import Posed
@@ -28,16 +28,25 @@ from fenchel.watching import LineWriter, Pace
 
 Callback = Callable[[Record], Any]
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """No callbacks of scikit-learn's."""
 
-    def with_callbacks(method: Any) -> Any:
+    def with_callbacks(method: Method) -> Method:
         """The method itself."""
         return method
+
+
+def watched(method: Method) -> Method:
+    """The method, at whose end scikit-learn's callbacks are taken down, however it ends."""
+    found: Method = with_callbacks(method)
+    return found
 
 
 def steered(estimator: Any, posed: Posed, eval_set: Any) -> list[Result]:

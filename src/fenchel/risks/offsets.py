@@ -250,8 +250,8 @@ class Offsets:
         weight and q = n + r the means of p. It is least at t = log n / q, which are steps of the
         right length where p is all but 0 or 1 and the Hessian says nothing.
         """
-        n = np.max(self.flows.N, axis=1)
-        t = np.log(np.maximum(n, _LEAST_SHARE) / np.maximum(n + at.r, _LEAST_SHARE))
+        n: Array = np.max(self.flows.N, axis=1)
+        t: Array = np.log(np.maximum(n, _LEAST_SHARE) / np.maximum(n + at.r, _LEAST_SHARE))
         return at.b + at.mu * (t - np.mean(t))
 
     def _steep(self, at: OffsetSums) -> float:
