@@ -71,7 +71,7 @@ def convert(
     return Code.OK
 
 
-def _kind(given: sources.Source) -> str:
+def _kind(given: sources.Files) -> str:
     """The suffix that says what a file is, or would."""
     if given.kind is None:
         return suffixes(given.path)[0]
@@ -79,7 +79,7 @@ def _kind(given: sources.Source) -> str:
 
 
 def _convert(
-    given: sources.Source,
+    given: sources.Files,
     output: Path,
     target: str | None,
     index_base: int | None,
@@ -97,7 +97,7 @@ def _convert(
     return dataset.X.shape
 
 
-def _stream(given: sources.Source, output: Path, index_base: int | None, terminal: Terminal) -> int:
+def _stream(given: sources.Files, output: Path, index_base: int | None, terminal: Terminal) -> int:
     """svmlight to a store, part by part; the number of rows."""
     from fenchel.data.store_stream import svmlight_to_store
 

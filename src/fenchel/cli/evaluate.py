@@ -23,7 +23,7 @@ from fenchel.cli.options import (
     Target,
     Verbose,
 )
-from fenchel.cli.sources import Source, source
+from fenchel.cli.sources import Files, source
 from fenchel.cli.terminal import Terminal, result
 
 
@@ -95,7 +95,7 @@ def evaluate(
 def _measured(
     fitted: Any,
     loss: str,
-    data: Source,
+    data: Files,
     asked: list[measures.Asked],
     target: str | None,
     index_base: int | None,

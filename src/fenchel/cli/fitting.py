@@ -35,7 +35,7 @@ from fenchel.cli.progress import progress
 from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
-from fenchel.cli.sources import STDIN, Source, check_readable
+from fenchel.cli.sources import STDIN, Files, check_readable
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
 
@@ -61,15 +61,15 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     more: list[str] = []  # the other files
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Files:
         """The files of the rows."""
         paths = tuple(Path(name) for name in (self.data, *self.more))
-        return Source(paths, self.settings.format)
+        return Files(paths, self.settings.format)
 
     @classmethod
     def of(
         cls,
-        data: Source | None,
+        data: Files | None,
         output: Path,
         settings: Settings,
         plot: Path | None,
@@ -91,12 +91,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(source, str(output.absolute()), settings, drawn, proved, rest)
 
 
-def _streamable(data: Source | None) -> bool:
+def _streamable(data: Files | None) -> bool:
     """Whether there is one file, whose name says what it is."""
     return data is None or (len(data.paths) == 1 and not data.is_stdin and data.kind is None)
 
 
-def check_files(data: Source | None, *outputs: Path | None) -> None:
+def check_files(data: Files | None, *outputs: Path | None) -> None:
     """Refuses data that are not there, and outputs that cannot be written or are the data."""
     given = [] if data is None else [path for path in data.paths if path != STDIN]
     for path in filter(None, outputs):
@@ -222,7 +222,7 @@ def _check_plot(path: str) -> None:
 
 
 def introduce(
-    source: Source, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
+    source: Files, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
 ) -> None:
     """Says what is fitted, and which class is which unless they are called -1 and 1."""
     if settings.loss in NOVELTY and settings.target is None and source.is_table:

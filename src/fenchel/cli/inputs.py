@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fenchel.cli.sources import Source, name
+from fenchel.cli.sources import Files, name
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read(
-    source: Source,
+    source: Files,
     terminal: Terminal,
     *,
     target: str | None = None,

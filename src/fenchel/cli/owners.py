@@ -10,7 +10,7 @@ import msgspec
 
 from fenchel.cli.exits import UsageError
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import STDIN, Source
+from fenchel.cli.sources import STDIN, Files
 from fenchel.cli.terminal import Terminal, short
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def settled(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, **paths)
 
 
-def source(data: Source | None, settings: Settings) -> list[str]:
+def source(data: Files | None, settings: Settings) -> list[str]:
     """Where the rows are: files, stdin or owners."""
     if named(settings):
         if data is not None:

@@ -20,7 +20,7 @@ from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
 from fenchel.cli.saving import save
 from fenchel.cli.signals import Interrupts
-from fenchel.cli.sources import Source
+from fenchel.cli.sources import Files
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
@@ -69,7 +69,7 @@ def _range(job: PathJob) -> str:
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
-def _unseen(job: PathJob, unseen: Source, dataset: Dataset, terminal: Terminal) -> FileRows:
+def _unseen(job: PathJob, unseen: Files, dataset: Dataset, terminal: Terminal) -> FileRows:
     """The rows to score on, in the columns of the data, with their targets."""
     settings = job.settings
     columns = SimpleNamespace(

@@ -12,7 +12,7 @@ from fenchel.cli.choices import SEQUENCES
 from fenchel.cli.exits import UsageError
 from fenchel.cli.fitting import check_files
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import Source
+from fenchel.cli.sources import Files
 
 if TYPE_CHECKING:
     from fenchel.report.lines import Scores
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 class PathJob(msgspec.Struct, frozen=True):
     """What `fenchel path` is asked for."""
 
-    data: Source
+    data: Files
     settings: Settings
     strengths: list[float] | int  # or how many
     cv: int | None
-    validation: Source | None
+    validation: Files | None
     output: Path | None
     plot: Path | None
     metric: str | None = None
 
     @classmethod
-    def of(cls, data: Source, settings: Settings, **rest: Any) -> PathJob:
+    def of(cls, data: Files, settings: Settings, **rest: Any) -> PathJob:
         """Refused if it could not end well."""
         job = cls(data, label_files.settled(settings), **rest)
         if settings.loss in SEQUENCES:

@@ -29,7 +29,7 @@ from fenchel.cli.options import (
 )
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.prediction_files import Predicted
-from fenchel.cli.sources import Source, source
+from fenchel.cli.sources import Files, source
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal, result
 
@@ -99,7 +99,7 @@ def predict(
     return Code.OK
 
 
-def _check(rows: Source, output: Path | None, id: str | None, both: bool, *, table: bool) -> None:
+def _check(rows: Files, output: Path | None, id: str | None, both: bool, *, table: bool) -> None:
     """Refuses what could not be written."""
     if both and not table:
         raise UsageError("give --scores or --probabilities, not both")
@@ -112,7 +112,7 @@ def _check(rows: Source, output: Path | None, id: str | None, both: bool, *, tab
         check_writable(output)
 
 
-def _report(model: Path, fitted: Any, rows: Source) -> Predicted:
+def _report(model: Path, fitted: Any, rows: Files) -> Predicted:
     """A report that has no predictions yet."""
     loss, nothing = models.loss_name(fitted), (None,) * 7
     return Predicted(__version__, str(model), rows.names[0], rows.names, 0, loss, *nothing)
@@ -138,7 +138,7 @@ def _finish_tags(
 def _finish_table(
     fitted: Any,
     found: FileRows,
-    asked: tuple[Source, str | None],
+    asked: tuple[Files, str | None],
     scores: bool,
     output: Path | None,
     report: Predicted,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fenchel.cli.exits import UsageError
-from fenchel.cli.sources import Source
+from fenchel.cli.sources import Files
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def is_table(path: Path | None) -> bool:
     return path is not None and suffixes(path)[0] in _TABLES
 
 
-def check_ids(source: Source, column: str | None) -> None:
+def check_ids(source: Files, column: str | None) -> None:
     """Refuses ids that the files have no column for."""
     if column is None:
         return
@@ -55,7 +55,7 @@ def check_ids(source: Source, column: str | None) -> None:
         )
 
 
-def ids(source: Source, column: str | None, n_rows: int) -> tuple[str, Any]:
+def ids(source: Files, column: str | None, n_rows: int) -> tuple[str, Any]:
     """The name of the column of ids, and these: what DATA have there, or numbers from 0."""
     import numpy as np
 

@@ -12,7 +12,7 @@ from fenchel.cli import inputs
 from fenchel.cli.choices import NOVELTY
 from fenchel.cli.exits import UsageError
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import Source
+from fenchel.cli.sources import Files
 from fenchel.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ OPTIONS = (
 )
 
 
-def check_options(settings: Settings, data: Source | None) -> None:
+def check_options(settings: Settings, data: Files | None) -> None:
     """Refuses what only tables have, of other files."""
     given = [name for name in OPTIONS if getattr(settings, name) not in (None, False)]
     if given and (settings.stream or data is None or not data.is_table):
@@ -46,7 +46,7 @@ def check_options(settings: Settings, data: Source | None) -> None:
         )
 
 
-def read(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+def read(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """The data set of a table, its columns made features, and the seconds that took."""
     from fenchel.data.raw_tables import read_table
 
@@ -131,7 +131,7 @@ def dataset_of(found: Read, facts: TableFacts, encoder: Any, *, exposure: str | 
 
 
 def read_like(
-    model: Any, source: Source, terminal: Terminal, *, target: str | None
+    model: Any, source: Files, terminal: Terminal, *, target: str | None
 ) -> inputs.FileRows:
     """The rows of a table in the columns of a model that was trained on one."""
     from fenchel.data.raw_tables import read_like as read_table_like

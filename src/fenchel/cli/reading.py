@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fenchel.cli import inputs, label_files, raw, several
 from fenchel.cli.choices import SETS
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import Source
+from fenchel.cli.sources import Files
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
 
 
-def read_rows(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+def read_rows(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """The rows to fit, with the targets that the loss needs, and the seconds it took to read."""
     if settings.loss in several.LOSSES:
         return several.read_several(source, terminal, settings)
@@ -39,7 +39,7 @@ def read_rows(source: Source, terminal: Terminal, settings: Settings) -> tuple[D
 def read_for(
     model: Any,
     loss: str,
-    source: Source,
+    source: Files,
     terminal: Terminal,
     *,
     target: str | None,
@@ -56,7 +56,7 @@ def read_for(
 
 
 def _sets_for(
-    model: Any, source: Source, terminal: Terminal, index_base: int | None
+    model: Any, source: Files, terminal: Terminal, index_base: int | None
 ) -> inputs.FileRows:
     trained = getattr(model, "index_base_", None)
     base = trained if index_base is None else index_base
@@ -65,7 +65,7 @@ def _sets_for(
 
 
 def _rows_for(
-    model: Any, source: Source, terminal: Terminal, target: str | None, index_base: int | None
+    model: Any, source: Files, terminal: Terminal, target: str | None, index_base: int | None
 ) -> inputs.FileRows:
     """Rows, one target, queries, offsets and weights, of which the files may lack some."""
     if getattr(model, "table_", None) is not None and source.is_table:
@@ -99,7 +99,7 @@ def _rows_for(
     return inputs.FileRows(wide, dataset.y, dataset.qid, dataset.offset)
 
 
-def _as_wide(X: Any, n_features: int, source: Source) -> Any:
+def _as_wide(X: Any, n_features: int, source: Files) -> Any:
     """Sparse rows may name fewer features than the model has: the others are 0."""
     from scipy import sparse
 

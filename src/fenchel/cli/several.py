@@ -17,7 +17,7 @@ from fenchel.cli import raw
 from fenchel.cli.choices import SETS, VECTORS
 from fenchel.cli.exits import UsageError
 from fenchel.cli.inputs import size
-from fenchel.cli.sources import STDIN, Source, joined, name
+from fenchel.cli.sources import STDIN, Files, joined, name
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
@@ -29,7 +29,7 @@ LOSSES = (*SETS, *VECTORS)
 
 
 @dataclass(frozen=True)
-class Several:
+class SeveralTargets:
     """Rows and their targets, a list of sets or a table; else the fields of a data set."""
 
     X: Any
@@ -44,7 +44,7 @@ class Several:
     offset: None = None
 
 
-def read_several(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+def read_several(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """What files hold, with the targets of such a loss, and the seconds it took to read."""
     if source.is_table:
         return _read_columns(source, terminal, settings)
@@ -54,11 +54,11 @@ def read_several(source: Source, terminal: Terminal, settings: Settings) -> tupl
             ".tsv or .parquet, and --target a,b,c"
         )
     rows, sets, seconds = read_sets(source, terminal, index_base=settings.index_base)
-    found = Several(rows.X, sets, None, rows.index_base, rows.counts)
+    found = SeveralTargets(rows.X, sets, None, rows.index_base, rows.counts)
     return cast("Dataset", found), seconds
 
 
-def targets_for(model: Any, loss: str, source: Source, target: str | None) -> Any:
+def targets_for(model: Any, loss: str, source: Files, target: str | None) -> Any:
     """The targets of rows in a table: columns asked for, or those that the model was trained on."""
     names = _targets_of(model, target, loss)
     if not names or not source.is_table or source.is_stdin:
@@ -68,7 +68,7 @@ def targets_for(model: Any, loss: str, source: Source, target: str | None) -> An
     return _columns_of(source, names, loss)
 
 
-def _has(source: Source, names: Sequence[str]) -> bool:
+def _has(source: Files, names: Sequence[str]) -> bool:
     """Whether the table has all these columns: rows to predict need not have targets."""
     from fenchel.data.joined_tables import joined as tables
 
@@ -93,7 +93,7 @@ def split(target: str) -> list[str]:
     return names
 
 
-def _read_columns(source: Source, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+def _read_columns(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """The first target as tables have one; the others are left out, and read by themselves."""
     names = [] if settings.target is None else split(settings.target)
     if len(names) < 2:
@@ -106,7 +106,7 @@ def _read_columns(source: Source, terminal: Terminal, settings: Settings) -> tup
     left_out = [*([ignored] if isinstance(ignored, str) else ignored), *names[1:]]
     one = msgspec.structs.replace(settings, target=names[0], ignore=left_out)
     found, seconds = raw.read(source, terminal, one)
-    rows = Several(
+    rows = SeveralTargets(
         found.X,
         _columns_of(source, names, settings.loss),
         found.feature_names,
@@ -119,7 +119,7 @@ def _read_columns(source: Source, terminal: Terminal, settings: Settings) -> tup
     return cast("Dataset", rows), seconds
 
 
-def _columns_of(source: Source, names: Sequence[str], loss: str) -> Any:
+def _columns_of(source: Files, names: Sequence[str], loss: str) -> Any:
     """The targets in columns of a table that is read again for them; None where they are not."""
     from fenchel.data import files
 
@@ -127,7 +127,7 @@ def _columns_of(source: Source, names: Sequence[str], loss: str) -> Any:
     return _of(loss, found.X, names, source)
 
 
-def _of(loss: str, values: Any, names: Sequence[str], source: Source) -> Any:
+def _of(loss: str, values: Any, names: Sequence[str], source: Files) -> Any:
     """Numbers as a table with names; zeros and ones as sets of names."""
     import numpy as np
 
@@ -147,7 +147,7 @@ def _of(loss: str, values: Any, names: Sequence[str], source: Source) -> Any:
 
 
 def read_sets(
-    source: Source, terminal: Terminal, *, index_base: int | None
+    source: Files, terminal: Terminal, *, index_base: int | None
 ) -> tuple[Dataset, list[tuple[float, ...]], float]:
     from fenchel.data.dataset import Dataset
     from fenchel.data.svmlight_sets import read_sets as read_one

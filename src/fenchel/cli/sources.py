@@ -88,13 +88,24 @@ def file(path: Path, kind: Format | None = None) -> Iterator[Path]:
         if path == STDIN:
             with named.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
+            if kind is None:
+                _check_svmlight(named)
         else:
             os.symlink(path.absolute(), named)
         yield named
 
 
+def _check_svmlight(path: Path) -> None:
+    """Refuses text from stdin that looks like a table, of which nothing says so."""
+    with path.open("rb") as file:
+        first = file.readline(4096)
+    label = first.split(None, 1)[0] if first.split() else b""
+    if b":" not in first and (b";" in first or any(c.isalpha() for c in label.decode("latin1"))):
+        raise InvalidData("stdin: this looks like a table; give --format csv")
+
+
 @dataclass(frozen=True)
-class Source:
+class Files:
     """The files of a command, and their format where it was given."""
 
     paths: tuple[Path, ...]
@@ -185,10 +196,10 @@ class Source:
         return None if line is None else f"{name(path)}:{line}"
 
 
-def source(given: Iterable[Path] | None, kind: str | None = None) -> Source | None:
+def source(given: Iterable[Path] | None, kind: str | None = None) -> Files | None:
     """The files that a command was given, all of them there; None for none."""
     paths = expanded(given or ())
-    return Source(tuple(paths), _format(kind)) if paths else None
+    return Files(tuple(paths), _format(kind)) if paths else None
 
 
 def _format(kind: str | None) -> Format | None:
@@ -219,8 +230,7 @@ def renamed(error: InvalidData, data: Path, path: Path) -> InvalidData:
 def _renamed(part: Any, data: Path, path: Path) -> Any:
     if isinstance(part, Setting | Phrase):
         return part
-    text = str(part).replace(str(data), name(path))
-    return text.replace("name it .csv", "give --format csv") if path == STDIN else text
+    return str(part).replace(str(data), name(path))
 
 
 def _check_like(first: Dataset, part: Dataset, path: Path, other: Path) -> None:
@@ -285,7 +295,8 @@ def joined(parts: Sequence[Dataset], paths: Sequence[Path]) -> Dataset:
     if qid is not None:
         _check_apart(parts, paths)
     counts = tuple(part.X.shape[0] for part in parts)
-    return Dataset(X, one("y"), qid, parts[0].feature_names, base, one("offset"), counts)
+    names, added = parts[0].feature_names, one("offset")
+    return Dataset(X, one("y"), qid, names, base, offset=added, counts=counts)
 
 
 def _check_apart(parts: Sequence[Dataset], paths: Sequence[Path]) -> None:

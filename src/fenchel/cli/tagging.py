@@ -19,7 +19,7 @@ from fenchel.cli.choices import SEQUENCES, nearest
 from fenchel.cli.exits import UsageError
 from fenchel.cli.models import is_labeler
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import STDIN, Source, check_readable
+from fenchel.cli.sources import STDIN, Files, check_readable
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal, short
 from fenchel.errors import InvalidData
@@ -42,7 +42,7 @@ class Tagged:
     index_base: int | None = None
 
 
-def settled(settings: Settings, source: Source | None) -> Settings:
+def settled(settings: Settings, source: Files | None) -> Settings:
     """The settings with the text of a template in place of its file."""
     if settings.loss not in SEQUENCES:
         return settings
@@ -96,7 +96,7 @@ def check(settings: Settings) -> None:
 def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """Tokens and tags to be trained on, and the seconds it took to read them."""
     if inputs.is_svmlight(path):
-        found, seconds = inputs.read(Source((path,)), terminal, index_base=settings.index_base)
+        found, seconds = inputs.read(Files((path,)), terminal, index_base=settings.index_base)
         X, y = _cut(found.X, found.y, found.qid, path)
         return cast("Dataset", Tagged(X, y, index_base=found.index_base)), seconds
     tokens, seconds = _tokens(path, terminal)
@@ -228,7 +228,7 @@ def _takes_rows(model: Any, path: Path) -> bool:
 def _rows_for(
     model: Any, path: Path, terminal: Terminal, index_base: int | None
 ) -> tuple[list[Any], list[list[Any]]]:
-    source = Source((path,))
+    source = Files((path,))
     found = reading.read_for(
         model, model.loss, source, terminal, target=None, index_base=index_base
     )

@@ -26,7 +26,7 @@ from fenchel.cli.options import (
     Verbose,
 )
 from fenchel.cli.settings import Settings
-from fenchel.cli.sources import Source, check_readable, source
+from fenchel.cli.sources import Files, check_readable, source
 from fenchel.cli.summary import Label, bounds, label
 from fenchel.cli.terminal import Terminal, result
 from fenchel.errors import InvalidCertificate
@@ -108,7 +108,7 @@ def verify(
 
 def _posed(
     fitted: Estimator,
-    data: Source | None,
+    data: Files | None,
     settings: Settings,
     terminal: Terminal,
     target: str | None,
