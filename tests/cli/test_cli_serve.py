@@ -24,6 +24,7 @@ import httpx
 from commands import HANGS, Command, rows, svmlight
 
 import fenchel
+from fenchel.cli.models import load
 from fenchel.serve.predictions import Bounds, application
 
 X, Z = rows()
@@ -107,6 +108,36 @@ def test_sets_targets_and_offsets_are_answered() -> None:
     assert ask(client(counts), body).json()["predictions"] == expected
     assert ask(client(counts), {**body, "offset": [1.0]}).status_code == 422
     assert ask(client(several), body).status_code == 422
+
+
+def test_rows_of_tables_have_text_and_gaps(run: Command) -> None:
+    Path("data.csv").write_text(
+        "size,kind,day,y\n"
+        + "".join(
+            f"{k % 7},{'abc'[k % 3]},2024-01-{k % 28 + 1:02},{k % 3 > 0:d}\n" for k in range(60)
+        )
+        + ",a,2024-02-01,1\n"
+    )
+    run("train", "data.csv", "-o", "m", "--loss", "logistic", "--dates", "day")
+    service = client(load(Path("m")), "logistic")
+    lines = [line.split(",") for line in Path("data.csv").read_text().splitlines()[1:]]
+    rows_ = [
+        {"size": float(s) if s else None, "kind": kind, "day": day} for s, kind, day, _ in lines
+    ]
+    found = ask(service, {"rows": rows_}).json()
+    expected = run("predict", "m", "data.csv", "--json").json
+    assert found["predictions"] == expected["predictions"]
+    np.testing.assert_allclose(found["probabilities"], expected["probabilities"])
+    about = service.get("/v1/model").json()
+    assert about["columns"] == {"size": "number", "kind": "text", "day": "date"}
+    for change, said in (
+        ({"day": "soon"}, "row 0: column 'day' is to hold a date"),
+        ({"size": "big"}, "column 'size' has 'big' in row 0"),
+    ):
+        answer = ask(service, {"rows": [rows_[0] | change]})
+        assert answer.status_code == 422 and said in answer.json()["error"]
+    answer = ask(service, {"rows": [{"size": 1, "kind": "a"}]})
+    assert answer.status_code == 422 and "row 0 lacks column 'day'" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@
 
 A row is a list of numbers, one for each column, or an object from the names of columns to numbers;
 where columns have no names, from their indices, as svmlight counts them, and those left out are 0.
+Of a model of a table with text, dates or gaps a row is an object with the values of its columns.
 Bodies are limited in bytes, rows and time; what cannot be understood is refused with a status of
 4xx and {"error": ...}, which says where.
 """
@@ -32,8 +33,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import fenchel
+from fenchel.data.row_objects import Value, features_of
 from fenchel.engines.messages import Refusal
 from fenchel.errors import FenchelError
+from fenchel.features.encoding import encoded
 from fenchel.model.answers import answer, has_chances, plain
 from fenchel.serve.bodies import Refused, body, decoded, reply
 from fenchel.settings import positive, whole
@@ -48,6 +51,15 @@ class PredictRows(msgspec.Struct, forbid_unknown_fields=True):
     scores: bool = False
     probabilities: bool | None = None  # by default where the model has them
     offset: list[float] | None = None  # added to the scores of a model with a log link
+
+
+class TableRows(msgspec.Struct, forbid_unknown_fields=True):
+    """What is asked of a model of a table with text, dates or gaps."""
+
+    rows: list[dict[str, Value]]
+    scores: bool = False
+    probabilities: bool | None = None
+    offset: list[float] | None = None
 
 
 class Predictions(msgspec.Struct):
@@ -67,6 +79,7 @@ class ModelFacts(msgspec.Struct):
     loss: str
     features: int
     feature_names: list[str] | None
+    columns: dict[str, str] | None  # of a table: whether each holds number, text or date
     index_base: int | None
     classes: list[Any] | None
     targets: list[str] | None
@@ -98,6 +111,8 @@ class Served:
         names = vars(self.model).pop("feature_names_in_", None)  # rows come in their order
         self.names = None if names is None else [str(name) for name in names]
         self.base = getattr(model, "index_base_", 0)
+        self.encoder = getattr(model, "encoder_", None)  # of the columns of a table
+        self.kind = PredictRows if self.encoder is None else TableRows
         self.about = self._about(loss)
 
     def _about(self, loss: str) -> ModelFacts:
@@ -110,7 +125,10 @@ class Served:
             estimator=type(model).__name__,
             loss=loss,
             features=int(model.n_features_in_),
-            feature_names=self.names,
+            feature_names=self.names if self.encoder is None else None,
+            columns=None
+            if self.encoder is None
+            else {column.name: column.kind for column in model.table_.columns},
             index_base=getattr(model, "index_base_", None),
             classes=None if classes is None else [plain(each) for each in classes.tolist()],
             targets=None if targets is None else [str(name) for name in targets],
@@ -120,7 +138,7 @@ class Served:
             max_bytes=self.bounds.max_bytes,
         )
 
-    def predictions(self, query: PredictRows) -> Predictions:
+    def predictions(self, query: PredictRows | TableRows) -> Predictions:
         """The answer, or a refusal that says which row is at fault."""
         if len(query.rows) > self.bounds.max_rows:
             raise Refused(413, f"{len(query.rows)} rows; at most {self.bounds.max_rows} at a time")
@@ -141,7 +159,7 @@ class Served:
             None if said.scores is None else said.scores.tolist(),
         )
 
-    def _added(self, query: PredictRows) -> dict[str, Any]:
+    def _added(self, query: PredictRows | TableRows) -> dict[str, Any]:
         if query.offset is None:
             return {}
         if not self.model._takes_offset:
@@ -150,8 +168,10 @@ class Served:
             raise Refused(422, f"{len(query.offset)} offsets for {len(query.rows)} rows")
         return {"offset": np.array(query.offset)}
 
-    def _matrix(self, rows: Sequence[Row]) -> Any:
+    def _matrix(self, rows: Sequence[Any]) -> Any:
         """All rows as one matrix, sparse where they are objects without names."""
+        if self.encoder is not None:
+            return encoded(self.encoder, features_of(rows, self.model.table_))
         first = rows[0]
         for i, row in enumerate(rows):
             if isinstance(row, dict) is not isinstance(first, dict):
@@ -208,7 +228,7 @@ def application(model: Any, loss: str, bounds: Bounds | None = None) -> Starlett
     """Answers what `description` says; everything else is refused in JSON too."""
     limits = bounds or Bounds()
     served = Served(model, loss, limits)
-    about = msgspec.json.encode(description(served.about))
+    about = msgspec.json.encode(description(served.about, served.kind))
 
     async def openapi(request: Request) -> Response:
         return Response(about, media_type="application/json")
@@ -227,7 +247,7 @@ def application(model: Any, loss: str, bounds: Bounds | None = None) -> Starlett
             late = Refusal(f"the body did not come within {limits.seconds:g} s")
             return reply(408, late, {"connection": "close"})
         try:
-            query = decoded(content, PredictRows)
+            query = decoded(content, served.kind)
             async with asyncio.timeout(limits.seconds):
                 return reply(200, await run_in_threadpool(served.predictions, query))
         except TimeoutError:
@@ -253,10 +273,10 @@ def application(model: Any, loss: str, bounds: Bounds | None = None) -> Starlett
     )
 
 
-def description(about: ModelFacts) -> dict[str, Any]:
+def description(about: ModelFacts, kind: type[PredictRows | TableRows]) -> dict[str, Any]:
     """OpenAPI 3.1 of the service of a model."""
     (query, found, refusal, model), parts = msgspec.json.schema_components(
-        (PredictRows, Predictions, Refusal, ModelFacts), ref_template="#/components/schemas/{name}"
+        (kind, Predictions, Refusal, ModelFacts), ref_template="#/components/schemas/{name}"
     )
 
     def said(what: str, schema: Any) -> dict[str, Any]:
