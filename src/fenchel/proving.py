@@ -11,17 +11,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
-from fenchel.errors import InvalidCertificate, Phrase
-from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.errors import InvalidCertificate
+from fenchel.result import Certificate, Record, Result, relative_gap
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.existence import separated
-from fenchel.risks.scales import too_large
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
-from fenchel.verification import Recomputed, can_recompute, dependence, recompute, verify
+from fenchel.verification import Recomputed, can_recompute, recompute, verify
 from fenchel.witness import Witness
 
 
@@ -106,16 +102,6 @@ def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> 
     point = problem.risk.at(w)
     penalty = problem.strength * problem.regularizer.value(point.w)
     return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
-
-
-def advised(problem: Problem, result: Result) -> Phrase | None:
-    """What else may be done about a run that fell short, from a look at the data."""
-    with np.errstate(all="ignore"):
-        if result.status is Status.UNBOUNDED:
-            return separated(problem, problem.risk.flattened(result.w, result.intercept))
-        if result.status is Status.STALLED:
-            return too_large(problem, result.gap) or dependence(problem)
-    return None
 
 
 def contradiction(lower_bound: float, objective: float) -> str:

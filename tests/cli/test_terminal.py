@@ -314,6 +314,7 @@ def test_completion_knows_the_commands(spawn: Spawn) -> None:
         "evaluate",
         "inspect",
         "verify",
+        "export",
         "convert",
         "resume",
         "serve",

@@ -12,6 +12,7 @@ from fenchel.cli import wording
 from fenchel.cli.convert import convert
 from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
+from fenchel.cli.export import export
 from fenchel.cli.inspect import inspect
 from fenchel.cli.owner import owner
 from fenchel.cli.path import path
@@ -40,6 +41,7 @@ for command in (
     evaluate,
     inspect,
     verify,
+    export,
     convert,
     resume,
     serve,

@@ -171,7 +171,7 @@ def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(_columns(report))
     for said in _table(report):
         result(said)
-    for step in report.steps or ():
+    for step in report.steps or () if report.levels is None else ():
         for said in lines(step, 1):
             result(said)
     show_runs(report.runs, fitted.tol)

@@ -190,23 +190,24 @@ def _say_columns(found: Read, dataset: Dataset, terminal: Terminal) -> None:
 
 def _say_gaps(found: Read, terminal: Terminal) -> None:
     """Which columns had values filled."""
+    from fenchel.data.cells import counted
     from fenchel.features.encoding import gaps_of
 
     counts = {name: int(gaps_of(column).sum()) for name, column in found.cells.features.items()}
     gaps = {name: count for name, count in counts.items() if count}
     if gaps:
-        shown = [f"{name!r} in {count:,} rows" for name, count in gaps.items()]
+        shown = [f"{name!r} in {counted(count)}" for name, count in gaps.items()]
         more = f" and {len(shown) - _SHOWN} more columns" if len(shown) > _SHOWN else ""
         terminal.note(f"missing values were filled: {', '.join(shown[:_SHOWN])}{more}")
 
 
 def _warn_of_unknown(found: Read, encoder: Any, terminal: Terminal) -> None:
+    from fenchel.data.cells import counted
     from fenchel.features.encoding import unknown_levels
 
     for name, (n_rows, levels) in unknown_levels(encoder, found.cells.features).items():
         shown = ", ".join(map(repr, levels[:_SHOWN])) + (", ..." if len(levels) > _SHOWN else "")
-        rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
         terminal.warn(
-            f"column {name!r}: {rows} levels that the model does not know ({shown}); they count "
-            "as none of its levels"
+            f"column {name!r}: {counted(n_rows)} with levels that the model does not know "
+            f"({shown}); they count as none of its levels"
         )

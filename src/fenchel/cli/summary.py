@@ -165,6 +165,9 @@ def bounds(lower_bound: float | None, objective: float, gap: float | None) -> st
 
 def _ending(run: RunSummary, target: float) -> str:
     gap = "no gap" if run.gap is None else f"gap {run.gap:.1e}"
+    if run.status == "converged" and (run.gap is None or run.gap > target):
+        width = run.objective - (run.lower_bound or 0.0)
+        return f"converged, {width:.1e} between the bounds"  # by --atol, or as J is 0
     if run.status == "converged":
         return f"converged, {gap} within {target:.1e}"
     return f"not converged ({run.status.replace('_', ' ')}), {gap}, not {target:.1e}"

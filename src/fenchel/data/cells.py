@@ -47,6 +47,11 @@ class Levels(NamedTuple):
         return int(np.argmax(self.codes == code))
 
 
+def counted(n_rows: int) -> str:
+    """So many rows."""
+    return "1 row" if n_rows == 1 else f"{n_rows:,} rows"
+
+
 def is_text(kind: Any) -> bool:
     """Whether a column of that type holds text."""
     types = arrow("types")

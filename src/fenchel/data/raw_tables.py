@@ -14,9 +14,9 @@ import numpy.typing as npt
 from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
 from fenchel.data.joined_tables import joined
-from fenchel.data.table_facts import Column, Kind, TableFacts
+from fenchel.data.table_facts import Kind, TableColumn, TableFacts
 from fenchel.data.table_sources import Source, source
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 _FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
 
@@ -95,7 +95,7 @@ def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFac
     found = source(path)
     with found.placed():
         parts = _roles(found, wanted)
-        columns = [Column(found.names[j], "number") for j in parts.features]
+        columns = [TableColumn(found.names[j], "number") for j in parts.features]
         facts = _facts(found, parts, columns, wanted, None)
         return facts, _guessed(facts, wanted)
 
@@ -116,7 +116,7 @@ def _roles(found: Source, wanted: Wanted) -> tables.Roles:
 def _facts(
     found: Source,
     parts: tables.Roles,
-    columns: list[Column],
+    columns: list[TableColumn],
     wanted: Wanted,
     decimal: cells.Decimal | None,
 ) -> TableFacts:
@@ -152,7 +152,7 @@ def _learned(found: Source, parts: tables.Roles, wanted: Wanted) -> Read:
         or table_kinds.kind_of(name, content.column(name), texts.get(name), decimal)
         for name in features
     }
-    columns = [Column(name, kind) for name, kind in kinds.items() if kind is not None]
+    columns = [TableColumn(name, kind) for name, kind in kinds.items() if kind is not None]
     facts = _facts(found, parts, columns, wanted, decimal)
     if not columns:
         raise InvalidData("all its columns are empty")
@@ -304,7 +304,11 @@ def _target(column: Any, facts: TableFacts) -> npt.NDArray[Any]:
     """Numbers, or text if some of it is no number."""
     name = str(facts.target)
     if cells.is_moment(column.type):
-        raise InvalidData(f"the target {name!r} holds dates or times, neither numbers nor classes")
+        raise InvalidData(
+            f"the target {name!r} holds dates or times, neither numbers nor classes: name another "
+            "with ",
+            Setting("target"),
+        )
     if cells.is_text(column.type):
         found = cells.levels(name, column, facts.na)
         check_complete(f"the target {name!r}", np.flatnonzero(found.codes == len(found.texts)))

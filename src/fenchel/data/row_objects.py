@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.data import cells, tables
-from fenchel.data.table_facts import Column, TableFacts
+from fenchel.data.table_facts import TableColumn, TableFacts
 from fenchel.errors import InvalidData
 
 Value = float | str | bool | None
@@ -30,7 +30,7 @@ def features_of(
     }
 
 
-def _column(values: Sequence[Value], column: Column, facts: TableFacts) -> Any:
+def _column(values: Sequence[Value], column: TableColumn, facts: TableFacts) -> Any:
     pa, name = tables.arrow(""), column.name
     if column.kind == "number" and not any(isinstance(value, str) for value in values):
         return cells.numbers(name, pa.chunked_array([pa.array(values, pa.float64())]))

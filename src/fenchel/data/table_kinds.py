@@ -101,8 +101,8 @@ def _refuse_mixed(name: str, levels: cells.Levels, numbers: Sequence[bool]) -> N
             f"column {name!r} has its own name in row {row}: a second header", row=row
         )
     raise InvalidData(
-        f"column {name!r} holds numbers, but for {count} rows, the first with {text!r} in row "
-        f"{row}: correct them, have them read as missing with ",
+        f"column {name!r} holds numbers, but for {cells.counted(count)}, the first with {text!r} "
+        f"in row {row}: correct them, have them read as missing with ",
         Setting("na", text),
         ", or take all as levels with ",
         Setting("categorical", name),

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators import (
@@ -30,6 +32,7 @@ from fenchel.losses import VectorLoss
 try:
     import onnx
     import skl2onnx
+    from onnx.shape_inference import InferenceError
     from skl2onnx.algebra.onnx_ops import (
         OnnxAbs,
         OnnxAdd,
@@ -54,37 +57,75 @@ try:
     from skl2onnx.common import shape_calculator
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType
     from skl2onnx.common.utils_classifier import get_label_classes
+
+    from fenchel.model.onnx_inputs import TEXT_OPTIONS, counts_words, inputs_of
+    from fenchel.model.onnx_steps import converters
 except ImportError as error:
     raise ImportError(
         'ONNX graphs are made by onnx and skl2onnx: pip install "fenchel[onnx]"'
     ) from error
 
 
-def to_onnx(estimator: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+def to_onnx(
+    estimator: Any, *, dtype: Literal["float64", "float32"] | None = None
+) -> onnx.ModelProto:
     """A fitted estimator, or a pipeline that ends in one, as an ONNX graph.
 
-    The input is "X", of the type given; float32 is less exact, and for runtimes without float64.
+    The input is "X", of the type given: float32 is less exact, and for runtimes without float64. By
+    default it is float64, but float32 of a pipeline that counts words: ONNX has no other for them.
+    A pipeline that begins with a ColumnTransformer of named columns has an input of one column for
+    each, of text or whole numbers where that is what its encoders take; "nan" is missing text.
     The outputs of a classifier are "label" and "probabilities", or "scores" where the loss gives
     none, with a column for each class; those of a NoveltyDetector are "label" and "scores", and so
     are those of a MultilabelClassifier, whose "label" has a 1 or 0 in a column for each label; a
     regressor has "prediction", with a column for each target.
     """
-    from sklearn.base import is_classifier
-    from sklearn.utils.validation import check_is_fitted
-
     types = {"float64": DoubleTensorType, "float32": FloatTensorType}
-    if dtype not in types:
+    if dtype is not None and dtype not in types:
         raise InvalidData(f"dtype must be 'float64' or 'float32'; got {dtype!r}")
     last = _last_step(estimator)
     check_is_fitted(last)
-    graph: onnx.ModelProto = skl2onnx.convert_sklearn(
-        estimator,
-        name=type(last).__name__,
-        initial_types=[("X", types[dtype]([None, estimator.n_features_in_]))],
-        final_types=[(name, None) for name in _outputs(last)],
-        options={id(estimator): {"zipmap": False}} if is_classifier(last) else None,
-    )
+    counts = counts_words(estimator)
+    if counts and dtype == "float64":
+        raise Incompatible("ONNX counts words in float32 only: leave dtype out, or say 'float32'")
+    dtype = dtype or ("float32" if counts else "float64")
+    inputs = inputs_of(estimator, types[dtype])
+    try:
+        graph: onnx.ModelProto = skl2onnx.convert_sklearn(
+            estimator,
+            name=type(last).__name__,
+            initial_types=inputs,
+            final_types=[(name, None) for name in _outputs(last)],
+            options=_asked(estimator, last),
+            **converters(types[dtype]),
+        )
+        _declare(graph, dtype)
+        onnx.checker.check_model(graph, full_check=True)
+    except (
+        RuntimeError,
+        NotImplementedError,
+        onnx.checker.ValidationError,
+        InferenceError,
+    ) as error:
+        raise Incompatible(
+            f"skl2onnx cannot convert it in {dtype}: {error!s:.500}. Some transformers have no "
+            "operator, or one of float32 only: use others, or dtype='float32'"
+        ) from error
     return graph
+
+
+def _declare(graph: onnx.ModelProto, dtype: str) -> None:
+    """Numbers that come out are of the type of the graph, even where only text goes in."""
+    of = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}[dtype]
+    for output in graph.graph.output:
+        if output.name != "label":
+            output.type.tensor_type.elem_type = of
+
+
+def _asked(estimator: Any, last: Any) -> dict[Any, Any]:
+    """The options: answers as arrays, and words as scikit-learn has them."""
+    arrays = {id(estimator): {"zipmap": False}} if is_classifier(last) else {}
+    return {**TEXT_OPTIONS, **arrays}
 
 
 def _last_step(estimator: Any) -> Any:

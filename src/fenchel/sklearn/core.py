@@ -43,7 +43,7 @@ from fenchel.solvers import SOLVERS, Solver
 
 _LEAST_GAP = 1e-10
 # In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
-NEARLY_ZERO = 1e-10
+NEARLY_ZERO = 1e-6
 _THEIRS = frozenset(  # the names of scikit-learn's solvers
     "auto cholesky highs highs-ds highs-ipm interior-point lbfgs liblinear lsqr newton-cg "
     "newton-cholesky sag saga sparse_cg svd".split()

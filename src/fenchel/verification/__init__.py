@@ -22,7 +22,7 @@ from fenchel.verification.rigorous import proved
 from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
 
-__all__ = ["Recomputed", "can_recompute", "dependence", "recompute", "verify"]
+__all__ = ["Recomputed", "can_recompute", "dependent_columns", "recompute", "verify"]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -53,7 +53,7 @@ def can_recompute(risk: Risk) -> bool:
     return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
 
 
-def dependence(problem: Problem) -> Phrase | None:
+def dependent_columns(problem: Problem) -> Phrase | None:
     """What hides the minimum of a problem without a penalty, if columns depend on each other."""
     risk = problem.risk
     if problem.strength > 0 or type(risk) is not LinearRisk:
