@@ -96,7 +96,7 @@ def _measured(
     fitted: Any,
     loss: str,
     data: Files,
-    asked: list[measures.Asked],
+    asked: list[measures.Wished],
     target: str | None,
     index_base: int | None,
     terminal: Terminal,

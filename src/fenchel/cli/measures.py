@@ -277,7 +277,7 @@ _WORDS = {
 }
 
 
-class Asked(NamedTuple):
+class Wished(NamedTuple):
     """A metric as it was asked for."""
 
     name: str
@@ -290,12 +290,12 @@ class Asked(NamedTuple):
         return self.metric.compute(judged)
 
 
-def asked(names: Collection[str], loss: str) -> list[Asked]:
+def asked(names: Collection[str], loss: str) -> list[Wished]:
     """The metrics of these names, all of which a model of that loss has."""
     return [_asked(name, loss) for name in names]
 
 
-def _asked(given: str, loss: str) -> Asked:
+def _asked(given: str, loss: str) -> Wished:
     name, at, text = given.partition("@")
     name = _ALIASES.get(name.strip().replace("-", "_"), name.strip().replace("-", "_"))
     if name not in METRICS:
@@ -309,7 +309,7 @@ def _asked(given: str, loss: str) -> Asked:
         has = f"it has {', '.join(able)}" if able else "it has none by name"
         words = " and ".join(_WORDS[each] for each in metric.kinds)
         raise UsageError(f"--metric {name} is for {words}, not for loss {loss}: {has}")
-    return Asked(given, metric, _number(name, metric, text) if at else None)
+    return Wished(given, metric, _number(name, metric, text) if at else None)
 
 
 def _number(name: str, metric: Metric, text: str) -> float:
@@ -337,7 +337,7 @@ def _kind(loss: str) -> str:
     return "classes" if "Classifier" in estimator_for(loss) or loss == "ordinal" else "numbers"
 
 
-def check_able(metrics: Collection[Asked], model: Any) -> None:
+def check_able(metrics: Collection[Wished], model: Any) -> None:
     """Refuses what needs probabilities or scores of a model that has none."""
     for name, metric, _ in metrics:
         if metric.compute in (_log_loss, _brier) and not hasattr(model, "predict_proba"):
@@ -350,7 +350,7 @@ def check_able(metrics: Collection[Asked], model: Any) -> None:
             raise UsageError(f"--metric {name} needs scores of classes, which this model lacks")
 
 
-def measured(metrics: Collection[Asked], judged: Judged) -> dict[str, float | None]:
+def measured(metrics: Collection[Wished], judged: Judged) -> dict[str, float | None]:
     """The value of each metric, by the name it was asked for."""
     import math
 
@@ -358,7 +358,7 @@ def measured(metrics: Collection[Asked], judged: Judged) -> dict[str, float | No
     return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
-def scorer(metric: Asked) -> tuple[str, Callable[..., float]]:
+def scorer(metric: Wished) -> tuple[str, Callable[..., float]]:
     """As scikit-learn's: larger is better, and the name of what is turned round begins with neg."""
 
     def score(model: Any, X: Any, y: Any, **added: Any) -> float:
