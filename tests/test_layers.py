@@ -21,7 +21,7 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "posing driver proving starts paths checkpoint verification report",
+    "posing driver following proving starts paths checkpoint verification report",
     "estimators",
     "model serve",
     "cli",
