@@ -152,7 +152,8 @@ def _look(made: Run, result: Result, reference: Reference | None) -> None:
     with np.errstate(all="ignore"):
         made.value = value = reference.at(result.w, result.intercept)
     off = abs(np.longdouble(result.objective) - value.at)
-    if math.isfinite(result.objective) and not off <= OFF * abs(value.at) + value.in_doubles:
+    room = OFF * abs(value.at) + value.in_doubles + np.finfo(np.float64).tiny
+    if math.isfinite(result.objective) and not off <= room:
         made.fault("off", f"objective {result.objective!r}, but J is {value.at!r} at w")
     if value.moved > OUTSIDE:
         made.fault("off", f"w lies outside the regulariser's domain by {value.moved:.1e}")

@@ -26,7 +26,7 @@ from fenchel.regularizers import Boxed, ElasticNetBall, Entropy, Regularizer
 from fenchel.risks.base import Problem
 
 Long = npt.NDArray[np.longdouble]
-UNIT = np.longdouble(2.0) ** -64
+UNIT, DOUBLE = np.longdouble(2.0) ** -64, np.longdouble(2.0) ** -53  # unit round-offs
 
 
 class Value(NamedTuple):
@@ -34,12 +34,8 @@ class Value(NamedTuple):
 
     at: np.longdouble
     above: np.longdouble
+    in_doubles: np.longdouble  # how far off J is at most when it is computed in float64
     moved: float  # how far w was outside the domain of Omega, relative to its size
-
-    @property
-    def in_doubles(self) -> np.longdouble:
-        """How far off J is at most when it is computed in float64: u is 2^-53 there."""
-        return np.ldexp(self.above - self.at, 64 - 53)
 
 
 class Reference:
@@ -78,18 +74,27 @@ class Reference:
         shown = np.asarray(w, dtype=np.float64)
         flat = self.risk.flattened(shown, b).astype(np.longdouble)
         inside = feasible(self.omega, flat)
-        moved = float(np.max(np.abs(inside - flat), initial=0.0) / (1 + np.max(np.abs(flat))))
-        risk, error = self._risk(inside, b)
-        omega, doubt = penalty(self.omega, inside)
-        unit = (len(flat) + len(self.X) + 16) * UNIT
-        value = self.strength * omega + risk
-        above = value + error + unit * (self.strength * (omega + doubt) + abs(risk))
-        return Value(value, above, moved)
+        moved = float(
+            np.max(np.abs(inside - flat), initial=0.0) / (1 + np.max(np.abs(flat), initial=0.0))
+        )
+        value, error = self._objective(inside, b, UNIT)
+        in_doubles = self._objective(inside, b, DOUBLE)[1]
+        if moved:  # by round-off, which is as much as any other
+            in_doubles += abs(self._risk(flat, b, DOUBLE)[0] - self._risk(inside, b, DOUBLE)[0])
+        return Value(value, value + error, in_doubles, moved)
 
-    def _risk(self, w: Long, b: Any) -> tuple[np.longdouble, np.longdouble]:
+    def _objective(self, w: Long, b: Any, u: np.longdouble) -> tuple[np.longdouble, np.longdouble]:
+        """(J, how far off it is at most when it is computed with the unit round-off u)."""
+        risk, error = self._risk(w, b, u)
+        omega, doubt = penalty(self.omega, w)
+        sums = (len(w) + len(self.X) + 16) * u
+        value = self.strength * omega + risk
+        return value, error + sums * (self.strength * (omega + doubt) + abs(risk))
+
+    def _risk(self, w: Long, b: Any, u: np.longdouble) -> tuple[np.longdouble, np.longdouble]:
         """(R, how far off it may be)."""
         if isinstance(self.loss, ChainLoss):
-            return self._chains(w)
+            return self._chains(w, u)
         n, d = self.X.shape
         vector = not isinstance(self.loss, ScalarLoss | MultivariateLoss | NuLoss)
         W = w.reshape(-1, self.risk.n_outputs) if vector else w[:, np.newaxis]
@@ -100,13 +105,15 @@ class Reference:
         labels = np.abs(y.reshape(n, -1)) if y.dtype.kind == "f" else 0.0
         sizes = np.abs(self.X) @ np.abs(W[:d]) + np.abs(last) + labels + 1
         sizes = np.max(sizes + np.abs(self.offset)[..., np.newaxis], axis=1)
-        delta = (d + 4) * UNIT * sizes
+        delta = (d + 4) * u * sizes
         if isinstance(self.loss, MultivariateLoss | NuLoss):
             value = joint_value(self.loss, Z[:, 0], self.rows, self.intercept, b)
             return value, self._steepest() * np.max(delta)
-        return self._means(Z, delta, vector)
+        return self._means(Z, delta, vector, u)
 
-    def _means(self, Z: Long, delta: Long, vector: bool) -> tuple[np.longdouble, np.longdouble]:
+    def _means(
+        self, Z: Long, delta: Long, vector: bool, u: np.longdouble
+    ) -> tuple[np.longdouble, np.longdouble]:
         share = self.rows.share
         counted = share > 0  # a row of weight 0 is not there, even at inf
         y, share, delta = self.rows.y[counted], share[counted], delta[counted]
@@ -126,13 +133,13 @@ class Reference:
             sizes = (
                 np.abs(y * Z) + np.abs(Z) + np.abs(y) * (1 + np.abs(np.log(np.maximum(y, 1e-300))))
             )
-            extra = 64 * UNIT * (share @ (1 + sizes + most))
+            extra = 64 * u * (share @ (1 + sizes + most))
         return value, abs(most - value) + extra
 
     def _steepest(self) -> float:
         return 2.0 * steepness(self.loss, self.risk)
 
-    def _chains(self, w: Long) -> tuple[np.longdouble, np.longdouble]:
+    def _chains(self, w: Long, u: np.longdouble) -> tuple[np.longdouble, np.longdouble]:
         pairs = self.risk.pairs
         n, end, d = len(pairs.label), pairs.n_states, pairs.n_features
         W = np.zeros((d + pairs.n_labels, pairs.n_labels), dtype=np.longdouble)
@@ -140,7 +147,7 @@ class Reference:
         Z, T = self.X @ W[:d], W[d:]
         longest = int(np.max(np.diff(self.rows.starts)))
         sizes = np.max(np.abs(self.X) @ np.abs(W[:d])) + np.max(np.abs(T), initial=0.0) + 1
-        delta = (d + 4 + longest) * UNIT * sizes * longest
+        delta = (d + 4 + longest) * u * sizes * longest
         assert n >= end
         return joint_value(self.loss, Z, self.rows, T), self._steepest() * longest * delta
 

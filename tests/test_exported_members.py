@@ -19,7 +19,8 @@ ERRORS = (
 )
 ESTIMATORS = (
     "Classifier ClassifierCV ERLPBoost GammaRegressor HierarchicalClassifier MetricClassifier "
-    "MultilabelClassifier NoveltyDetector OrdinalRegressor PoissonRegressor QuantileRegressor "
+    "MultilabelClassifier MultiQuantileRegressor NoveltyDetector OrdinalRegressor "
+    "PoissonRegressor QuantileRegressor "
     "Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
     "Spectrum"
 ).split()
@@ -27,7 +28,7 @@ PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "
     "Owners"
 ).split()
-MODULES = "losses regularizers solvers engines".split()
+MODULES = "losses regularizers sklearn solvers engines".split()
 
 
 def test_the_public_names_are_these() -> None:

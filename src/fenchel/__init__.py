@@ -5,7 +5,8 @@
 >>> fenchel.minimize(problem, gap=1e-3)
 
 Public are exactly the names in `fenchel.__all__`, which stand in __init__.pyi, and those in
-`__all__` of the modules among them: `fenchel.losses`, `regularizers`, `solvers` and `engines`.
+`__all__` of the modules among them: `fenchel.losses`, `regularizers`, `solvers`, `engines` and
+`sklearn`.
 All other modules are internal and may change without notice. Each name is imported when it is
 first used, so that `fenchel --help` need not wait for NumPy.
 """

@@ -1,6 +1,7 @@
 from . import engines as engines
 from . import losses as losses
 from . import regularizers as regularizers
+from . import sklearn as sklearn
 from . import solvers as solvers
 from .data.svmlight import read_svmlight as read_svmlight
 from .driver import minimize as minimize
@@ -19,6 +20,7 @@ from .estimators import GammaRegressor as GammaRegressor
 from .estimators import HierarchicalClassifier as HierarchicalClassifier
 from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
+from .estimators import MultiQuantileRegressor as MultiQuantileRegressor
 from .estimators import NoveltyDetector as NoveltyDetector
 from .estimators import OrdinalRegressor as OrdinalRegressor
 from .estimators import PoissonRegressor as PoissonRegressor

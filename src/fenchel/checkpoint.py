@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from fenchel._system import container
 from fenchel._system.files import destination
-from fenchel.errors import InvalidData, Phrase
+from fenchel.errors import FenchelWarning, InvalidData, Phrase
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record
 from fenchel.risks.base import Array, Point, Problem
@@ -107,6 +108,14 @@ class CheckpointFile:
         if self._kept is not None:
             container.write(self.checkpoint.path, _KIND, self.header, _arrays(self._kept))
             self._kept, self._written = None, time.monotonic()
+
+    def close(self) -> None:
+        """Writes the last state; if that fails, as on a full disk, the run's result is not lost."""
+        try:
+            self.write()
+        except OSError as error:
+            why = f"the checkpoint could not be written: {error}"
+            warnings.warn(why, FenchelWarning, stacklevel=4)
 
     def _check(self, found: _CheckpointHeader) -> None:
         for what, ours, theirs in (

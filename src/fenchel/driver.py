@@ -14,23 +14,19 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fenchel import starts
+from fenchel import starts, stopping
 from fenchel._system import blas
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, contradiction
-from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.proving import Prover, advised, contradiction, contradicts, lower
+from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.risks.existence import vanishing
-from fenchel.risks.scales import too_large
-from fenchel.settings import positive, whole
+from fenchel.risks.existence import receding, vanishing
+from fenchel.settings import nonnegative, positive, understood, whole
 from fenchel.solvers import Solver, State, Step, chosen
-from fenchel.tolerances import CONTRADICTION, ROUND_OFF
+from fenchel.stopping import Tolerance
+from fenchel.watching import LOG, log_step
 from fenchel.witness import Witness
-
-# Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
-# unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
-_PATIENCE_PER_FREE = 4
 
 # The first iteration after which to look whether J vanishes far out; then twice as many, and so on.
 _FIRST_LOOK = 8
@@ -40,11 +36,13 @@ class _TimeIsUp(BaseException):
     """Ends a run between two steps; like KeyboardInterrupt, no concern of any code on its way."""
 
 
+@understood
 def minimize(
     problem: Problem,
     solver: str | Solver = "auto",
     *,
     gap: float = 1e-4,
+    atol: float = 0.0,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     w0: npt.ArrayLike | Result | None = None,
@@ -52,17 +50,21 @@ def minimize(
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     verify: bool = True,
 ) -> Result:
-    """Minimises the problem until (objective - lower_bound) / |objective| <= gap.
+    """Minimises the problem until objective - lower_bound <= max(gap * |objective|, atol).
 
-    `callback` sees a `Record` after each iteration; a true return value stops the run. Ctrl-C stops
-    it too. Either way, and at every limit, the best iterate is returned with its certificate.
+    `atol` is for an objective that is 0 at best, or may be, where no relative gap can be had. One
+    that is 0 up to round-off needs none (docs/certificates.md).
+
+    `callback` sees a `Record` after each iteration, which has the best w so far; if it returns true
+    the run ends, as by Ctrl-C or at a limit: with the best iterate and its certificate.
 
     `w0` is where to start, where the regulariser is least unless given: a w, or the `Result` of the
     same problem at another strength.
 
     `checkpoint` names a file that keeps the state of the run, written twice a minute and at its
     end. If it is there, the run goes on from it and takes the very steps, to the last bit, that it
-    would have taken without the interruption.
+    would have taken without the interruption. For that a solver starts anew from its state at
+    iterations 8, 16, 32, 64 and so on: its steps are not those of a run without a checkpoint.
 
     With `verify` the lower bound is the one that `fenchel.verify` proves, from the data and the
     evidence alone, for a few passes more (`Result.proof_passes`); a run whose bound is not proved
@@ -72,23 +74,26 @@ def minimize(
         raise Incompatible(
             f"minimize needs a Problem, made by fenchel.problem(X, y); got {type(problem).__name__}"
         )
-    gap = positive("gap", gap)
+    tolerance = Tolerance(positive("gap", gap), nonnegative("atol", atol))
     max_iterations = whole("max_iterations", max_iterations, least=1)
     seconds = math.inf if max_seconds is None else positive("max_seconds", max_seconds)
     w = starts.parameters(w0, problem)
     method, reason = chosen(solver, problem)
-    method = method.aiming(gap)
-    run = _Run(problem, gap, max_iterations, seconds, callback, method.patience)
+    method = method.aiming(tolerance.gap)
+    run = _Run(
+        problem, tolerance, max_iterations, seconds, callback, stopping.patience(method, problem)
+    )
     run.prover = Prover(problem, method, bool(verify))
     start = starts.duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
+    LOG.info("minimising %s by %s (%s), to %s", problem, method.name, reason, tolerance)
     status = _executed(run, method, w, start, file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
     result = run.result(status, method.name, reason)
-    if status is not Status.STALLED:
-        return result
-    return replace(result, advice=too_large(problem, result.gap))
+    result = replace(result, advice=advised(problem, result))
+    LOG.info("%s", result)
+    return result
 
 
 def _executed(
@@ -98,9 +103,7 @@ def _executed(
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
-            if status is Status.STALLED and run.best is not None:
-                status = run.beyond(run.problem.risk.at(run.best.w)) or status
-            return status
+            return run.settled() if status is Status.STALLED else status
     except (KeyboardInterrupt, _TimeIsUp) as cause:
         if run.best is None:
             raise
@@ -108,15 +111,7 @@ def _executed(
     finally:
         run.under_way = False
         if file is not None:
-            _write(file)
-
-
-def _write(file: CheckpointFile) -> None:
-    """Writes the last state; if that fails, as on a full disk, the run's result is not lost."""
-    try:
-        file.write()
-    except OSError as error:
-        warnings.warn(f"the checkpoint could not be written: {error}", FenchelWarning, stacklevel=3)
+            file.close()
 
 
 class _Run:
@@ -125,7 +120,7 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        gap: float,
+        tolerance: Tolerance,
         max_iterations: int,
         max_seconds: float,
         callback: Callable[[Record], Any] | None,
@@ -133,7 +128,11 @@ class _Run:
     ):
         self.problem, self.callback = replace(problem, pulse=self._pulse), callback
         self.under_way = False  # a step has been taken, and the run has not ended
-        self.gap, self.max_iterations, self.max_seconds = gap, max_iterations, max_seconds
+        self.tolerance, self.max_iterations, self.max_seconds = (
+            tolerance,
+            max_iterations,
+            max_seconds,
+        )
         self.started, self.passes_before = time.perf_counter(), problem.risk.passes
         self.seconds_before = 0.0  # of a run that this one goes on from
         self.best: Best | None = None
@@ -144,8 +143,7 @@ class _Run:
         if problem.risk.facts.nonnegative:
             self.claim, self.lower_bound, self.evidence = 0.0, 0.0, Witness
         self.history: list[Record] = []
-        n_free = len(problem.regularizer.free(problem.risk.n_parameters))
-        self.patience = patience + _PATIENCE_PER_FREE * n_free
+        self.patience = patience
 
     claim: float  # of the solver, for its evidence
     lower_bound: float  # the claim, less by what an earlier one exceeded its proof; or the proof
@@ -251,9 +249,22 @@ class _Run:
         """Whether a J without a penalty vanishes further out: there it is 0, or nowhere least."""
         far = vanishing(self.problem, point)
         if far is None:
-            return None
+            return None if receding(self.problem, point) is None else Status.UNBOUNDED
         J = self.problem.objective(far)
         return Status.UNBOUNDED if J > 0 else self.take(Step(far, J))
+
+    def settled(self) -> Status:
+        """What it means that the bounds do not move: nothing, if J is 0 as far as can be told."""
+        if self.best is None:
+            return Status.STALLED
+        point = self.problem.risk.at(self.best.w)
+        end = self.beyond(point)
+        if end is not None:
+            return end
+        if self.evidence is not None and not self._is_proved():
+            point = self.problem.risk.at(self.best.w)
+        zero = stopping.vanishes(self.problem, point, self.known_bound)
+        return Status.CONVERGED if zero else Status.STALLED
 
     def _believe(self, step: Step) -> None:
         """Takes over a bound with its evidence; one without any proves nothing."""
@@ -291,18 +302,15 @@ class _Run:
                 why = contradiction(self.lower_bound, self.objective)
                 raise InvalidCertificate(why) from error
             return
-        if not excess > CONTRADICTION * abs(self.objective):
-            return
-        # J may be small as a difference of large terms, whose round-off it has; looking costs
-        # two passes, which only a run that is about to fail makes.
-        point = self.problem.risk.at(self.best.w)
-        penalty = self.problem.strength * self.problem.regularizer.value(point.w)
-        if excess > CONTRADICTION * (abs(penalty) + point.sizes[1]):
+        if contradicts(self.problem, self.best.w, self.objective, excess):
             raise InvalidCertificate(contradiction(self.lower_bound, self.objective))
 
     def _end(self, step: Step) -> Status | None:
         last = self.history[-1]
-        asked = self.callback is not None and bool(self.callback(last))
+        log_step(last)
+        asked = self.callback is not None and bool(
+            self.callback(Watched.of(last, lambda: self.problem.risk.presented(*self._iterate)))
+        )
         over = last.seconds - self.seconds_before >= self.max_seconds
         stop, late = self.problem.risk.agreed(lambda: (asked, over))
         if self.best is None or math.isnan(step.objective):
@@ -310,26 +318,30 @@ class _Run:
         if step.objective == -math.inf:
             return Status.UNBOUNDED
         self._refute()
-        if last.gap > self.gap and stop:
+        if stop and not self._met:
             return Status.INTERRUPTED
         return self._limit(late)
 
     def _limit(self, late: bool = False) -> Status | None:
         last = self.history[-1]
-        if last.gap <= self.gap and self._is_proved():
+        if self._met and self._is_proved():
             return Status.CONVERGED
         if last.iteration >= self.max_iterations:
             return Status.MAX_ITERATIONS
         if late:
             return Status.TIME_LIMIT
-        return Status.STALLED if self._stalled() else None
+        return Status.STALLED if stopping.stalled(self.history, self.patience) else None
 
     def _is_proved(self) -> bool:
         """Whether the gap is still small enough once its bounds were proved, if that is asked."""
         if self.prover is None or not self.prover.asked or self.proved:
             return True
         self._prove(self.prover)
-        return self.history[-1].gap <= self.gap
+        return self._met
+
+    @property
+    def _met(self) -> bool:
+        return self.tolerance.met(self.history[-1].objective, self.history[-1].lower_bound)
 
     def _prove(self, prover: Prover) -> None:
         """Replaces what is claimed by what is proved of it, in the records too."""
@@ -340,22 +352,7 @@ class _Run:
         self.objective, self.lower_bound = certificate.upper_bound, certificate.lower_bound
         self.proved, known = True, self.known_bound
         self.history[-1] = self.history[-1]._replace(objective=self.objective, lower_bound=known)
-        for k in reversed(range(len(self.history))):
-            record = self.history[k]
-            bound = min(record.lower_bound, known)
-            gap = relative_gap(record.objective, bound)
-            if (bound, gap) == (record.lower_bound, record.gap):
-                break  # and so all before it
-            self.history[k] = record._replace(lower_bound=bound, gap=gap)
-
-    def _stalled(self) -> bool:
-        if len(self.history) <= self.patience:
-            return False
-        then, now = self.history[-1 - self.patience], self.history[-1]
-        moved = then.objective - now.objective
-        if now.lower_bound > then.lower_bound:
-            moved += now.lower_bound - then.lower_bound
-        return not moved > ROUND_OFF * abs(now.objective)
+        lower(self.history, known)
 
     def result(self, status: Status, solver: str, reason: str) -> Result:
         """The best iterate with what was proved of it."""
@@ -376,11 +373,15 @@ class _Run:
             proof_passes=passes,
         )
 
+    @property
+    def _iterate(self) -> Best:
+        """The best iterate, 0 if J was nowhere finite."""
+        return self.best or Best(np.zeros(self.problem.risk.n_parameters), 0.0)
+
     def _claimed(self) -> Result:
         """The best iterate with what the solver claims of it."""
         risk, last = self.problem.risk, self.history[-1]
-        best = Best(np.zeros(risk.n_parameters), 0.0) if self.best is None else self.best
-        w, intercept = risk.presented(*best)
+        w, intercept = risk.presented(*self._iterate)
         return Result(
             w=w,
             intercept=intercept,
@@ -392,5 +393,6 @@ class _Run:
             history=self.history,
             solver="",
             reason="",
+            feature_names=self.problem.feature_names,
             witness=None if self.evidence is None else self.evidence(),
         )

@@ -15,11 +15,10 @@ from fenchel._system import blas
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.following import claimed
-from fenchel.posing import checked_strength
 from fenchel.proving import proved_together
 from fenchel.result import Path, Record, Result, Status
 from fenchel.risks.base import Array, Problem
-from fenchel.settings import positive, whole
+from fenchel.settings import checked_strength, positive, understood, whole
 from fenchel.solvers import Solver
 from fenchel.witness import Witness
 
@@ -29,6 +28,7 @@ _LARGEST, _SMALLEST = 1e-1, 1e-6
 _SPAN = 1e-3  # smallest over largest where the largest is known, as scikit-learn's `eps`
 
 
+@understood
 @blas.one_thread()  # as while a solver runs, because some go on without a driver
 def path(
     problem: Problem,
@@ -36,6 +36,7 @@ def path(
     solver: str | Solver = "auto",
     *,
     gap: float = 1e-4,
+    atol: float = 0.0,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     callback: Callable[[Record], Any] | None = None,
@@ -47,9 +48,9 @@ def path(
     for so many, evenly spaced on a log scale: down to a thousandth of one at which w = 0 is best
     if that is known, as under L1 and the elastic net, else from 1e-1 to 1e-6.
 
-    `gap`, the limits and `verify` (see `minimize`) hold for each strength. One that falls short of
-    its gap says so in its status, and the path goes on. A callback that returns true, or Ctrl-C,
-    ends the path: it then holds the strengths so far.
+    `gap`, `atol`, the limits and `verify` (see `minimize`) hold for each strength. One that falls
+    short of its gap says so in its status, and the path goes on. A callback that returns true, or
+    Ctrl-C, ends the path: it then holds the strengths so far.
     """
     if not isinstance(problem, Problem):
         raise Incompatible(
@@ -71,6 +72,7 @@ def path(
                 each,
                 solver,
                 gap=gap,
+                atol=atol,
                 max_iterations=max_iterations,
                 max_seconds=max_seconds,
                 w0=_ahead(problem, results, grid) if known is None else known[k],

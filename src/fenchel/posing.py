@@ -23,7 +23,7 @@ from fenchel.data.rows import DenseRows, SparseRows, WithOnes, compressed
 from fenchel.data.shards import Shard, cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
-from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
+from fenchel.errors import FenchelWarning, Incompatible, Setting
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.offset_rows import takes_offsets
 from fenchel.regularizers import Boxed, Regularizer, Weighted, take_options
@@ -36,9 +36,7 @@ from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
 from fenchel.risks.oracle import Oracle, oracle_risk
 from fenchel.risks.owners import OwnersRisk
-from fenchel.settings import real
-
-LEAST_STRENGTH = 1e-100  # one over it must be finite, and so must its square
+from fenchel.settings import checked_strength
 
 
 class Given(NamedTuple):
@@ -147,18 +145,20 @@ def _of_rows(
     check_intercept(loss, intercept)
     rows = for_loss(loss, _checked_rows(given.X, engine))
     y, weights, offset, groups = (_computed(each, engine) for each in given[1:])
-    return posed(
+    names = column_names(given.X)
+    found = posed(
         rows,
         checked_targets(y, loss, rows.n_rows),
         checked_weights(weights, rows.n_rows),
         loss=loss,
-        regularizer=penalty.resolved(column_names(given.X)),
+        regularizer=penalty.resolved(names),
         strength=strength,
         intercept=intercept,
         engine=engine,
         groups=checked_groups(groups, rows.n_rows),
         offset=checked_offset(offset, rows.n_rows),
     )
+    return dataclasses.replace(found, feature_names=None if names is None else tuple(names))
 
 
 def posed(
@@ -314,17 +314,3 @@ def for_outputs(penalty: Regularizer, n_columns: int, intercept: bool, K: int) -
     """The regulariser of K outputs: each column has K parameters, as have the intercepts."""
     columns = np.append(np.arange(n_columns), -1) if intercept else np.arange(n_columns)
     return penalty.spread(np.repeat(columns, K), n_columns)
-
-
-def checked_strength(name: str, strength: object) -> float:
-    """A weight of the regulariser, by the name that the caller knows it under."""
-    try:
-        value = real(name, strength)
-    except InvalidData:
-        value = -1.0
-    if value < 0:
-        raise InvalidData(Setting(name), f" must be a finite number >= 0; got {strength!r}")
-    if 0 < value < LEAST_STRENGTH:
-        least = f"{LEAST_STRENGTH:g}"
-        raise InvalidData(Setting(name), f" must be 0, or at least {least}; got {strength!r}")
-    return value

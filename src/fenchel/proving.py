@@ -14,12 +14,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Result, Status
-from fenchel.risks.base import Problem
+from fenchel.errors import InvalidCertificate, Phrase
+from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.risks.base import Array, Problem
+from fenchel.risks.existence import separated
+from fenchel.risks.scales import too_large
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
-from fenchel.verification import Recomputed, can_recompute, recompute, recompute_all, verify
+from fenchel.tolerances import CONTRADICTION, ROUND_OFF
+from fenchel.verification import (
+    Recomputed,
+    can_recompute,
+    dependence,
+    recompute,
+    recompute_all,
+    verify,
+)
 from fenchel.witness import Witness
 
 
@@ -78,7 +88,9 @@ class Prover:
 
 def _agreed(claim: Result, proof: Recomputed) -> Certificate:
     """The bounds that are claimed, as far as they are proved."""
-    agrees = abs(proof.objective - claim.objective) <= proof.doubt
+    # Scores that are carried along drift: where J is far smaller than they are, what is left of
+    # it is the J that the data say.
+    agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
     objective = claim.objective if agrees else proof.objective
     # Above its own J a bound is not known: verify, which has no other, returns that instead.
     lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
@@ -113,6 +125,40 @@ def _proved(claim: Result, proof: Recomputed | None, gap: float) -> Result | Non
         history=[*before, last],
         proof_passes=proof.passes,
     )
+
+
+def lower(history: list[Record], bound: float) -> None:
+    """Takes back what the last records claim beyond a bound that was proved."""
+    for k in reversed(range(len(history))):
+        record = history[k]
+        known = min(record.lower_bound, bound)
+        gap = relative_gap(record.objective, known)
+        if (known, gap) == (record.lower_bound, record.gap):
+            break  # and so all before it
+        history[k] = record._replace(lower_bound=known, gap=gap)
+
+
+def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> bool:
+    """Whether a bound is so far above J(w) that round-off does not explain it.
+
+    J may be small as a difference of large terms, whose round-off it has; looking costs two passes,
+    which only a run that is about to fail makes.
+    """
+    if not excess > CONTRADICTION * abs(objective):
+        return False
+    point = problem.risk.at(w)
+    penalty = problem.strength * problem.regularizer.value(point.w)
+    return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
+
+
+def advised(problem: Problem, result: Result) -> Phrase | None:
+    """What else may be done about a run that fell short, from a look at the data."""
+    with np.errstate(all="ignore"):
+        if result.status is Status.UNBOUNDED:
+            return separated(problem, problem.risk.flattened(result.w, result.intercept))
+        if result.status is Status.STALLED:
+            return too_large(problem, result.gap) or dependence(problem)
+    return None
 
 
 def contradiction(lower_bound: float, objective: float) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidData, NotConverged, Phrase
+from fenchel.notebook import facts, table
 from fenchel.witness import Witness
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ class Status(enum.Enum):
     MAX_ITERATIONS = "the iteration limit was reached; raise `{max_iterations}` or loosen `{gap}`"
     TIME_LIMIT = "the time limit was reached; raise `{max_seconds}` or loosen `{gap}`"
     INTERRUPTED = "stopped by the callback or the keyboard; this is the best iterate so far"
+    EARLY_STOPPED = (
+        "the score on the rows held out got no better, and this is the iterate with the best one; "
+        "the certificate says how far it is from the minimum"
+    )
     STALLED = (
         "neither bound moves any more: `{gap}` is below what round-off or this solver can reach"
     )
@@ -58,6 +64,11 @@ class Certificate:
         """(upper - lower) / |upper|; 0 where both bounds are 0."""
         return relative_gap(self.upper_bound, self.lower_bound)
 
+    @property
+    def width(self) -> float:
+        """upper - lower, which `atol` is compared with."""
+        return self.upper_bound - self.lower_bound
+
     def __repr__(self) -> str:
         return (
             f"Certificate({self.lower_bound:.8g} <= min J <= {self.upper_bound:.8g}, "
@@ -75,6 +86,57 @@ class Record(NamedTuple):
     passes: int
     seconds: float
     phase: int = 0  # of a solver that changes its method on the way, such as hybrid
+
+    @property
+    def sigfig(self) -> float:
+        """-log10 of the gap, as [Teo07]'s code has it: how many digits of J are certain.
+
+        0 where none is, inf where the bounds are equal.
+        """
+        return max(0.0, -math.log10(self.gap)) if self.gap > 0 else math.inf
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it, in the record that a callback sees; no copy."""
+        raise AttributeError(_FORGOTTEN)
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        raise AttributeError(_FORGOTTEN)
+
+
+_FORGOTTEN = (
+    "a history keeps no w and no intercept: the record that a callback is called with has them"
+)
+
+
+class Watched(Record):
+    """A record as a callback sees it, from which the best iterate can be had."""
+
+    iterate: Callable[[], tuple[Array, float | Array]]
+
+    @classmethod
+    def of(cls, record: Record, iterate: Callable[[], tuple[Array, float | Array]]) -> Watched:
+        """The record with what makes w and the intercept of it, if they are asked for."""
+        watched = cls(*record)
+        watched.iterate = iterate
+        return watched
+
+    def __repr__(self) -> str:
+        return repr(Record(*self))
+
+    @property
+    def w(self) -> Array:
+        """The best w so far, as a `Result` has it; not a copy, and not to be written to."""
+        w = self.iterate()[0].view()
+        w.flags.writeable = False
+        return w
+
+    @property
+    def intercept(self) -> float | Array:
+        """The intercept, or intercepts, that belong to w."""
+        return self.iterate()[1]
 
 
 @dataclass(frozen=True)
@@ -94,6 +156,7 @@ class Result:
     witness: Witness | None
     proof_passes: int = 0  # the same to prove the bounds from the witness, by other code
     advice: Phrase | None = None  # what else may be done about a run that fell short
+    feature_names: tuple[str, ...] | None = None  # of the columns, if X had names for them
 
     @property
     def objective(self) -> float:
@@ -135,6 +198,21 @@ class Result:
         from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
+
+    def _repr_html_(self) -> str:
+        return facts(
+            f"{self.status.name.lower().replace('_', ' ')} by {self.solver}",
+            {
+                "bounds": f"{self.lower_bound:.8g} <= min J <= {self.objective:.8g}",
+                "gap": f"{self.gap:.1e}, from the {self.certificate.source}",
+                "w": f"{np.count_nonzero(self.w):,} of {self.w.size:,} nonzero",
+                "iterations": f"{self.iterations:,}",
+                "passes": f"{self.passes:,}, and {self.proof_passes:,} to prove it",
+                "seconds": f"{self.seconds:.2f}",
+                "solver": f"{self.solver}: {self.reason}",
+                "ending": self.ending,
+            },
+        )
 
     def __repr__(self) -> str:
         return (
@@ -218,6 +296,26 @@ class Path(Sequence[Result]):
         from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if X had names for them: of the rows of `coefficients`."""
+        return self.results[0].feature_names if self.results else None
+
+    def _repr_html_(self) -> str:
+        heads = ("strength", "objective", "lower bound", "gap", "nonzero", "status")
+        rows = (
+            (
+                f"{strength:.3g}",
+                f"{each.objective:.6g}",
+                f"{each.lower_bound:.6g}",
+                f"{each.gap:.1e}",
+                f"{np.count_nonzero(each.w):,}",
+                each.status.name.lower(),
+            )
+            for strength, each in zip(self.strengths, self.results, strict=True)
+        )
+        return table(repr(self), heads, rows)
 
     def __repr__(self) -> str:
         done = sum(result.converged for result in self.results)

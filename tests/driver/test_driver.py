@@ -347,13 +347,10 @@ def test_a_refusal_says_if_nothing_would_work():
         fenchel.minimize(problem, "auto")
 
 
-@pytest.mark.parametrize(
-    ("loss", "solver"), [(losses.Hinge(), "sublbfgs"), (losses.Logistic(), "lbfgs")], ids=ids
-)
-def test_without_a_regulariser_auto_minimises_what_it_cannot_certify(loss, solver):
+def test_without_a_regulariser_auto_minimises_what_it_cannot_certify():
     """FAULTS #18."""
-    result = fenchel.minimize(problem_for(loss, strength=0.0), gap=1e-9)
-    assert result.solver == solver and "nothing can be certified" in result.reason
+    result = fenchel.minimize(problem_for(losses.Hinge(), strength=0.0), gap=1e-9)
+    assert result.solver == "sublbfgs" and "nothing can be certified" in result.reason
     assert result.objective < 0.5
 
 

@@ -48,7 +48,7 @@ def test_a_hinge_is_0_on_separable_rows_where_w_is_long_enough(loss, solver, int
 def test_rows_that_are_not_separable_have_their_minimum(solver):
     problem = unpenalised(losses.Logistic(), separable=False)
     result = fenchel.minimize(problem, solver, max_iterations=200)
-    assert result.status is Status.STALLED  # at strength 0 nothing is proved
+    assert result.status is Status.STALLED  # these solvers prove nothing at strength 0
     assert np.linalg.norm(problem.risk.at(result.w).subgradient) <= 1e-6
 
 
@@ -96,3 +96,31 @@ def test_columns_of_moderate_size_are_not_complained_about():
     problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine="serial")
     assert fenchel.minimize(problem, gap=1e-6).converged
     assert not fenchel.minimize(problem, gap=1e-16).advice
+
+
+def part_separated(loss="logistic"):
+    """Ten rows have a column of their own, and one label."""
+    X, y = rows(separable=False, n=200)
+    own = np.zeros((len(y), 1))
+    own[:10] = 1.0
+    y[:10] = 1.0
+    counts = np.where(np.arange(len(y)) < 10, 0.0, np.arange(len(y)) % 4)
+    return np.hstack([X, own]), (counts if loss == "poisson" else y)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "poisson", "tweedie"])
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
+def test_rows_that_are_separated_in_part_have_no_minimiser_and_the_column_is_named(loss, solver):
+    kind = "poisson" if loss in ("poisson", "tweedie") else loss
+    X, y = part_separated(kind)
+    problem = fenchel.problem(X, y, loss=loss, strength=0, intercept=True)
+    result = fenchel.minimize(problem, solver)
+    assert result.status is Status.UNBOUNDED and result.iterations <= 128
+    assert "separated by the coefficients of column 5 (counted from 0)" in result.ending
+
+
+def test_a_row_of_the_other_label_in_the_same_column_is_enough():
+    X, y = part_separated()
+    y[0] = -1.0
+    result = fenchel.minimize(fenchel.problem(X, y, loss="logistic", strength=0, intercept=True))
+    assert result.converged

@@ -35,7 +35,7 @@ def test_the_signature_shows_every_setting_with_its_type_and_default(name):
     assert all(each.annotation for each in shown.values())
     types = typing.get_type_hints(kind.__init__)
     assert types.keys() == shown.keys()
-    assert types["penalty"] == str | Regularizer
+    assert types["penalty"] == str | Regularizer | None
 
 
 def test_a_classes_own_settings_come_first_and_its_bases_after_them():

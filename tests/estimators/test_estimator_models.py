@@ -315,7 +315,7 @@ def test_probabilities_need_the_logistic_loss():
     assert hasattr(fenchel.Classifier(loss=fenchel.losses.Logistic()), "predict_log_proba")
     with pytest.raises(AttributeError) as caught:
         fenchel.Classifier().predict_proba(IRIS)
-    assert "CalibratedClassifierCV" in str(caught.value.__cause__)
+    assert "CalibratedClassifierCV(model).fit(X, y)" in str(caught.value)
 
 
 @pytest.mark.parametrize("y", [SPECIES == 0, SPECIES])

@@ -194,6 +194,7 @@ def expected_failures(estimator):
 
 # Some checks fit noise, for which the bounds of measures are least at w = 0.
 @pytest.mark.filterwarnings("ignore:.*nothing better than w = 0:fenchel.errors.FenchelWarning")
+@pytest.mark.filterwarnings("ignore:.*learnt nothing:fenchel.errors.FenchelWarning")
 # Not strictly: on another machine the sums may round so that they agree after all.
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=False)
 def test_scikit_learn(estimator, check):
@@ -212,7 +213,7 @@ NOT_NU = {
 
 
 # Labels at random, which many checks have, leave nothing to find, and the fit says so.
-@pytest.mark.filterwarnings("ignore:.*found nothing:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*(found|learnt) nothing:fenchel.FenchelWarning")
 @parametrize_with_checks(NU, expected_failed_checks=lambda _: NOT_NU, xfail_strict=False)
 def test_scikit_learn_with_nu(estimator, check):
     check(estimator)

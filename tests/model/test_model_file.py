@@ -18,7 +18,6 @@ from models import UNFITTED, X, answers, fit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 import fenchel
 from fenchel import losses, regularizers
@@ -327,11 +326,11 @@ class MyRegressor(fenchel.Regressor):
 
 @pytest.mark.parametrize(
     "estimator",
-    [LogisticRegression(), make_pipeline(fenchel.Classifier()), MyRegressor(), None, "model"],
+    [LogisticRegression(), MyRegressor(), None, "model"],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_what_is_not_ours_is_refused(estimator, path):
-    with pytest.raises(fenchel.Incompatible, match=f"got {type(estimator).__name__}"):
+    with pytest.raises(fenchel.Incompatible, match=f"cannot save a {type(estimator).__name__} of"):
         fenchel.save(estimator, path)
 
 

@@ -22,7 +22,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -115,9 +115,14 @@ def write(
 
 def read(path: Path, kind: str, header_type: type[H]) -> tuple[H, Arrays]:
     """The header and the arrays of a file of that kind; InvalidData if anything is amiss."""
+    return read_any(path, {kind: header_type})
+
+
+def read_any(path: Path, kinds: Mapping[str, type[H]]) -> tuple[H, Arrays]:
+    """The same of a file of one of those kinds, each with its type of header."""
     with naming(path), _opened(path) as (file, size):
-        layout = _read_layout(file, size, kind)
-        header = decode("header", layout.envelope.header, header_type)
+        layout = _read_layout(file, size, kinds)
+        header = decode("header", layout.envelope.header, kinds[layout.envelope.kind])
         arrays = {name: _read_array(file, entry) for name, entry in layout.entries.items()}
         if _digest_of_arrays(arrays) != layout.envelope.arrays:
             raise InvalidData("its arrays are damaged: they do not fit their digest")
@@ -162,7 +167,7 @@ def _opened(path: Path) -> Iterator[tuple[BufferedReader, int]]:
         os.close(descriptor)
 
 
-def _read_layout(file: BufferedReader, size: int, kind: str) -> _Layout:
+def _read_layout(file: BufferedReader, size: int, kinds: Collection[str]) -> _Layout:
     """Everything before the arrays, checked."""
     start = _read_bytes(file, min(size, 8))
     length = int.from_bytes(start, "little")
@@ -173,10 +178,10 @@ def _read_layout(file: BufferedReader, size: int, kind: str) -> _Layout:
     if metadata is None:
         raise InvalidData("it is a safetensors file, but not one of fenchel's")
     entries = {name: decode("list of arrays", entry, _Entry) for name, entry in raw.items()}
-    return _Layout(_read_envelope(metadata, kind), _tiling(entries, size - 8 - length))
+    return _Layout(_read_envelope(metadata, kinds), _tiling(entries, size - 8 - length))
 
 
-def _read_envelope(raw: Raw, kind: str) -> _Envelope:
+def _read_envelope(raw: Raw, kinds: Collection[str]) -> _Envelope:
     text = decode("metadata", raw, _Metadata).fenchel.encode()
     found = decode("metadata", text, _Format)
     if found.format > FORMAT:
@@ -187,8 +192,8 @@ def _read_envelope(raw: Raw, kind: str) -> _Envelope:
     envelope = decode("metadata", text, _Envelope)
     if envelope.digest != envelope.sealed():
         raise InvalidData("its header is damaged: it does not fit its digest")
-    if envelope.kind != kind:
-        raise InvalidData(f"it holds a {envelope.kind}, not a {kind}")
+    if envelope.kind not in kinds:
+        raise InvalidData(f"it holds a {envelope.kind}, not a {' or a '.join(kinds)}")
     return envelope
 
 

@@ -6,12 +6,12 @@ regularisers and solvers.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, get_args
 
 from fenchel.losses.table import TABLE, Labels, Real, Row, Whole, Word
+from fenchel.settings import meant
 
 Regularizer = Literal["l2", "l1", "elastic_net", "elastic_net_ball", "entropy", "squared_p_norm"]
 Solver = Literal[
@@ -109,8 +109,8 @@ def estimator_for(loss: str) -> str:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """'; did you mean ...?' where one of the names is close, else nothing."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = meant(name, names)
+    return f"; did you mean {close!r}?" if close else ""
 
 
 def starting(names: Collection[str], incomplete: str) -> list[str]:

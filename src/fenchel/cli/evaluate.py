@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fenchel import __version__
-from fenchel.cli import inputs, metrics, models, tagging
+from fenchel.cli import inputs, metrics, models, reading, tagging
 from fenchel.cli.choices import NOVELTY, RANKING
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import (
@@ -63,7 +63,7 @@ def evaluate(
                 Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
             )
             return Code.OK
-        rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        rows = reading.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
         if loss in RANKING:
             inputs.check_queries(rows.qid, data)

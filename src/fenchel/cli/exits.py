@@ -12,6 +12,7 @@ from typer import TyperException
 
 from fenchel.cli.terminal import stderr
 from fenchel.cli.wording import in_flags
+from fenchel.settings import meant
 
 
 class Code(IntEnum):
@@ -78,7 +79,7 @@ def _code(error: BaseException) -> Code:
 
 def _message(error: BaseException, code: Code, command: str) -> str:
     if isinstance(error, TyperException):
-        said = _sentence(error.format_message())
+        said = _sentence(error.format_message()) + _meant(error)
         return f"{said}{_help(error)}" if said else ""
     if code is not Code.INTERNAL:
         return in_flags(error, command)
@@ -97,6 +98,16 @@ def _sentence(text: str) -> str:
     """'No such option.' as the start of our own sentence."""
     text = text.removesuffix(".")
     return text[:1].lower() + text[1:]
+
+
+def _meant(error: TyperException) -> str:
+    """The flag for what another surface, or program, calls by the name that was typed."""
+    name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if name is None or context is None:
+        return ""
+    flags = {each.removeprefix("--") for p in context.command.params for each in p.opts}
+    found = meant(name.lstrip("-").replace("-", "_"), {flag.replace("-", "_") for flag in flags})
+    return "" if found is None else f"; did you mean --{found.replace('_', '-')}?"
 
 
 def _help(error: TyperException) -> str:

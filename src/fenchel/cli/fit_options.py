@@ -12,7 +12,7 @@ import typer
 
 from fenchel.cli.choices import LOSS_OPTIONS, LOSSES, OPTIONS, REGULARIZERS, SOLVERS, starting
 from fenchel.cli.exits import Code
-from fenchel.cli.options import OUTPUT
+from fenchel.cli.options import OF_TABLES, OUTPUT
 from fenchel.losses.table import Real, Whole, Word
 
 what = partial(typer.Option, rich_help_panel="What is fitted")
@@ -38,6 +38,7 @@ _LOSS_HELP = f"{', '.join(LOSSES)}. (default hinge)"
 _REGULARIZER_HELP = f"{', '.join(REGULARIZERS)}. (default l2)"
 _SOLVER_HELP = f"{', '.join(SOLVERS)}. (default auto)"
 _GAP_HELP = "Stop at this proved (objective - lower bound) / objective. (default 1e-4)"
+_ATOL_HELP = "Or at this objective - lower bound, where the objective may be 0. (default 0)"
 _INTERCEPT_HELP = "An unregularised intercept. (default: with; novelty and most measures have none)"
 _CONFIG_HELP = (
     "Settings in TOML, named as the flags. FENCHEL_STRENGTH and the like in the environment "
@@ -68,6 +69,7 @@ Hashed = Annotated[
     int | None, _of_loss(help="crf, ...: hash features to so many columns. (default no hash)")
 ]
 Gap = Annotated[float | None, when(help=_GAP_HELP)]
+Atol = Annotated[float | None, when(help=_ATOL_HELP)]
 Solver = Annotated[str | None, when(metavar="<name>", help=_SOLVER_HELP, autocompletion=_solvers)]
 Threads = Annotated[int | None, when(help="The model does not depend on it. (default: all)")]
 Engine = Annotated[
@@ -90,11 +92,18 @@ Command = Callable[..., Code]
 
 
 def with_loss_options(names: Collection[str], *, before: str) -> Callable[[Command], Command]:
-    """Gives a command a flag for each of those options of losses, before one of its parameters.
+    """Gives a command a flag for each of those options of losses, before one of its parameters."""
+    return _with_flags([_flag(name) for name in names], before)
 
-    The command itself does not take them: it finds them in the parameters of its context.
-    """
-    flags = [_flag(name) for name in names]
+
+def with_table_options(*, before: str) -> Callable[[Command], Command]:
+    """Gives a command the flags of tables, before one of its parameters."""
+    return _with_flags([_optional(name, kind) for name, kind in OF_TABLES.items()], before)
+
+
+def _with_flags(flags: list[inspect.Parameter], before: str) -> Callable[[Command], Command]:
+    """The command itself does not take them: it finds them in the parameters of its context."""
+    names = {flag.name for flag in flags}
 
     def decorated(command: Command) -> Command:
         @wraps(command)
@@ -120,9 +129,10 @@ def _flag(name: str) -> inspect.Parameter:
         metavar="<name>" if isinstance(option, Word) else None,
         help=f"{losses}: {option.help}. (default {default})",
     )
+    return _optional(name, Annotated[kind | None, described])
+
+
+def _optional(name: str, kind: Any) -> inspect.Parameter:
     return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None,
-        annotation=Annotated[kind | None, described],
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind
     )

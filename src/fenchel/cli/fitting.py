@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, owners, summary, tagging
+from fenchel.cli import inputs, owners, raw, reading, summary, tagging
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
@@ -32,6 +32,7 @@ from fenchel.cli.choices import (
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.terminal import Terminal, short, size
@@ -73,6 +74,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
+        raw.check_options(settings, data)
+        if settings.group is not None and settings.loss not in RANKING:
+            raise UsageError(
+                f"--group is for the queries of --loss {', '.join(RANKING)}; leave a column out "
+                "with --ignore"
+            )
         more = (None if path is None else str(path.absolute()) for path in (plot, proof))
         return cls(source, str(output.absolute()), settings, *more)
 
@@ -95,7 +102,7 @@ def run(
     with terminal.warnings(), _where(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
-        dataset, reading = _read(job, terminal)
+        dataset, seconds_to_read = _read(job, terminal)
         if settings.loss in RANKING:
             inputs.check_queries(dataset.qid, job.data)
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
@@ -112,7 +119,7 @@ def run(
             return Code.OK  # the process that leads says the rest
         if job.plot is not None:
             _draw(job, job.plot, estimator, terminal)
-    seconds = {"read": reading, "fit": fitting, "save": saving}
+    seconds = {"read": seconds_to_read, "fit": fitting, "save": saving}
     report = summary.trained(
         estimator, dataset, seconds, data=job.data, output=job.output, settings=job.settings
     )
@@ -145,15 +152,7 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(Path(job.data), terminal, settings)
-    return inputs.read(
-        Path(job.data),
-        terminal,
-        target=settings.target,
-        index_base=settings.index_base,
-        stream=settings.stream,
-        offset=settings.offset,
-        exposure=settings.exposure,
-    )
+    return reading.read_rows(Path(job.data), terminal, settings)
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:
@@ -261,9 +260,12 @@ def _fitted(
 
 def _of_rows(settings: Settings, dataset: Dataset) -> dict[str, Any]:
     """What else the rows of some losses have."""
-    if settings.loss in RANKING:
-        return {"groups": dataset.qid}
-    return {"offset": dataset.offset} if settings.offset or settings.exposure else {}
+    rows: dict[str, Any] = {"groups": dataset.qid} if settings.loss in RANKING else {}
+    if settings.offset or settings.exposure:
+        rows["offset"] = dataset.offset
+    if settings.weight is not None:
+        rows["sample_weight"] = dataset.weight
+    return rows
 
 
 def n_runs(loss: str, dataset: Dataset) -> int:
@@ -289,6 +291,7 @@ def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
         "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
         "solver": solver_of(settings),
         "tol": settings.gap,
+        "atol": settings.atol,
         "max_iter": settings.max_iterations,
         "max_seconds": settings.max_seconds,
         "n_jobs": None if settings.engine else settings.threads,
@@ -319,23 +322,6 @@ def _checkpoint(job: Job, path: str) -> Any:
     if job.data == str(inputs.STDIN):
         return None
     return Checkpoint(path, msgspec.json.encode(job).decode())
-
-
-def save(
-    estimator: Any, path: str, dataset: Dataset, settings: Settings, terminal: Terminal
-) -> float:
-    """Writes the model; the seconds that took."""
-    with terminal.step(f"save {short(path)}") as step:
-        fenchel.save(
-            estimator,
-            path,
-            feature_names=dataset.feature_names,
-            index_base=cast(Literal[0, 1] | None, dataset.index_base),
-            offset_column=settings.offset,
-            exposure_column=settings.exposure,
-        )
-        step.found = size(os.path.getsize(path))
-    return step.seconds
 
 
 def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal: Terminal) -> None:

@@ -54,14 +54,15 @@ def read(
             raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
         except InvalidData as error:
             raise renamed(error, data, path) from error
-        step.found = _size(dataset.X)
+        step.found = size(dataset.X)
     if exposure is not None:
         with placed(path):
-            dataset = replace(dataset, offset=_logarithms(dataset.offset, exposure))
+            dataset = replace(dataset, offset=logarithms(dataset.offset, exposure))
     return dataset, step.seconds
 
 
-def _logarithms(exposures: Any, column: str) -> Any:
+def logarithms(exposures: Any, column: str) -> Any:
+    """Of a column of exposures."""
     import numpy as np
 
     short_of = np.flatnonzero(exposures <= 0)
@@ -109,56 +110,12 @@ class FileRows(NamedTuple):
     y: Any
     qid: Any
     offset: Any
+    weight: Any = None
 
     @property
     def added(self) -> dict[str, Any]:
         """The offsets, for methods of models that have them."""
         return {} if self.offset is None else {"offset": self.offset}
-
-
-def read_for(
-    model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
-) -> FileRows:
-    """A file's rows in the columns of a model, with targets, queries and offsets if it has any."""
-    trained = getattr(model, "index_base_", None)
-    names = getattr(model, "feature_names_in_", None)
-    dataset, _ = read(
-        path,
-        terminal,
-        target=target,
-        # An index 0 may turn up in what should count from 1: leave it to the reader to find it.
-        index_base=trained if index_base is None and trained == 0 else index_base,
-        features=None if names is None else [str(name) for name in names],
-        n_features=model.n_features_in_ if trained is None else None,
-        offset=getattr(model, "offset_column_", None),
-        exposure=getattr(model, "exposure_column_", None),
-    )
-    X: Any = dataset.X
-    if index_base is None and (trained, dataset.index_base) == (1, 0):
-        terminal.warn(
-            f"{name(path)} has an index 0, while the training data counted from 1: what stands "
-            "at index 0 is left out. If this file counts from 0, give --index-base 0"
-        )
-        X = X[:, 1:]
-    wide = _as_wide(X, model.n_features_in_, path)
-    return FileRows(wide, dataset.y, dataset.qid, dataset.offset)
-
-
-def _as_wide(X: Any, n_features: int, path: Path) -> Any:
-    """Sparse rows may name fewer features than the model has: the others are 0."""
-    from scipy import sparse
-
-    from fenchel.data.blocks import Blocks
-
-    if isinstance(X, Blocks) and X.shape[1] < n_features:
-        return X.widened(n_features)
-    if X.shape[1] > n_features or (X.shape[1] < n_features and not sparse.issparse(X)):
-        raise InvalidData(
-            f"{name(path)} has {X.shape[1]:,} features, but the model was trained on {n_features:,}"
-        )
-    if X.shape[1] < n_features:
-        return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-    return X
 
 
 def check_queries(qid: Any, path: Path | str, what: str = "query") -> None:
@@ -199,9 +156,10 @@ def name(path: Path) -> str:
 
 def is_table(path: str) -> bool:
     """Whether a file has columns, one of which is the target."""
+    from fenchel.data import files
     from fenchel.data.compression import suffixes
 
-    return suffixes(path)[0] in (".csv", ".tsv", ".parquet")
+    return suffixes(path)[0] == ".parquet" or files.is_delimited(path)
 
 
 def is_svmlight(path: Path) -> bool:
@@ -227,6 +185,7 @@ def shape(X: Any) -> tuple[int, int, int | None]:
     return (*X.shape, int(X.nnz if hasattr(X, "nnz") else np.count_nonzero(X)))
 
 
-def _size(X: Any) -> str:
+def size(X: Any) -> str:
+    """Of a matrix, in words."""
     rows, features, nonzeros = shape(X)
     return f"{rows:,} rows, {features:,} features, {nonzeros:,} nonzeros"

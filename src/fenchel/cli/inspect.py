@@ -15,8 +15,10 @@ from fenchel.cli import models
 from fenchel.cli.choices import LOSS_OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
+from fenchel.cli.steps import Step, estimators, lines, steps_of
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
+from fenchel.data.table_facts import TableFacts
 
 if TYPE_CHECKING:
     from fenchel.report.coefficients import Coefficient, Coefficients, Size
@@ -37,10 +39,21 @@ class Inspected(msgspec.Struct):
     index_base: int | None
     offset_column: str | None
     exposure_column: str | None
+    table: TableFacts | None  # the columns that the features were made of
+    levels: dict[str, list[str]] | None  # of each column of text
     classes: list[Label] | None
     runs: list[RunSummary]
     intercepts: list[float]
     coefficients: list[dict[str, Any]]
+    steps: list[Step] | None = None  # of a pipeline, the estimator's last
+
+
+class InspectedParts(msgspec.Struct):
+    """The report of a file whose last step is no estimator of the library's own."""
+
+    model: str
+    steps: list[Step]
+    runs: dict[str, list[RunSummary]]  # of the estimators inside, by the way to each
 
 
 def inspect(
@@ -55,13 +68,37 @@ def inspect(
     verbose: Verbose = False,
 ) -> Code:
     """Show what MODEL is, what was proved of it, and its largest coefficients."""
-    fitted = models.load(model)
+    found = models.whole(model)
+    fitted = models.last_of(found)
+    if fitted is None:
+        return _inspect_parts(model, found, json)
+    if hasattr(fitted, "table_") and found is not fitted:
+        fitted = models.load(model)
     table = _coefficients(fitted, top)
     report = _report(model, fitted, table)
+    if found is not fitted and hasattr(found, "steps"):
+        report.steps = steps_of(found).steps
     if json:
         result(msgspec.json.encode(report).decode())
     else:
         _show(report, table, fitted)
+    return Code.OK
+
+
+def _inspect_parts(path: Path, found: Any, json: bool) -> Code:
+    inside = dict(estimators(found))
+    whole = steps_of(found)
+    report = InspectedParts(
+        str(path), [whole], {name: runs_of(each) for name, each in inside.items()}
+    )
+    if json:
+        result(msgspec.json.encode(report).decode())
+        return Code.OK
+    for line in lines(whole):
+        result(line)
+    for name, each in inside.items():
+        result(f"{name}:")
+        show_runs(report.runs[name], each.tol)
     return Code.OK
 
 
@@ -102,10 +139,12 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
         loss=models.loss_name(fitted),
         parameters=dict(stored.parameters),
         features=stored.n_features,
-        named_features=stored.named_features,
+        named_features=stored.named_features or hasattr(fitted, "feature_names_in_"),
         index_base=stored.index_base,
         offset_column=stored.offset_column,
         exposure_column=stored.exposure_column,
+        table=stored.table,
+        levels=_levels(fitted),
         classes=None if stored.classes is None else list(stored.classes),
         runs=runs_of(fitted),
         intercepts=[size.intercept for size in table.sizes],
@@ -116,17 +155,33 @@ def _report(path: Path, fitted: Any, table: Coefficients) -> Inspected:
     )
 
 
+def _levels(fitted: Any) -> dict[str, list[str]] | None:
+    """The levels that each column of text had in training."""
+    if not hasattr(fitted, "encoder_"):
+        return None
+    return {
+        names[0]: [str(level) for level in step[-1].categories_[0]]
+        for name, step, names in fitted.encoder_.transformers_
+        if name.startswith("text")
+    }
+
+
 def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(f"{report.estimator}: {_problem(fitted, report.loss)}  (fenchel {report.version})")
     result(_columns(report))
+    for said in _table(report):
+        result(said)
+    for step in report.steps or ():
+        for said in lines(step, 1):
+            result(said)
     show_runs(report.runs, fitted.tol)
     console = Console(highlight=False, soft_wrap=True)
     for size in table.sizes:
         rows = [row for row in table.largest if row.label == size.label]
         console.print()
         console.print(_title(size, len(rows)))
-        for line in _lines(rows):
-            console.print(line)
+        for bar in _lines(rows):
+            console.print(bar)
 
 
 def _problem(fitted: Any, loss: str) -> str:
@@ -154,6 +209,26 @@ def _columns(report: Inspected) -> str:
     names = [label(value) for value in report.classes]
     shown = names if len(names) <= 12 else [*names[:10], "...", names[-1]]
     return f"{report.features:,} features {how}; {len(names)} classes: {', '.join(shown)}"
+
+
+def _table(report: Inspected) -> Iterator[str]:
+    """The columns of the table that the model was trained on."""
+    facts = report.table
+    if facts is None:
+        return
+    parts = {"target": facts.target, "weights": facts.weight, "groups": facts.group}
+    said = [f"{what} {name!r}" for what, name in parts.items() if name is not None]
+    if said:
+        yield f"table with {', '.join(said)}"
+    if report.levels is None:
+        return
+    for what, names in (("numbers", facts.of_kind("number")), ("days", facts.of_kind("date"))):
+        if names:
+            yield f"  {what}: {', '.join(names)}"
+    for name, levels in report.levels.items():
+        shown = levels if len(levels) <= 12 else [*levels[:10], "...", levels[-1]]
+        yield f"  {name}: {len(levels)} levels: {', '.join(shown)}"
+    yield f"  missing values: {facts.missing}"
 
 
 def _title(size: Size, shown: int) -> Text:

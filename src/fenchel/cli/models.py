@@ -11,13 +11,46 @@ from fenchel.cli.exits import UsageError
 
 
 def load(path: Path) -> Any:
-    """The estimator in a file."""
+    """The estimator in a file; of a pipeline that `train` saved the last step, which knows it.
+
+    Such a one has `encoder_`, which makes its features of a table with the columns of `table_`.
+    """
+    found = whole(path)
+    if type(found).__name__ != "Pipeline":
+        return found
+    model = found[-1]
+    if len(found.steps) != 2 or not hasattr(model, "table_"):
+        raise UsageError(
+            f"{path} holds a pipeline that fenchel train did not make: in Python, use "
+            "fenchel.load(path) and its methods"
+        )
+    model.encoder_ = found[0]
+    model.feature_names_in_ = model.encoder_.get_feature_names_out()
+    return model
+
+
+def whole(path: Path) -> Any:
+    """All that a file holds, be it an estimator or a pipeline."""
     try:
         return fenchel.load(path)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def last_of(found: Any) -> Any:
+    """The library's own estimator that all ends in, with the names of its features; else None."""
+    if not hasattr(found, "steps"):
+        return found if hasattr(found, "result_") else None
+    model = found[-1]
+    if not hasattr(model, "result_"):
+        return None
+    try:
+        model.feature_names_in_ = found[:-1].get_feature_names_out()
+    except (AttributeError, ValueError):  # scikit-learn: a step does not know them
+        pass
+    return model
 
 
 def is_labeler(model: Any) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-OUTPUT, DATA = "Output", "Reading the data"
+OUTPUT, DATA, TABLES = "Output", "Reading the data", "Columns of tables"
 
 _data = typer.Argument(
     metavar="DATA",
@@ -41,6 +42,55 @@ Exposure = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+_names = partial(typer.Option, rich_help_panel=TABLES, metavar="<names>")
+_column = partial(typer.Option, rich_help_panel=TABLES, metavar="<name>")
+_MISSING_HELP = (
+    "Fill missing numbers with the median or the most_frequent, text with the latter; indicator "
+    "adds a column that says where; or refuse them. (default median)"
+)
+OF_TABLES: dict[str, Any] = {
+    "weight": Annotated[str | None, _column(help="The column that says how much a row counts.")],
+    "group": Annotated[
+        str | None,
+        _column(help="The column of queries, or of what --cv keeps together. (default qid)"),
+    ],
+    "columns": Annotated[
+        list[str] | None, _names(help="Make features of these columns only: a,b or given again.")
+    ],
+    "ignore": Annotated[list[str] | None, _names(help="Leave these columns out.")],
+    "categorical": Annotated[
+        list[str] | None, _names(help="Take these columns for text, even if they hold numbers.")
+    ],
+    "dates": Annotated[
+        list[str] | None, _names(help="Take dates and times in these columns as days.")
+    ],
+    "missing": Annotated[
+        str | None, typer.Option(rich_help_panel=TABLES, metavar="<how>", help=_MISSING_HELP)
+    ],
+    "na": Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=TABLES, metavar="<text>", help="Text that stands for a missing value."
+        ),
+    ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=TABLES,
+            metavar=",|.",
+            help="The mark before decimals; the other one may divide thousands.",
+        ),
+    ],
+    "scale": Annotated[
+        bool | None,
+        typer.Option(
+            "--scale",
+            rich_help_panel=TABLES,
+            metavar="",
+            help="Give each column of numbers mean 0 and deviation 1.",
+        ),
+    ],
+}
 IndexBase = Annotated[
     int | None,
     typer.Option(

@@ -11,6 +11,7 @@ import typer
 from fenchel.cli.choices import BY_ROW
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
+    Atol,
     Balanced,
     Config,
     Gap,
@@ -26,6 +27,7 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.options import (
     DataPath,
@@ -49,6 +51,7 @@ _STRENGTHS_HELP = (
 )
 
 
+@with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
@@ -68,6 +71,7 @@ def path(
         Path | None, what(metavar="<file>", help="Score each strength on these rows.")
     ] = None,
     gap: Gap = None,
+    atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
     solver: Solver = None,

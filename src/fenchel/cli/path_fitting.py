@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import inputs, path_summary
+from fenchel.cli import inputs, path_summary, reading
 from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, OF_ALL_ROWS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse, save
+from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse
 from fenchel.cli.metrics import comparable
 from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
+from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.summary import label
@@ -41,20 +42,13 @@ def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
-        dataset, reading = inputs.read(
-            job.data,
-            terminal,
-            target=settings.target,
-            index_base=settings.index_base,
-            offset=settings.offset,
-            exposure=settings.exposure,
-        )
+        dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings)
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
         introduce(str(job.data), settings, _range(job), dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             walked = _walked(job, dataset, unseen, terminal, interrupts)
-        seconds = {"read": reading, "fit": time.perf_counter() - started}
+        seconds = {"read": seconds_to_read, "fit": time.perf_counter() - started}
         if job.output is not None and walked.best is not None:
             seconds["save"] = save(walked.estimator, str(job.output), dataset, settings, terminal)
         elif job.output is not None:
@@ -83,8 +77,10 @@ def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> i
         n_features_in_=dataset.X.shape[1],
         offset_column_=settings.offset,
         exposure_column_=settings.exposure,
+        table_=dataset.facts,
+        encoder_=dataset.encoder,
     )
-    rows = inputs.read_for(
+    rows = reading.read_for(
         columns, path, terminal, target=settings.target, index_base=settings.index_base
     )
     if rows.y is None:
@@ -116,7 +112,9 @@ def _walked(
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
         with inputs.placed(job.data):
-            posed = estimator._posed(dataset.X, dataset.y, offset=dataset.offset).kept()
+            posed = estimator._posed(
+                dataset.X, dataset.y, offset=dataset.offset, sample_weight=dataset.weight
+            ).kept()
         wanted = decreasing("strengths", job.strengths, tuple(posed.problems))
         for strength, results in zip(wanted, estimator._along(posed, wanted), strict=False):
             walked.strengths.append(strength)
@@ -135,6 +133,7 @@ def _walked(
                 cv=folds,
                 scoring=scorer,
                 offset=dataset.offset,
+                sample_weight=dataset.weight,
             )
             walked.scores = Scores(name, found.means, np.std(found.scores, axis=1))
             if found.interrupted:
@@ -168,13 +167,14 @@ def _scoring(settings: Settings, estimator: Any) -> tuple[str, Any]:
 
 
 def _folds(job: PathJob, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
-    """Drawn at random, because files may be sorted; of classes, each in proportion."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    """Drawn at random, because files may be sorted; classes in proportion, groups as a whole."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-    kind = StratifiedKFold if job.settings.loss in CLASSIFICATION else KFold
+    kinds = (KFold, StratifiedKFold) if dataset.qid is None else (GroupKFold, StratifiedGroupKFold)
+    kind = kinds[job.settings.loss in CLASSIFICATION]
     splitter = kind(n, shuffle=True, random_state=job.settings.seed or 0)
     try:
-        return list(splitter.split(dataset.X, dataset.y))
+        return list(splitter.split(dataset.X, dataset.y, dataset.qid))
     except ValueError as error:
         raise InvalidData(f"--cv {n} is too much for {short(job.data)}: {error}") from error
 

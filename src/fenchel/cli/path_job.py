@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fenchel.cli import raw
 from fenchel.cli.choices import SEQUENCES
 from fenchel.cli.exits import UsageError
 from fenchel.cli.fitting import check_files
@@ -35,6 +36,7 @@ class PathJob(msgspec.Struct, frozen=True):
         if settings.loss in SEQUENCES:
             raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
         check_files(data, job.output, job.plot)
+        raw.check_options(settings, data)
         if job.validation is not None:
             check_files(job.validation, job.output, job.plot)
         if job.cv is not None and job.cv < 2:

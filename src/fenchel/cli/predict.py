@@ -9,7 +9,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from fenchel.cli import inputs, models, tagging
+from fenchel.cli import models, reading, tagging
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import (
     OUTPUT,
@@ -81,7 +81,7 @@ def predict(
             _write_lines(tagging.predicted(fitted, data, forbid, index_base, terminal), output)
             return Code.OK
         method = _method(fitted, scores, probabilities)
-        rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+        rows = reading.read_for(fitted, data, terminal, target=target, index_base=index_base)
         predicted = getattr(fitted, method)(rows.X, **rows.added)
     if predicted.ndim > 1:
         terminal.note(f"columns: {' '.join(map(label, fitted.classes_.tolist()))}")

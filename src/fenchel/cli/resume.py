@@ -17,7 +17,7 @@ from fenchel.cli.settings import Settings, changed
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
-_FLAGS = ("gap", "max_iterations", "max_seconds", "threads", "engine")
+_FLAGS = ("gap", "atol", "max_iterations", "max_seconds", "threads", "engine")
 
 
 def resume(
@@ -27,6 +27,7 @@ def resume(
         typer.Argument(metavar="CHECKPOINT", help="MODEL.checkpoint", show_default=False),
     ],
     gap: Annotated[float | None, typer.Option(help="Another one than before.")] = None,
+    atol: Annotated[float | None, typer.Option(help="Another one than before.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Of both runs together.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="From now on.")] = None,
     threads: Annotated[int | None, typer.Option(help="Another number than before.")] = None,

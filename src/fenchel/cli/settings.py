@@ -28,11 +28,13 @@ from fenchel.cli.choices import (
     nearest,
 )
 from fenchel.cli.exits import UsageError
+from fenchel.data.table_facts import Missing
 from fenchel.losses.table import Real, Whole, Word
 
 LARGEST = 1e100  # msgspec has no word for finite
 Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
 Count = Annotated[int, Meta(ge=1)]
+Names = str | list[str]  # of columns; one text may name several, with commas between them
 
 
 def _type(option: Real | Whole | Word) -> Any:
@@ -74,6 +76,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     upper: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
     solver: Solver = "auto"
     gap: Positive = 1e-4
+    atol: Annotated[float, Meta(ge=0, le=LARGEST)] = 0.0
     intercept: bool | None = None
     balanced: bool = False
     template: str | None = None
@@ -93,6 +96,16 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     offset: str | None = None
     exposure: str | None = None  # in place of offset, which is its logarithm
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
+    columns: Names | None = None  # these and the following are of tables
+    ignore: Names | None = None
+    categorical: Names | None = None
+    dates: Names | None = None
+    na: Names | None = None
+    decimal: Literal[".", ","] | None = None
+    missing: Missing | None = None
+    scale: bool = False
+    weight: str | None = None
+    group: str | None = None
 
     def loss_options(self) -> dict[str, Any]:
         """The options of the loss that were given."""
@@ -205,7 +218,7 @@ def _layers(flags: Mapping[str, Any], config: Path | None) -> Iterator[dict[str,
 
 
 def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in flags.items() if value is not None}
+    given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     return _checked(given, "--{}", strict=True, spelling=lambda name: name.replace("_", "-"))
 
 

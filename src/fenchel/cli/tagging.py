@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from fenchel.cli import inputs
+from fenchel.cli import inputs, reading
 from fenchel.cli.choices import SEQUENCES, nearest
 from fenchel.cli.exits import UsageError
 from fenchel.cli.models import is_labeler
@@ -226,7 +226,7 @@ def _takes_rows(model: Any, path: Path) -> bool:
 def _rows_for(
     model: Any, path: Path, terminal: Terminal, index_base: int | None
 ) -> tuple[list[Any], list[list[Any]]]:
-    found = inputs.read_for(model, path, terminal, target=None, index_base=index_base)
+    found = reading.read_for(model, path, terminal, target=None, index_base=index_base)
     return _cut(found.X, found.y, found.qid, path)
 
 

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from fenchel.cli.wording import in_flags
+from fenchel.watching import count as count
+from fenchel.watching import duration as duration
 
 
 def stderr() -> Console:
@@ -89,27 +91,6 @@ class Stage:
 def result(text: str) -> None:
     """A line on stdout."""
     sys.stdout.write(f"{text}\n")
-
-
-def duration(seconds: float) -> str:
-    """'0.26 s', '42 s', '3 min 20 s', '2 h 5 min'."""
-    if seconds < 10:
-        return f"{seconds:.2f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def count(number: float) -> str:
-    """'812', '2.1 k', '35 M', '1.2 G'."""
-    for unit in ("", " k", " M", " G"):
-        if number < 999.5 or unit == " G":
-            break
-        number /= 1000
-    return f"{number:.0f}{unit}" if number >= 9.95 or not unit else f"{number:.1f}{unit}"
 
 
 def short(path: str | os.PathLike[str]) -> str:

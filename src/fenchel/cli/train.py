@@ -10,6 +10,7 @@ import typer
 from fenchel.cli.choices import OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
+    Atol,
     Authority,
     Balanced,
     Certificate,
@@ -32,6 +33,7 @@ from fenchel.cli.fit_options import (
     what,
     when,
     with_loss_options,
+    with_table_options,
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
@@ -53,6 +55,7 @@ Proof = Annotated[Path | None, file(help="Save what proves the bounds, for all t
 _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default 0)"
 
 
+@with_table_options(before="index_base")
 @with_loss_options(OPTIONS, before="template")
 def train(
     context: typer.Context,
@@ -71,6 +74,7 @@ def train(
     min_count: MinCount = None,
     hashed: Hashed = None,
     gap: Gap = None,
+    atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="Of fitting. (default no limit)")] = None,
     solver: Solver = None,

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 import fenchel
-from fenchel.cli import inputs, models, owners, tagging
+from fenchel.cli import inputs, models, owners, reading, tagging
 from fenchel.cli.choices import RANKING
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import Authority, Certificate, Key
@@ -116,15 +116,15 @@ def _posed(
     if models.is_labeler(fitted):
         tagged = tagging.read_for(fitted, data, terminal, index_base)
         return fitted._posed(tagged.X, tagged.y)
-    rows = inputs.read_for(fitted, data, terminal, target=target, index_base=index_base)
+    rows = reading.read_for(fitted, data, terminal, target=target, index_base=index_base)
     # The rows stand in the columns of the model, but do not know their names.
     names = getattr(fitted, "feature_names_in_", None)
     penalty = fitted._settings().resolved(names).regularizer
     fitted.set_params(penalty=penalty, feature_groups=None, lower=None, upper=None)
     if models.loss_name(fitted) in RANKING:
         inputs.check_queries(rows.qid, data)
-        return fitted._posed(rows.X, rows.y, groups=rows.qid)
-    return fitted._posed(rows.X, rows.y, offset=rows.offset)
+        return fitted._posed(rows.X, rows.y, groups=rows.qid, sample_weight=rows.weight)
+    return fitted._posed(rows.X, rows.y, offset=rows.offset, sample_weight=rows.weight)
 
 
 def _certificates(fitted: Any, problems: Sequence[Any], proof: Path, rigorous: bool) -> list[Any]:

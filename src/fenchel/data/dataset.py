@@ -11,6 +11,7 @@ from scipy import sparse
 
 from fenchel._system.memory import require
 from fenchel.data.blocks import Blocks
+from fenchel.data.table_facts import TableFacts
 from fenchel.errors import InvalidData, Setting
 
 
@@ -20,7 +21,8 @@ class Dataset:
 
     y is float64, or text of NumPy's type `str` for classes with names. Rows of a group stand
     together. `index_base` is what the file called the first column: 0 or 1. `offset` is what a
-    column that was asked for holds, to be added to the scores of rows.
+    column that was asked for holds, to be added to the scores of rows; `weight` is how much each
+    counts. `facts` and `encoder` say how X was made of the columns of a table, if it was.
     """
 
     X: npt.NDArray[np.floating[Any]] | sparse.csr_array | Blocks
@@ -29,6 +31,9 @@ class Dataset:
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
     offset: npt.NDArray[np.float64] | None = None
+    weight: npt.NDArray[np.float64] | None = None
+    facts: TableFacts | None = None
+    encoder: Any = None
 
     def __post_init__(self) -> None:
         n_rows, n_columns = self.X.shape
@@ -36,6 +41,7 @@ class Dataset:
             ("targets", self.y, n_rows),
             ("groups", self.qid, n_rows),
             ("offsets", self.offset, n_rows),
+            ("weights", self.weight, n_rows),
             ("feature names", self.feature_names, n_columns),
         ):
             if part is not None and len(part) != n:

@@ -14,7 +14,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -26,6 +26,8 @@ from fenchel.errors import InvalidData
 
 _HEAD = 1 << 22  # bytes within which the first two rows must end
 _METERED = 1 << 26
+_BLOCK = 1 << 26  # bytes that are parsed at a time
+_MOST_LEVELS = 1 << 20  # that a column of text is coded by while it is read
 _MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "#N/A"}
 
 
@@ -61,6 +63,45 @@ def read_delimited(
         return tables.dataset(content, parts.among(parts.used()), named=layout.named)
 
 
+class DelimitedTable:
+    """A CSV or TSV file whose columns are read as they are: numbers, text, dates."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        with _placed(path, None):
+            self.layout = _layout(path)
+        self.names, self.named = self.layout.names, self.layout.named
+
+    @property
+    def comma_divides(self) -> bool:
+        """Whether a comma between digits divides fields, if it is not quoted."""
+        return self.layout.delimiter == ","
+
+    def placed(self) -> contextlib.AbstractContextManager[None]:
+        """Puts the file, and the line if a row is at fault, before an error."""
+        return _placed(self.path, self.layout)
+
+    def read(
+        self, used: list[str], *, text: Collection[str], decimal: str | None, na: Collection[str]
+    ) -> Any:
+        """These columns as a pyarrow table; those of `text` as text, whatever they look like."""
+        pa, module = tables.arrow(""), tables.arrow("csv")
+        kind = pa.dictionary(pa.int32(), pa.string())
+        options = module.ConvertOptions(
+            column_types={name: kind for name in used if name in text},
+            include_columns=used,
+            decimal_point=decimal or ".",
+            null_values=[*module.ConvertOptions().null_values, *na],
+            strings_can_be_null=True,
+            auto_dict_encode=True,
+            auto_dict_max_cardinality=_MOST_LEVELS,
+        )
+        try:
+            return _converted(self.path, self.layout, options)
+        except pa.ArrowInvalid as error:
+            raise _misshapen(self.path, self.layout, error) from error
+
+
 @contextlib.contextmanager
 def _placed(path: str | os.PathLike[str], layout: Layout | None) -> Iterator[None]:
     """Puts the file before an error that does not name it, and the line if a row is at fault."""
@@ -91,7 +132,7 @@ def _usual_delimiter(path: str | os.PathLike[str]) -> str:
 
 def _layout(path: str | os.PathLike[str]) -> Layout:
     with reading(path) as file:
-        lines = io.StringIO(_decoded(file.read(_HEAD)), newline="").readlines()
+        lines = io.StringIO(_decoded(path, file.read(_HEAD)), newline="").readlines()
     blank = sum(1 for _ in itertools.takewhile(str.isspace, lines))
     if blank == len(lines):
         raise InvalidData("the file is empty")
@@ -104,13 +145,15 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     return Layout(delimiter, quote, _names(first), blank + 1, named=True)
 
 
-def _decoded(head: bytes) -> str:
+def _decoded(path: str | os.PathLike[str], head: bytes) -> str:
     """The text, of which the last character may be incomplete."""
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
-        raise InvalidData(f"line {line} is not UTF-8; convert the file with iconv") from None
+        raise InvalidData(
+            f"{os.fspath(path)}:{line}: the line is not UTF-8; convert the file with iconv"
+        ) from None
 
 
 def _names(first: Sequence[str]) -> list[str]:
@@ -160,16 +203,21 @@ def _parsed(
     path: str | os.PathLike[str], layout: Layout, used: list[str], types: dict[str, Any]
 ) -> Any:
     module = tables.arrow("csv")
+    return _converted(path, layout, module.ConvertOptions(column_types=types, include_columns=used))
+
+
+def _converted(path: str | os.PathLike[str], layout: Layout, options: Any) -> Any:
+    module = tables.arrow("csv")
     with reading(path) as file:
         return module.read_csv(
             _Metered(file),
             read_options=module.ReadOptions(
-                column_names=layout.names, skip_rows_after_names=layout.above
+                column_names=layout.names, skip_rows_after_names=layout.above, block_size=_BLOCK
             ),
             parse_options=module.ParseOptions(
                 delimiter=layout.delimiter, quote_char=layout.quote, newlines_in_values=True
             ),
-            convert_options=module.ConvertOptions(column_types=types, include_columns=used),
+            convert_options=options,
         )
 
 
@@ -217,7 +265,9 @@ def _misshapen(path: str | os.PathLike[str], layout: Layout, error: Exception) -
     n = len(layout.names)
     for line, record in _records(path, layout):
         if len(record) != n:
+            quoted = any("\n" in field for field in record)
+            hint = ": a quote that is opened there is not closed?" if quoted else ""
             return InvalidData(
-                f"{os.fspath(path)}:{line}: {len(record)} fields where the first row has {n}"
+                f"{os.fspath(path)}:{line}: {len(record)} fields where the first row has {n}{hint}"
             )
     return InvalidData(f"{os.fspath(path)}: {error}")

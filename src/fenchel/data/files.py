@@ -17,6 +17,7 @@ from fenchel.errors import InvalidData
 
 BINARY = {".parquet": "Parquet", ".npz": "a NumPy archive", ".store": "a store"}
 DELIMITED = (".csv", ".tsv")
+_SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 
 # How files of other formats begin.
 _BEGINNINGS = {
@@ -82,13 +83,11 @@ def read(
         return read_store(path, n_features=len(features) if features else n_features)
     if suffix == ".npz":
         return _narrowed(path, _read_npz(path), features, n_features)
-    first = _first_line(path)
-    if suffix in DELIMITED:
+    first_line(path)
+    if is_delimited(path):
         from fenchel.data.delimited import read_delimited
 
         return read_delimited(path, **wanted)
-    if (b"," in first or b";" in first) and b":" not in first:
-        raise InvalidData(f"{os.fspath(path)}: this looks like a table; name it .csv")
     if features is not None and n_features is None:
         n_features = len(features)
     if stream:
@@ -115,12 +114,21 @@ def _check_able(path: str | os.PathLike[str], stream: bool, offset: str | None) 
         )
 
 
+def is_delimited(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is CSV or TSV, by its name, or by its first line if the name says nothing."""
+    suffix, _ = suffixes(path)
+    if suffix in DELIMITED or suffix in BINARY or suffix in _SVMLIGHT or not os.path.isfile(path):
+        return suffix in DELIMITED
+    first = first_line(path)
+    return (b"," in first or b";" in first) and b":" not in first
+
+
 def line_of(path: str | os.PathLike[str], row: int) -> int | None:
     """The line that a row stands in, the first being 1; None in files without lines."""
     suffix, _ = suffixes(path)
     if suffix in BINARY:
         return None
-    if suffix in DELIMITED:
+    if is_delimited(path):
         from fenchel.data.delimited import delimited_line
 
         return delimited_line(path, row)
@@ -207,7 +215,7 @@ def _narrowed(
     return found
 
 
-def _first_line(path: str | os.PathLike[str]) -> bytes:
+def first_line(path: str | os.PathLike[str]) -> bytes:
     """The first line of a text file, which must not look like another format."""
     with reading(path) as file:
         head = file.read(4096)

@@ -141,6 +141,10 @@ class SparseRows:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.csr_sweep(self.row_start, self.column, self.value, dual, *state)
 
+    def pegasos(self, rows: _kernels.SampledProblem, *state: Any) -> int:
+        """Steps on batches of rows: see kernels/pegasos.hpp."""
+        return _kernels.csr_pegasos(self.row_start, self.column, self.value, rows, *state)
+
     def matrix(self) -> sparse.csr_array:
         """The same rows as a SciPy matrix that shares their memory."""
         first, last = self.row_start[0], self.row_start[-1]
@@ -231,6 +235,10 @@ class DenseRows:
     ) -> tuple[float, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.dense_sweep(self.values, dual, *state)
+
+    def pegasos(self, rows: _kernels.SampledProblem, *state: Any) -> int:
+        """Steps on batches of rows: see kernels/pegasos.hpp."""
+        return _kernels.dense_pegasos(self.values, rows, *state)
 
     def matrix(self) -> npt.NDArray[np.floating[Any]]:
         return self.values

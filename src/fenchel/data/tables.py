@@ -1,7 +1,8 @@
 """Tables of columns as data sets: which column is what, and Parquet files.
 
-The target is the column asked for; else the one called y, target or label, in this order; else
-the last. A column called qid holds the groups. All others are features.
+The target is the column asked for; else the one called y, target, label, class, response or
+outcome, in this order; else the last. The groups are the column asked for, else the one called qid.
+All others are features, but for those with another part to play and those to be left out.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,31 +27,33 @@ from fenchel.data.dataset import Dataset
 from fenchel.data.shards import NUMBERS_PER_SHARD
 from fenchel.errors import FenchelError, InvalidData
 
-TARGETS = ("y", "target", "label")
+TARGETS = ("y", "target", "label", "class", "response", "outcome")
 GROUPS = "qid"
 LARGEST_TABLE = 1 << 30  # bytes of a sparse matrix written out in full
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of the features, target, groups and offsets among the columns of a table."""
+    """Positions of the features, target, groups, offsets and weights among a table's columns."""
 
     features: tuple[int, ...]
     target: int | None
     groups: int | None
     offset: int | None = None
+    weight: int | None = None
 
     def used(self) -> list[int]:
         """The positions of all of them, in order."""
-        others = (self.target, self.groups, self.offset)
-        return sorted({j for j in (*self.features, *others) if j is not None})
+        return sorted({j for j in (*self.features, *self._others()) if j is not None})
 
     def among(self, used: Sequence[int]) -> Roles:
         """The same columns of a table that has only these."""
         at = {j: used.index(j) for j in used}
-        others = (self.target, self.groups, self.offset)
-        places = (None if j is None else at[j] for j in others)
+        places = (None if j is None else at[j] for j in self._others())
         return Roles(tuple(at[j] for j in self.features), *places)
+
+    def _others(self) -> tuple[int | None, ...]:
+        return self.target, self.groups, self.offset, self.weight
 
 
 def arrow(module: str) -> Any:
@@ -70,16 +73,23 @@ def roles(
     features: Sequence[str] | None,
     n_features: int | None,
     offset: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> Roles:
     """What each column is, by its name and by what was asked for.
 
     With `features`, or where there are just n_features columns, a target need not be there.
     """
     groups = names.index(GROUPS) if GROUPS in names and GROUPS not in (features or ()) else None
-    added = None if offset is None else _column(names, offset, " of offsets")
-    others = [j for j in range(len(names)) if j not in (groups, added)]
+    if group is not None:
+        groups = column_of(names, group, " of groups")
+    added = None if offset is None else column_of(names, offset, " of offsets")
+    weights = None if weight is None else column_of(names, weight, " of weights")
+    out = [column_of(names, name, " to leave out") for name in ignore]
+    others = [j for j in range(len(names)) if j not in (groups, added, weights, *out)]
     if target is not None:
-        chosen: int | None = _column(names, target)
+        chosen: int | None = column_of(names, target)
     elif features is None and len(others) == n_features:
         chosen = None
     else:
@@ -87,13 +97,32 @@ def roles(
     if features is None:
         used = [j for j in others if j != chosen]
     else:
-        used = [_column(names, name) for name in features]
-    if added is not None and added in (chosen, *used):
-        what = "the target" if added == chosen else "a feature"
-        raise InvalidData(f"column {names[added]!r} cannot be both offset and {what}")
+        used = [column_of(names, name) for name in features]
+    _check_apart(
+        names,
+        {"the target": [chosen], "a feature": used, "to be left out": out},
+        {"offset": added, "weight": weights, "group": groups},
+    )
     if not used or n_features not in (None, len(used)):
         raise InvalidData(f"it has {len(used)} feature columns; {n_features or 'some'} are needed")
-    return Roles(tuple(used), chosen, groups, added)
+    return Roles(tuple(used), chosen, groups, added, weights)
+
+
+def _check_apart(
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[int | None]],
+    single: dict[str, int | None],
+) -> None:
+    """Refuses a column that is two things."""
+    taken: dict[int, str] = {}
+    parts: list[tuple[str, Sequence[int | None]]] = [(what, [j]) for what, j in single.items()] + [
+        *columns.items()
+    ]
+    for what, used in parts:
+        for j in {j for j in used if j is not None}:
+            if j in taken:
+                raise InvalidData(f"column {names[j]!r} cannot be both {taken[j]} and {what}")
+            taken[j] = what
 
 
 def _usual_target(
@@ -107,7 +136,7 @@ def _usual_target(
     return free[-1] if free and features is None else None
 
 
-def _column(names: Sequence[str], wanted: str | int, what: str = "") -> int:
+def column_of(names: Sequence[str], wanted: str | int, what: str = "") -> int:
     """The position of a column given by its name, or by its number from 0."""
     if wanted in names:
         return names.index(wanted)

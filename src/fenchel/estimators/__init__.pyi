@@ -11,6 +11,7 @@ from .metric import MetricClassifier as MetricClassifier
 from .multilabel import MultilabelClassifier as MultilabelClassifier
 from .novelty import NoveltyDetector as NoveltyDetector
 from .ordinal import OrdinalRegressor as OrdinalRegressor
+from .quantiles import MultiQuantileRegressor as MultiQuantileRegressor
 from .ranker import Ranker as Ranker
 from .regressor import QuantileRegressor as QuantileRegressor
 from .regressor import Regressor as Regressor

@@ -7,6 +7,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
 from fenchel.engines.owners import Owners
-from fenchel.errors import FenchelWarning, Incompatible, InvalidData, Setting
+from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved, State
@@ -34,25 +35,28 @@ from fenchel.estimators.settings import (
     in_these_words,
     penalty_of,
     solver_of,
-    words,
+    strength_of,
 )
-from fenchel.losses import Loss, NuLoss
-from fenchel.posing import checked_strength, column_names
+from fenchel.estimators.shortcomings import nothing, shortfall, worst
+from fenchel.estimators.steering import CallbackSupportMixin, steered, watched
+from fenchel.losses import Loss
+from fenchel.posing import column_names
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, Result
 from fenchel.risks.base import Array
-from fenchel.settings import positive, whole
+from fenchel.settings import nonnegative, positive, whole
 from fenchel.solvers import Solver
 
 
 @declared
-class LinearEstimator(BaseEstimator, ABC):
+class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     """A linear model, with scores <x, w> + b; a subclass says which loss it minimises.
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer, default="l2"
-        The regulariser; "elasticnet" is understood too.
+    penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer or None, default="l2"
+        The regulariser; "elasticnet" is understood too. None: nothing is penalised, whatever alpha;
+        smooth losses of up to 3000 columns are certified so (docs/statistics.md).
     alpha : float, default=1e-4
         Its strength, against the mean (not the sum) of the losses.
     l1_ratio : float, default=0.5
@@ -70,6 +74,8 @@ class LinearEstimator(BaseEstimator, ABC):
         `fenchel.minimize`: "lbfgs", "owlqn", "ls-bmrm", "sublbfgs", "hybrid" and others.
     tol : float, default=1e-4
         Stop when (objective - lower bound) / objective is certified to be at most this.
+    atol : float, default=0.0
+        Or when objective - lower bound is at most this, where the objective may be 0 at best.
     max_iter : int, default=10_000
         The most iterations.
     max_seconds : float, default=None
@@ -82,6 +88,14 @@ class LinearEstimator(BaseEstimator, ABC):
         result does not depend on it.
     callback : callable, default=None
         Sees a `fenchel.Record` after each iteration; a true return value stops the fit.
+    verbose : bool, default=False
+        Whether to print a line whenever the iterations have doubled.
+    early_stopping_rounds : int, default=None
+        With `eval_set` of fit: stop after so many iterations without a better score on those rows,
+        and keep the iterate with the best one. None runs to `tol` and only notes the scores.
+    eval_metric : str or callable, default=None
+        The score on `eval_set`, larger is better, as scikit-learn's `scoring` has it; None for the
+        method `score`.
     checkpoint : path, default=None
         A file from which an interrupted fit goes on.
 
@@ -107,7 +121,7 @@ class LinearEstimator(BaseEstimator, ABC):
         The columns seen by fit; their names only if they all had one.
     """
 
-    penalty: str | Regularizer = "l2"
+    penalty: str | Regularizer | None = "l2"
     alpha: float = 1e-4
     l1_ratio: float = 0.5
     feature_groups: npt.ArrayLike | Sequence[Sequence[str]] | None = None
@@ -115,11 +129,15 @@ class LinearEstimator(BaseEstimator, ABC):
     upper: npt.ArrayLike | None = None
     solver: str | Solver = "auto"
     tol: float = 1e-4
+    atol: float = 0.0
     max_iter: int = 10_000
     max_seconds: float | None = None
     warm_start: bool = False
     n_jobs: int | None = None
     callback: Callable[[Record], Any] | None = None
+    verbose: bool | int = False
+    early_stopping_rounds: int | None = None
+    eval_metric: str | Callable[..., float] | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
     _grouped: ClassVar[bool] = False  # rows belong together, to queries or lists
@@ -150,11 +168,12 @@ class LinearEstimator(BaseEstimator, ABC):
                 self.lower,
                 self.upper,
             ),
-            strength=checked_strength("strength", self.alpha),
+            strength=strength_of(self.alpha, self.penalty),
             intercept=self._has_intercept(),
             engine=engine_of(self.n_jobs),
             solver=solver_of(self.solver),
             tol=positive("gap", self.tol),
+            atol=nonnegative("atol", self.atol),
             max_iter=whole("max_iterations", self.max_iter, least=1),
             max_seconds=(
                 math.inf if self.max_seconds is None else positive("max_seconds", self.max_seconds)
@@ -205,7 +224,8 @@ class LinearEstimator(BaseEstimator, ABC):
         if offset is not None and not self._takes_offset:
             raise Incompatible(f"{type(self).__name__} has no offsets of rows: leave them out")
         names = X.shapes[0].feature_names if isinstance(X, Owners) else column_names(X)
-        return self._pose(settings.resolved(names), X, y, sample_weight, groups, offset)
+        posed = self._pose(settings.resolved(names), X, y, sample_weight, groups, offset)
+        return replace(posed, given=(X, y))
 
     @abstractmethod
     def _pose(
@@ -233,12 +253,17 @@ class LinearEstimator(BaseEstimator, ABC):
             self.feature_names_in_ = np.array(names, dtype=object)
         return Posed(fit, [problem], self._starts((1, self.n_features_in_)), adopt)
 
-    def _fit(self, posed: Posed) -> Self:
-        """Keeps what the fit found out, and warns if that is less than was asked for."""
-        results = posed.run()
+    @watched
+    def _fit(self, posed: Posed, eval_set: Any = None) -> Self:
+        """Keeps what the fit found out, and warns if that is less than was hoped for."""
+        with in_these_words():
+            results = steered(self, posed, eval_set)
         self._take(posed, results)
-        if self.status_ != "converged":
-            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=3)
+        warning = nothing(type(self).__name__, self._loss(), self._measure(), results)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=4)
+        elif self.status_ not in ("converged", "early_stopped"):
+            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=4)
         return self
 
     def _along(
@@ -253,49 +278,23 @@ class LinearEstimator(BaseEstimator, ABC):
         self._keep(results)
         posed.adopt(results)
 
-    def _warn_of_zero(self, result: Result, measure: str) -> None:
-        """Convex bounds of measures are loose: where classes overlap, none may beat w = 0."""
-        if not result.w.any():
-            warning = FenchelWarning(
-                f"{type(self).__name__} found nothing better than w = 0, where all scores are the "
-                f"same: the bound of {measure} is too loose for these rows, or ",
-                Setting("strength"),
-                " too large. Try a smaller ",
-                Setting("strength"),
-                ", or a loss of pairs, ",
-                Setting("loss", "roc", text="metric='roc_auc'"),
-                " or ",
-                Setting("loss", "rank_hinge"),
-            )
-            warning.words = words
-            warnings.warn(warning, stacklevel=3)
+    def _measure(self) -> str:
+        """What the loss bounds from above, where it is a bound of a measure of all rows."""
+        return ""
 
     def _keep(self, results: list[Result]) -> None:
         """What the results prove, as attributes."""
-        worst = _worst(results)
+        last = worst(results)
         self.result_ = results[0] if len(results) == 1 else results
         self.objective_ = sum(result.objective for result in results)
         self.lower_bound_ = sum(result.lower_bound for result in results)
         self.gap_ = max(result.gap for result in results)
-        self.status_ = worst.status.name.lower()
+        self.status_ = last.status.name.lower()
         self.n_iter_ = max(result.iterations for result in results)
-        self.solver_ = worst.solver
+        self.solver_ = last.solver
 
     def _shortfall(self, results: list[Result]) -> str:
-        worst, n_short = _worst(results), sum(not result.converged for result in results)
-        loss = self._loss()
-        if isinstance(loss, NuLoss) and not worst.w.any():
-            return (
-                f"{type(self).__name__} found nothing: with nu = {loss.nu:g} w = 0 is best, up to "
-                f"{-worst.lower_bound:.1g} in the objective, because {loss.without_direction}; "
-                "raise nu"
-            )
-        which = f" for {n_short} of {len(results)} classes, the worst" if len(results) > 1 else ""
-        return (
-            f"{type(self).__name__} stopped short{which} after {worst.iterations} iterations: the "
-            f"certified gap is {worst.gap:.2g}, tol asks for {self.tol:g}; "
-            f"{worst.ending.worded(words)}"
-        )
+        return shortfall(type(self).__name__, results, self.tol)
 
     def _starts(self, shape: tuple[int, int]) -> list[Array | None]:
         """Where to start: the last coefficients, with warm_start and if they fit."""
@@ -384,7 +383,3 @@ def _is_plain(X: Any) -> bool:
     Values and sizes are checked by ours, in a tenth of its time.
     """
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f" and X.size > 0
-
-
-def _worst(results: list[Result]) -> Result:
-    return max(results, key=lambda result: (not result.converged, result.gap))

@@ -13,17 +13,18 @@ from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_classes, checked_weights
 from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
-from fenchel.errors import InvalidData, Setting
+from fenchel.errors import Incompatible, InvalidData, Setting
+from fenchel.estimators.available import available_if
 from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import loss_of
+from fenchel.estimators.summaries import WithSummary
 from fenchel.losses import Labels, Logistic, Loss, NuHinge, ScalarLoss, Softmax, VectorLoss
 from fenchel.losses.vector import Cost
 from fenchel.result import Result
@@ -33,19 +34,19 @@ from fenchel.settings import real
 Codes = npt.NDArray[np.intp]
 
 
-def _has_probabilities(estimator: Classifier) -> bool:
+def _has_probabilities(estimator: Classifier) -> None:
     loss = estimator.loss
     named = isinstance(loss, str) and loss in ("logistic", "softmax")
     if not named and not isinstance(loss, Logistic | Softmax):
         raise AttributeError(
-            f"only loss='logistic' and loss='softmax' give probabilities, not {loss!r}; or put the "
-            "classifier into sklearn.calibration.CalibratedClassifierCV"
+            f"loss={loss!r} gives no probabilities: use loss='logistic' or loss='softmax', or "
+            "calibrate the scores on other rows, by sklearn.calibration."
+            "CalibratedClassifierCV(model).fit(X, y) (docs/statistics.md)"
         )
-    return True
 
 
 @declared
-class Classifier(ClassifierMixin, WithIntercept):
+class Classifier(ClassifierMixin, WithSummary, WithIntercept):
     """Linear classification with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
@@ -158,12 +159,17 @@ class Classifier(ClassifierMixin, WithIntercept):
             raise InvalidData(f"class_weight must be a dict, 'balanced' or None; got {weight!r}")
         return super()._settings()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X, their labels y and their weights.
+
+        `eval_set` has rows that are held out, (X, y) or (X, y, sample_weight): each iterate is
+        scored on them, and the fit may stop by it (`early_stopping_rounds`).
 
         With `Owners` for X, who have rows and labels, there is nothing else to give.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
@@ -239,6 +245,21 @@ class Classifier(ClassifierMixin, WithIntercept):
             if real(f"class_weight[{label!r}]", factor) < 0:
                 raise InvalidData(f"class_weight[{label!r}] must be >= 0; got {factor!r}")
         return np.asarray(factors, dtype=np.float64)
+
+    def _summary_labels(self, fit: Fit, y: Any, n: int, s: Array) -> tuple[Array, Array]:
+        """-1 and +1 for the two classes, which must be those that were fitted."""
+        if len(self.classes_) > 2:
+            raise Incompatible(
+                "a summary is one of two classes; one against the rest, each class has errors of "
+                "its own model only: fit two classes at a time"
+            )
+        classes, codes = checked_classes(self._target(y), n)
+        if not np.array_equal(classes, self.classes_):
+            raise InvalidData(
+                f"y has the classes {classes.tolist()}, but the model {self.classes_.tolist()}"
+            )
+        weights = self._weights(s, classes, codes)
+        return np.where(codes == 1, 1.0, -1.0), s if weights is None else weights
 
     def decision_function(self, X: Any) -> Array:
         """The scores of each row of X: positive for the second of two classes; else one a class."""

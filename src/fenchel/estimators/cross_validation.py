@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -66,12 +66,19 @@ class CrossValidated(LinearEstimator):
     # Settings of an estimator of one alpha, which make no sense here.
     alpha: float = field(default=1e-4, init=False)
     warm_start: bool = field(default=False, init=False)
+    verbose: bool | int = field(default=False, init=False)
+    early_stopping_rounds: int | None = field(default=None, init=False)
+    eval_metric: str | Callable[..., float] | None = field(default=None, init=False)
     checkpoint: str | os.PathLike[str] | None = field(default=None, init=False)
 
     _at_one_alpha: ClassVar[type[LinearEstimator]]
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Finds the alpha that scores best, then the model at that alpha on all rows."""
+        if eval_set is not None:
+            raise Incompatible("cross-validation holds out rows of its own: leave out eval_set")
         if isinstance(X, Owners):
             raise Incompatible("cross-validation leaves rows out, which owners do not do")
         shared = {k: v for k, v in self.get_params(deep=False).items() if k not in _SETTINGS}

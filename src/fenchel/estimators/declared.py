@@ -7,11 +7,15 @@ it or differs, and is completed with what its bases say of everything else that 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
+
+from fenchel.settings import check_known
 
 T = TypeVar("T")
 
@@ -27,10 +31,24 @@ def declared(kind: type[T]) -> type[T]:
     doc = kind.__doc__  # before the dataclass gives one to a class without, as under python -OO
     dataclass(kw_only=True, eq=False, repr=False)(kind)
     settings = _described(kind)
+    _understanding(kind, settings)
     if doc is not None:
         _written[kind] = _sections(doc)
         kind.__doc__ = _completed(kind, settings)
     return kind
+
+
+def _understanding(kind: type, settings: Sequence[str]) -> None:
+    """Makes the constructor say which setting may be meant by one that it does not have."""
+    construct = kind.__dict__["__init__"]
+
+    @functools.wraps(construct)
+    def init(self: object, /, *args: object, **given: object) -> None:
+        check_known(kind.__name__, given, settings)
+        construct(self, *args, **given)
+
+    init.__signature__ = construct.__signature__  # type: ignore[attr-defined]
+    kind.__init__ = init  # type: ignore[misc]
 
 
 def _described(kind: type) -> list[str]:

@@ -35,12 +35,23 @@ class LogLinkRegressor(LinearRegressor):
     def _deviance_power(self) -> float:
         """The power of the mean to which the variance is proportional; it names the deviance."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        eval_set: Any = None,
+    ) -> Self:
         """Minimises the objective over the rows of X, their targets y, weights and offsets.
+
+        `eval_set` has rows that are held out, (X, y), (X, y, sample_weight) or with a dict of both,
+        {"offset": ...}: each iterate is scored on them, and the fit may stop by it.
 
         With `Owners` for X, who have rows and targets, there is nothing else to give.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight, offset=offset))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight, offset=offset), eval_set)
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """The expected target for each row of X, with the offsets of these rows."""

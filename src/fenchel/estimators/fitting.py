@@ -46,6 +46,7 @@ class Fit:
     engine: Engine
     solver: str | Solver
     tol: float
+    atol: float
     max_iter: int
     max_seconds: float  # for all problems together
     callback: Callable[[Record], Any] | None
@@ -152,6 +153,7 @@ class Fit:
             problem,
             self.solver,
             gap=self.tol,
+            atol=self.atol,
             max_iterations=self.max_iter,
             max_seconds=max(seconds, _INSTANT) if seconds < math.inf else None,
             w0=w0,
@@ -177,6 +179,7 @@ class Posed:
     problems: Iterable[Problem]  # one, or one for each class; they share the rows
     starts: Sequence[Start]
     adopt: Callable[[list[Result]], None]  # makes an estimator's model of the results
+    given: tuple[Any, Any] = (None, None)  # X and y as the user has them
 
     def run(self) -> list[Result]:
         """The results at the strength of the fit."""

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 
 from fenchel.data.checked import checked_weights
 from fenchel.data.classes import checked_leaves
 from fenchel.errors import InvalidData
+from fenchel.estimators.available import available_if
 from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.classifier import check_discrete, check_weighed
 from fenchel.estimators.declared import declared
@@ -27,15 +27,15 @@ from fenchel.result import Result
 from fenchel.risks.base import Array
 
 
-def _has_probabilities(estimator: HierarchicalClassifier) -> bool:
+def _has_probabilities(estimator: HierarchicalClassifier) -> None:
     if estimator.loss != "hierarchical_softmax" and not isinstance(
         estimator.loss, HierarchicalSoftmax
     ):
         raise AttributeError(
-            f"only loss='hierarchical_softmax' gives probabilities, not {estimator.loss!r}; or put "
-            "the classifier into sklearn.calibration.CalibratedClassifierCV"
+            f"loss={estimator.loss!r} gives no probabilities: use loss='hierarchical_softmax', or "
+            "calibrate the scores on other rows, by sklearn.calibration."
+            "CalibratedClassifierCV(model).fit(X, y) (docs/statistics.md)"
         )
-    return True
 
 
 @declared
@@ -107,9 +107,9 @@ class HierarchicalClassifier(ClassifierMixin, WithIntercept):
         assert isinstance(loss, Hierarchical)
         return loss
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Minimises the objective over the rows of X, their leaves y and their weights."""
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

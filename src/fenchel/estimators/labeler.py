@@ -123,12 +123,12 @@ class SequenceLabeler(LinearEstimator):
         taken = {name: settings[name] for name in mine.get(str(self.loss), ())}
         return construct("loss", self.loss, CHAINS, {"pairs": self.pairs, **taken})
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Minimises the objective over sequences X with a list of labels for each in y.
 
         `sample_weight` says how often each sequence counts.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

@@ -109,12 +109,15 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
     def _has_intercept(self) -> bool:
         return self._loss().intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _measure(self) -> str:
+        return self.metric
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Minimises the objective over the rows of X and their labels y, and sets the threshold.
 
         Weights are for "roc_auc", where a pair of rows counts with the product of theirs.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
@@ -135,7 +138,6 @@ class MetricClassifier(ClassifierMixin, LinearEstimator):
 
         def adopt(results: list[Result]) -> None:
             (result,) = results
-            self._warn_of_zero(result, self.metric)
             self.classes_ = classes
             self.coef_, self.intercept_ = result.w[np.newaxis], np.array([result.intercept])
             scores = self._products_of(rows)[:, 0] + self.intercept_[0]

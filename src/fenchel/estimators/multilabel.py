@@ -95,13 +95,13 @@ class MultilabelClassifier(ClassifierMixin, WithIntercept):
     def _loss(self) -> Loss:
         return loss_of(self.loss, (Labels.SETS,), {"cost": self.cost})
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Minimises the objective over the rows of X, their sets of labels and their weights.
 
         y is an indicator array of zeros and ones, dense or sparse, with a column for each label; or
         a list with a collection of labels for each row.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

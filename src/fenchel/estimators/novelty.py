@@ -74,9 +74,11 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     def _loss(self) -> Loss:
         return Novelty(self.rho) if self.nu is None else NuNovelty(self.nu)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X and their weights; y is ignored."""
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

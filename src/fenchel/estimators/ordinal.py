@@ -74,12 +74,12 @@ class OrdinalRegressor(ClassifierMixin, LinearEstimator):
     def _loss(self) -> Ordinal:
         return Ordinal(self.cost)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Minimises the objective over the rows of X, their labels and weights; sets thresholds.
 
         A pair of rows counts with the product of their weights.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

@@ -84,13 +84,18 @@ class Ranker(LinearEstimator):
         settings = {"k": self.k, "half_life": self.half_life}
         return multivariate_loss_of("loss", self.loss, RANKING, settings)
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+    def _measure(self) -> str:
+        return str(self.loss)
+
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X and their relevances y.
 
         `groups` has the query of each row, a whole number; rows of a query stand together. Weights
         are for "rank_hinge", where a pair of documents counts with the product of theirs.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight, groups=groups))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight, groups=groups), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any
@@ -103,7 +108,6 @@ class Ranker(LinearEstimator):
 
         def adopt(results: list[Result]) -> None:
             (result,) = results
-            self._warn_of_zero(result, str(self.loss))
             self.coef_, self.intercept_ = result.w, 0.0
 
         problems = settings.problems(rows, [Targets(relevance)], weights, queries)

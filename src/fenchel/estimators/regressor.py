@@ -14,21 +14,27 @@ from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved
 from fenchel.estimators.settings import loss_of
+from fenchel.estimators.summaries import WithSummary
 from fenchel.losses import Labels, Loss, Quantile, ScalarLoss
 from fenchel.result import Result
 from fenchel.risks.base import Array
 
 
 @declared
-class LinearRegressor(RegressorMixin, WithIntercept):
+class LinearRegressor(RegressorMixin, WithSummary, WithIntercept):
     """A linear model of numbers."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X, their targets y and their weights.
+
+        `eval_set` has rows that are held out, (X, y) or (X, y, sample_weight): each iterate is
+        scored on them, and the fit may stop by it (`early_stopping_rounds`).
 
         With `Owners` for X, who have rows and targets, there is nothing else to give.
         """
-        return self._fit(self._posed(X, y, sample_weight=sample_weight))
+        return self._fit(self._posed(X, y, sample_weight=sample_weight), eval_set)
 
     def _pose(
         self, settings: Fit, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any

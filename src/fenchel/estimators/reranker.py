@@ -57,13 +57,15 @@ class Reranker(Ranker):
     def _loss(self) -> MultivariateLoss:
         return construct("loss", self.loss, RERANKING, {})
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
         """Minimises the objective over the rows of X, how good they are, y, and their lists.
 
         `groups` has the list of each row, a whole number; rows of a list stand together.
         `sample_weight` says how often a list counts, the same for all of its rows.
         """
-        return super().fit(X, y, groups, sample_weight)
+        return super().fit(X, y, groups, sample_weight, eval_set=eval_set)
 
     def choose(self, X: Any, groups: Any = None) -> npt.NDArray[np.int64]:
         """The row of the best candidate of each list, in the order of the lists."""

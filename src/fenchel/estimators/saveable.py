@@ -11,6 +11,7 @@ from fenchel.estimators.metric import MetricClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
+from fenchel.estimators.quantiles import MultiQuantileRegressor
 from fenchel.estimators.ranker import Ranker
 from fenchel.estimators.regressor import QuantileRegressor, Regressor
 from fenchel.estimators.reranker import Reranker
@@ -30,6 +31,7 @@ SAVEABLE: dict[str, type[LinearEstimator]] = {
         SequenceLabeler,
         Regressor,
         QuantileRegressor,
+        MultiQuantileRegressor,
         PoissonRegressor,
         GammaRegressor,
         TweedieRegressor,

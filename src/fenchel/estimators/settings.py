@@ -22,7 +22,7 @@ from fenchel.losses.reranking import Reranking
 from fenchel.losses.table import TABLE
 from fenchel.regularizers import L1, L2, REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array
-from fenchel.settings import construct, parameters_of
+from fenchel.settings import checked_strength, construct, parameters_of
 from fenchel.solvers import SOLVERS, Solver
 
 # What fits losses of a kind of labels: where the table has several, the first.
@@ -113,7 +113,12 @@ def multivariate_weights(
 
 
 def penalty_of(penalty: object, l1_ratio: object, feature_groups: object) -> Regularizer:
-    """The regulariser of that name, or itself; an elastic net may be all L1 or all L2."""
+    """The regulariser of that name, or itself; an elastic net may be all L1 or all L2.
+
+    None is l2, of which nothing is used at the strength 0 that it stands for.
+    """
+    if penalty is None:
+        penalty = "l2"
     name = _ALIASES.get(penalty, penalty) if isinstance(penalty, str) else penalty
     if name == "group_l1":
         return construct("regularizer", name, REGULARIZERS, {"feature_groups": feature_groups})
@@ -130,6 +135,12 @@ def penalty_of(penalty: object, l1_ratio: object, feature_groups: object) -> Reg
     if isinstance(l1_ratio, numbers.Real) and l1_ratio in (0, 1):
         return L1() if l1_ratio else L2()
     return construct("regularizer", name, REGULARIZERS, {"l1_ratio": l1_ratio})
+
+
+def strength_of(alpha: object, penalty: object) -> float:
+    """The strength, which is 0 where there is no penalty."""
+    strength = checked_strength("strength", alpha)
+    return strength if penalty is not None else 0.0
 
 
 def bounded(

@@ -118,8 +118,8 @@ class _Judge(Protocol):
 def _judge(model: Estimator, posed: Posed, scoring: Any, left: _Left) -> _Judge:
     kind: Any = type(model)
     ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
-    named = isinstance(scoring, str) and _NAMES.get(scoring) is kind.score
-    measure = _MEASURES.get(kind.score) if ours and (scoring is None or named) else None
+    name = _NAMES.get(kind.score) if scoring is None else scoring
+    measure = _MEASURES.get((kind.score, name)) if ours and isinstance(name, str) else None
     if measure is None:
         return _OneByOne(model, posed, check_scoring(model, scoring=scoring), left)
     return _Together(model, posed, measure, left)
@@ -141,7 +141,7 @@ class _OneByOne:
 
 
 class _Together:
-    """By the method `score` of an estimator, for all models by one product with the rows."""
+    """By a measure that is known here, for all models by one product with the rows."""
 
     def __init__(self, model: Any, posed: Posed, measure: Measure, left: _Left):
         self.model, self.posed, self.measure, self.left = model, posed, measure, left
@@ -176,11 +176,17 @@ def _determinations(y: npt.NDArray[Any], predicted: npt.NDArray[Any], s: Any) ->
     return np.broadcast_to(each, predicted.shape[1])  # of a single row, one nan for all
 
 
-_MEASURES: dict[Any, Measure] = {
-    ClassifierMixin.score: _accuracies,
-    RegressorMixin.score: _determinations,
+def _negative_errors(y: npt.NDArray[Any], predicted: npt.NDArray[Any], s: Any) -> Array:
+    """The mean squared error of each column, with a minus: the larger the better."""
+    return -np.average((predicted - y[:, np.newaxis]) ** 2, axis=0, weights=s)
+
+
+_NAMES = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
+_MEASURES: dict[tuple[Any, str], Measure] = {  # by the method `score` of an estimator, and a name
+    (ClassifierMixin.score, "accuracy"): _accuracies,
+    (RegressorMixin.score, "r2"): _determinations,
+    (RegressorMixin.score, "neg_mean_squared_error"): _negative_errors,
 }
-_NAMES = {"accuracy": ClassifierMixin.score, "r2": RegressorMixin.score}
 
 
 def _rows(rows: Rows, *arrays: Any) -> list[Any]:

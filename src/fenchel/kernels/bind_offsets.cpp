@@ -1,5 +1,6 @@
 // Bindings of the losses of K scores as functions of offsets.
 #include "bindings.hpp"
+#include "laplacian.hpp"
 #include "multiclass_losses.hpp"
 #include "offsets.hpp"
 
@@ -66,6 +67,17 @@ void check_moves(const OutputMatrix& A, const Weights& s, const Matrix& moves) {
 }
 
 void bind_even(nb::module_& m) {
+    m.def(
+        "laplacian_step",
+        [](Matrix C, Vector<double> r, double damping, Output x) {
+            const std::size_t K = r.size();
+            require(C.shape(0) == K, "C", C.shape(0), K);
+            require(C.shape(1) == K, "C", C.shape(1), K);
+            require(x.size() == K, "x", x.size(), K);
+            nb::gil_scoped_release unlocked;
+            return fenchel::laplacian_step(C.data(), r.data(), K, damping, x.data());
+        },
+        "C"_a.noconvert(), "r"_a.noconvert(), "damping"_a, "x"_a.noconvert());
     m.def(
         "even_classes",
         [](OutputMatrix A, Vector<std::int64_t> y, Weights s, Matrix T, double keep) {

@@ -92,12 +92,14 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
 }
 
 void bind_block_ascent(nb::module_& m);
+void bind_block_newton(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);
 void bind_ground_problems(nb::module_& m);
 void bind_multivariate_losses(nb::module_& m);
 void bind_newton(nb::module_& m);
+void bind_pegasos(nb::module_& m);
 void bind_polish(nb::module_& m);
 void bind_offsets(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);

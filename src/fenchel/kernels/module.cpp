@@ -301,7 +301,9 @@ NB_MODULE(_kernels, m) {
     bind_ground_problems(m);
     bind_multivariate_losses(m);
     bind_newton(m);
+    bind_pegasos(m);
     bind_polish(m);
+    bind_block_newton(m);
     bind_offsets(m);
     bind_simplex_qp(m);
     bind_svmlight(m);

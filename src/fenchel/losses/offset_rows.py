@@ -33,6 +33,12 @@ def has_pairs(loss: Loss) -> bool:
     return type(loss) is not MultivariateSquared
 
 
+def has_shares(loss: Loss) -> bool:
+    """Whether its slopes are p - e_y, with shares p of the classes."""
+    rescaled = isinstance(loss, MulticlassHinge) and loss.rescaling == "slack"
+    return has_pairs(loss) and loss.labels is not Labels.SETS and not rescaled
+
+
 def entered(loss: Loss, b: Array) -> Array:
     """The offsets of the leaves, for those of all nodes; of other losses they are the same."""
     if isinstance(loss, HierarchicalHinge | HierarchicalSoftmax):

@@ -19,50 +19,38 @@ difference of two; one of a taxonomy has a line for each node.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 import fenchel
 from fenchel._system import container
-from fenchel._system.container import Arrays, Path
-from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
-from fenchel.model import coefficients, labels, own, parameters, runs
-from fenchel.model.saved import SavedState
-
-if TYPE_CHECKING:  # scikit-learn takes a second
-    from fenchel.estimators.base import LinearEstimator
-    from fenchel.estimators.protocol import Estimator, State
+from fenchel._system.container import Arrays, Path, take
+from fenchel.data.table_facts import TableFacts
+from fenchel.errors import FenchelWarning, InvalidData
+from fenchel.model import fitted, labels, own
+from fenchel.model.objects import Object
 
 _KIND = "model"
-_OF_THE_RUN = {"callback", "checkpoint"}
-
-Text = Annotated[str, Meta(max_length=10_000)]
+_WHOLE = "pipeline"
 
 
-class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """The header as it stands in the file."""
-
-    version: Annotated[str, Meta(max_length=64)]  # of the library that wrote it
-    estimator: Annotated[str, Meta(max_length=64)]
-    parameters: dict[str, parameters.Parameter]
-    n_features: Annotated[int, Meta(ge=1, le=1 << 48)]
-    runs: Annotated[list[runs.Run], Meta(min_length=1)]
-    label_type: labels.Kind | None
-    named_features: bool
-    index_base: Literal[0, 1] | None
-    offset_column: Text | None = None
-    exposure_column: Text | None = None
-
-
-class Header(Stored, frozen=True, kw_only=True):
+class Header(fitted.Stored, frozen=True, kw_only=True):
     """What a file says about its model, coefficients apart."""
 
     classes: tuple[Any, ...] | None
     feature_names: tuple[str, ...] | None
+
+
+class StoredPipeline(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The header of a pipeline as it stands in the file."""
+
+    version: Annotated[str, Meta(max_length=64)]  # of the library that wrote it
+    sklearn: Annotated[str, Meta(max_length=64)]  # likewise
+    root: Object
 
 
 def save(
@@ -73,40 +61,32 @@ def save(
     index_base: Literal[0, 1] | None = None,
     offset_column: str | None = None,
     exposure_column: str | None = None,
+    table: TableFacts | None = None,
 ) -> None:
     """Writes a fitted estimator to a file, or replaces the file, in one step.
 
     `feature_names` are the names of the columns, by default those that `fit` saw; `index_base` says
     whether the indices in the svmlight file of the training data began at 0 or 1. `offset_column`
     is the column of a table that held the offsets of a model with a log link, `exposure_column` one
-    whose logarithms they were: `fenchel predict` takes them from there. All of these come back, as
-    `feature_names_in_`, `index_base_`, `offset_column_` and `exposure_column_`. The same model
-    gives the same bytes.
+    whose logarithms they were: `fenchel predict` takes them from there. `table` is what the command
+    line knows of the columns of the table it trained on. All of these come back, as
+    `feature_names_in_`, `index_base_`, `offset_column_`, `exposure_column_` and `table_`. The same
+    model gives the same bytes.
 
     A loss or penalty of a class of your own is saved by that class's name, if it can be imported
     by it; see `load`.
     """
     from sklearn.utils.validation import check_is_fitted
 
-    name, model = _ours(estimator)
-    check_is_fitted(model)
-    model._check()
-    state = model._state()
-    arrays = _arrays(state)
-    header = Stored(
-        version=fenchel.__version__,
-        estimator=name,
-        parameters=_stored_parameters(model, arrays),
-        n_features=int(model.n_features_in_),
-        runs=[runs.run_of(result) for result in state.results],
-        label_type=_store_classes(state, arrays),
-        named_features=_store_names(model, feature_names, arrays),
-        index_base=_index_base(model, index_base),
-        offset_column=_given(model, "offset_column", offset_column),
-        exposure_column=_given(model, "exposure_column", exposure_column),
-    )
-    _check_offsets(model, header)
-    container.write(path, _KIND, header, arrays)
+    columns = fitted.TableColumns(feature_names, index_base, offset_column, exposure_column, table)
+    estimator = fitted.settled(estimator)
+    if fitted.is_ours(estimator):
+        check_is_fitted(estimator)
+        container.write(path, _KIND, *fitted.described(estimator, columns))
+    else:
+        header, arrays = _whole(estimator, columns)
+        check_is_fitted(estimator)
+        container.write(path, _WHOLE, header, arrays)
 
 
 def load(path: Path, *, allow: Iterable[type | str] = ()) -> Any:
@@ -119,19 +99,27 @@ def load(path: Path, *, allow: Iterable[type | str] = ()) -> Any:
     class, or its name as in "my_package.losses:MyLoss", which is then imported. Allow what you
     would import yourself: no other name in a file is.
     """
-    header, arrays = container.read(path, _KIND, Stored)
+    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: StoredPipeline}
+    header, arrays = container.read_any(path, kinds)
     allowed = own.Allowed(allow)
     with container.naming(path):
-        return _estimator(header, arrays, allowed)
+        if isinstance(header, fitted.Stored):
+            return fitted.restored(header, arrays, allowed)
+        assert isinstance(header, StoredPipeline)
+        return _restored(header, arrays, allowed)
 
 
 def header(path: Path) -> Header:
-    """What a file says about its model, without making it."""
-    stored, arrays = container.read(path, _KIND, Stored)
+    """What a file says about its model, or about the model at the end of its pipeline."""
+    kinds: dict[str, type[msgspec.Struct]] = {_KIND: fitted.Stored, _WHOLE: StoredPipeline}
+    stored, arrays = container.read_any(path, kinds)
     with container.naming(path):
+        if isinstance(stored, StoredPipeline):
+            stored, arrays = _last(stored, arrays)
+        assert isinstance(stored, fitted.Stored)
         kind = stored.label_type
         classes = None if kind is None else labels.restored(kind, arrays)
-        names = _names(stored, arrays)
+        names = fitted.names(stored, arrays)
     return Header(
         **{field: getattr(stored, field) for field in stored.__struct_fields__},
         classes=None if classes is None else tuple(classes.tolist()),
@@ -139,142 +127,40 @@ def header(path: Path) -> Header:
     )
 
 
-def _saveable() -> dict[str, type[LinearEstimator]]:
-    from fenchel.estimators.saveable import SAVEABLE  # scikit-learn takes a second
+def _last(header: StoredPipeline, arrays: Arrays) -> tuple[fitted.Stored, Arrays]:
+    """The header and the arrays of the last step of a pipeline."""
+    made = _restored(header, arrays, own.Allowed(()))
+    model = made[-1] if hasattr(made, "steps") else None
+    if model is None or not fitted.is_ours(model):
+        raise InvalidData("it holds no pipeline that ends in one of fenchel's estimators")
+    stored, held = fitted.described(model, fitted.TableColumns())
+    return msgspec.structs.replace(stored, version=header.version), held
 
-    return SAVEABLE
+
+def _whole(pipeline: Any, columns: fitted.TableColumns) -> tuple[StoredPipeline, Arrays]:
+    import sklearn
+
+    from fenchel.model import pipelines  # which imports much of scikit-learn
+
+    root, content = pipelines.stored(pipeline, columns)
+    return StoredPipeline(fenchel.__version__, sklearn.__version__, root), {"content": content}
 
 
-# From an estimator to what is stored.
+def _restored(header: StoredPipeline, arrays: Arrays, allowed: own.Allowed) -> Any:
+    import sklearn
 
+    from fenchel.model import pipelines
 
-def _ours(estimator: Any) -> tuple[str, Estimator]:
-    """The estimator by its name in a file, if a file can hold it."""
-    name, known = type(estimator).__name__, _saveable()
-    if type(estimator) is not known.get(name):
-        raise Incompatible(
-            f"fenchel.save writes fenchel's own estimators ({', '.join(known)}); got {name}. Of a "
-            "pipeline or a grid search save the step or best_estimator_ that is one"
+    content = take(arrays, "content", "u1", (arrays["content"].size if "content" in arrays else 0,))
+    if arrays:
+        raise InvalidData(f"it holds arrays that no pipeline has: {sorted(arrays)!r:.200}")
+    made = pipelines.restored(header.root, content, allowed)
+    if header.sklearn != sklearn.__version__:
+        warnings.warn(
+            f"it was saved with scikit-learn {header.sklearn!r} and is used with "
+            f"{sklearn.__version__}, whose transformers may do something else: test it, or save it "
+            "again from this one",
+            FenchelWarning,
+            stacklevel=3,
         )
-    return name, estimator
-
-
-def _arrays(state: State) -> Arrays:
-    if not (np.isfinite(state.coef).all() and np.isfinite(state.intercept).all()):
-        raise InvalidData("cannot save a model whose coef_ or intercept_ holds nan or inf")
-    history = np.concatenate([runs.table(result.history) for result in state.results])
-    stored = coefficients.stored(state.coef)
-    return {**stored, "intercept": state.intercept, "history": history, **state.more}
-
-
-def _store_classes(state: State, arrays: Arrays) -> labels.Kind | None:
-    if state.classes is None:
-        return None
-    label_type, arrays["classes"] = labels.stored(state.classes)
-    return label_type
-
-
-def _store_names(model: Estimator, given: Sequence[str] | None, arrays: Arrays) -> bool:
-    names = model._column_names(given)
-    if names is None:
-        return False
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InvalidData(f"feature_names must be a sequence of text; got {names!r:.200}")
-    if len(names) != model.n_features_in_:
-        raise InvalidData(
-            f"feature_names holds {len(names)} names, but the model has {model.n_features_in_} "
-            "columns"
-        )
-    arrays["feature_names"] = labels.text(names)
-    return True
-
-
-def _index_base(model: Estimator, given: object) -> Literal[0, 1] | None:
-    base = getattr(model, "index_base_", None) if given is None else given
-    if base is None:
-        return None
-    if isinstance(base, bool) or base not in (0, 1):
-        raise InvalidData(Setting("index_base"), f" must be 0, 1 or None; got {base!r}")
-    return 1 if base else 0
-
-
-def _given(model: Estimator, name: str, given: str | None) -> str | None:
-    """The name of a column: the one given, else that of the file the model came from."""
-    column = getattr(model, f"{name}_", None) if given is None else given
-    if not isinstance(column, str | None):
-        raise InvalidData(f"{name} must be the name of a column or None; got {column!r}")
-    return column
-
-
-def _check_offsets(model: Estimator, header: Stored) -> None:
-    """Offsets are in one column, of a model that has them."""
-    columns = [each for each in (header.offset_column, header.exposure_column) if each is not None]
-    if columns and not model._takes_offset:
-        raise InvalidData(f"it has a column of offsets, which no {header.estimator} takes")
-    if len(columns) > 1:
-        raise InvalidData(f"its offsets are in two columns, {columns[0]!r} and {columns[1]!r}")
-
-
-def _stored_parameters(model: Estimator, arrays: Arrays) -> dict[str, parameters.Parameter]:
-    given = sorted(model.get_params(deep=False).items())
-    return {
-        name: parameters.stored(name, value, arrays)
-        for name, value in given
-        if name not in _OF_THE_RUN
-    }
-
-
-# From what is stored to an estimator.
-
-
-def _estimator(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEstimator:
-    model = _unfitted(header, arrays, allowed)
-    model.n_features_in_ = header.n_features
-    names = _names(header, arrays)
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    if header.index_base is not None:
-        model.index_base_ = header.index_base
-    _check_offsets(model, header)
-    if header.offset_column is not None:
-        model.offset_column_ = header.offset_column
-    if header.exposure_column is not None:
-        model.exposure_column_ = header.exposure_column
-    try:
-        model._check()
-    except FenchelError as error:
-        raise InvalidData(f"its parameters: {error}") from error
-    saved = SavedState(arrays, header.label_type, header.runs)
-    model._restore(saved)
-    saved.check_taken(header.estimator)
-    return model
-
-
-def _unfitted(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEstimator:
-    kind = _saveable().get(header.estimator)
-    if kind is None:
-        raise InvalidData(
-            f"its estimator {header.estimator!r}, of fenchel {header.version!r}, is unknown to "
-            f"this one, {fenchel.__version__}"
-        )
-    unknown = header.parameters.keys() - (kind().get_params(deep=False).keys() - _OF_THE_RUN)
-    if unknown:
-        raise InvalidData(
-            f"its {header.estimator}, of fenchel {header.version!r}, has parameters that this one, "
-            f"{fenchel.__version__}, does not know: {sorted(unknown)!r:.200}"
-        )
-    return kind(
-        **{
-            name: parameters.restored(name, value, arrays, allowed)
-            for name, value in header.parameters.items()
-        }
-    )
-
-
-def _names(header: Stored, arrays: Arrays) -> list[str] | None:
-    if not header.named_features:
-        return None
-    names = labels.untext(arrays, "feature_names")
-    if len(names) != header.n_features:
-        raise InvalidData(f"it names {len(names)} features, but has {header.n_features}")
-    return names
+    return made

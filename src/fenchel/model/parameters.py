@@ -33,6 +33,7 @@ _REGISTRIES: dict[str, tuple[type, Mapping[str, type]]] = {
 }
 
 _BOUNDS = ("lower", "upper")  # an infinite one is none
+_INFINITE = "C"  # of a drop-in without a penalty; C is never none
 
 Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Length = Annotated[int, Meta(ge=0, le=1 << 48)]
@@ -109,7 +110,7 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
         return ClassWeights(pairs)  # type: ignore[arg-type]  # no label is None
     if isinstance(value, np.ndarray | list | tuple):
         return _stored_array(name, value, arrays)
-    if name in _BOUNDS and value is not None and np.isinf(value):
+    if name in (*_BOUNDS, _INFINITE) and value is not None and np.isinf(value):
         return None  # which JSON has a word for
     return _plain(name, value)
 
@@ -119,7 +120,7 @@ def restored(name: str, parameter: Parameter, arrays: Arrays, allowed: own.Allow
     if isinstance(parameter, ClassWeights):
         return dict(parameter.pairs)
     if not isinstance(parameter, Instance | Own):
-        return _setting(parameter, arrays)
+        return math.inf if name == _INFINITE and parameter is None else _setting(parameter, arrays)
     settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
     base, registry = _REGISTRIES[parameter.kind]
     if isinstance(parameter, Own):

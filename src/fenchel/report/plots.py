@@ -41,7 +41,9 @@ def plot(
     """
     check_path(path)
     if isinstance(results, Path):
-        return plot_lines(lines(results), path, title=title, settings=settings)
+        return plot_lines(
+            lines(results, features=results.feature_names), path, title=title, settings=settings
+        )
     drawn = curves(results)
     from fenchel.report import figure
 

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.notebook import facts
 from fenchel.piecewise import Slope
 from fenchel.regularizers import Regularizer
+from fenchel.settings import checked_strength
 from fenchel.tolerances import ROUND_OFF
 from fenchel.witness import Witness
 
@@ -188,6 +190,38 @@ class Problem:
     regularizer: Regularizer
     strength: float
     pulse: Callable[[], None] = field(default=_no_limit, repr=False, compare=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Any kind of number will do for a strength."""
+        if type(self.strength) is not float:
+            object.__setattr__(self, "strength", checked_strength("strength", self.strength))
+
+    def __repr__(self) -> str:
+        risk, offset = self.risk, ", with an intercept" if self.risk.facts.has_intercept else ""
+        return (
+            f"Problem({self._loss} + {self.strength:g} * {self.regularizer}: {risk.n_rows:,} rows, "
+            f"{risk.n_parameters:,} parameters{offset})"
+        )
+
+    def _repr_html_(self) -> str:
+        return facts(
+            "Minimise strength * regulariser + mean loss",
+            {
+                "loss": self._loss,
+                "regulariser": self.regularizer,
+                "strength": f"{self.strength:g}",
+                "rows": f"{self.risk.n_rows:,}",
+                "parameters": f"{self.risk.n_parameters:,}",
+                "intercept": "profiled out" if self.risk.facts.has_intercept else "none of its own",
+            },
+        )
+
+    @property
+    def _loss(self) -> object:
+        """What the rows lose, as its user gave it."""
+        known = (getattr(self.risk, name, None) for name in ("nu_loss", "loss", "oracle"))
+        return next((each for each in known if each is not None), type(self.risk).__name__)
 
     def objective(self, point: Point) -> float:
         """J at a point whose risk is known: no pass."""

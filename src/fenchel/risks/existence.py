@@ -4,6 +4,12 @@ Of one kind the data alone tell. Without a penalty, and with a loss >= 0 that go
 score goes the right way, a w that has all rows on their right sides shows that inf J = 0: longer
 and longer, it leaves nothing of the loss. A hinge is then 0 at some length, which is a minimiser;
 the logistic loss never is, and has none.
+
+Nor has it one where the rows are separated but for some that stay where they are: a direction in
+which no loss rises and some fall for ever (Albert & Anderson 1984: quasi-complete separation). The
+slopes of a loss of one score, far out on either side, are the ends of its conjugate's domain; so
+such a direction moves the score of a row up only if the upper end is 0, and down only if the lower
+is. Newton's steps turn into it, because what is left of the losses that fall has little curvature.
 """
 
 from __future__ import annotations
@@ -11,14 +17,20 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.data.classes import Targets
-from fenchel.errors import Incompatible, InvalidData, Setting
-from fenchel.losses import ChainLoss, Labels, Loss, MultivariateLoss, NuLoss
+from fenchel.data.shards import Shard
+from fenchel.errors import Incompatible, InvalidData, Phrase, Setting
+from fenchel.losses import ChainLoss, Conjugable, Labels, Loss, MultivariateLoss, NuLoss
 from fenchel.losses.hierarchy import Hierarchical
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.linear import LinearRisk
+from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 
 _DOUBLINGS = 40  # of w: scores of 1e-9 are then 1000
 _NOTHING = 1e-30  # of J: what is left of it where the loss of each row vanishes
+_STILL = 1e-6  # of the largest move of a score: one that is no move
+_NOTABLE = 1e-2  # of the coefficient that grows most: another that grows, too
+_MOST_NAMED = 5
 
 
 def vanishing(problem: Problem, point: Point) -> Point | None:
@@ -44,6 +56,63 @@ def vanishing(problem: Problem, point: Point) -> Point | None:
             break
         last = value
     return None
+
+
+def receding(problem: Problem, point: Point) -> Array | None:
+    """Newton's step at a point, where it is a direction in which R falls for ever; else None."""
+    risk = problem.risk
+    if problem.strength > 0 or not isinstance(risk, LinearRisk) or risk.facts.piecewise:
+        return None
+    if Hessian.obstacle(risk) is not None or risk.n_parameters > MOST_UNKNOWNS:
+        return None
+    p, b = Hessian(risk).whole_step(point)
+    return p if _falls(risk, p, b) else None
+
+
+def _falls(risk: LinearRisk, p: Array, b: float) -> bool:
+    """Whether some losses fall for ever in this direction, and none rises.
+
+    Scores that move the wrong way by `_STILL` of the largest stand still: a minimum that is so many
+    times further out is out of reach of any arithmetic.
+    """
+    if not np.isfinite(p).all():
+        return False
+    right, wrong = np.max(np.array(list(risk.engine.map(_moves, risk.loss, p, b))), axis=0)
+    return bool(right > 0 and wrong <= _STILL * right)
+
+
+def _moves(shard: Shard, loss: Conjugable, p: Array, b: float) -> tuple[float, float]:
+    """How far scores move at most in directions in which their losses fall for ever, and others."""
+    q = shard.rows.scores(p) + b
+    counted = slice(None) if shard.s is None else shard.s > 0
+    q, (lowest, highest) = q[counted], loss.domain(shard.y[counted])
+    right = np.where(q > 0, highest == 0, lowest == 0)
+    size = np.abs(q)
+    return float(np.max(size[right], initial=0.0)), float(np.max(size[~right], initial=0.0))
+
+
+def separated(problem: Problem, w: Array) -> Phrase | None:
+    """Which coefficients grow without end, where that is why there is no minimum."""
+    risk = problem.risk
+    if not isinstance(risk, LinearRisk) or not isinstance(risk.loss, Conjugable):
+        return None
+    point = risk.at(w)
+    direction = receding(problem, point)
+    if direction is None and _falls(risk, w, float(point.intercept)):
+        direction = w
+    if direction is None:
+        return None
+    size = np.abs(direction) * np.sqrt(risk.squares)
+    columns = [str(j) for j in np.flatnonzero(size > _NOTABLE * np.max(size))]
+    if len(columns) > _MOST_NAMED:
+        columns = [*columns[:_MOST_NAMED], "..."]
+    which = "columns" if len(columns) > 1 else "column"
+    return Phrase(
+        f"The rows are separated by the coefficients of {which} {', '.join(columns)} (counted from "
+        "0), which grow without end: leave such columns out or merge rare categories, or use ",
+        Setting("strength"),
+        " > 0",
+    )
 
 
 def check_intercept(loss: Loss, intercept: object) -> None:

@@ -58,6 +58,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, offset_rows
@@ -74,6 +75,7 @@ _TILT = 0.5  # the largest |d|
 _STEPS, _FEW_STEPS = 100, 10
 _DECREASE = 1e-4
 _LEAST_DAMPING, _DAMPED = 1e-6, 30.0
+_LEAST_SHARE = 1e-17  # of the weight: what is left of one below is round-off
 _RIDGE = 1e-13  # over mu: of a Hessian whose norm is at most about that of 1 / mu
 _FIRST_WIDTH, _NARROWER = 0.02, 0.25  # mu to begin with, of the scores; and from one to the next
 _SLOWEST = 0.8
@@ -109,6 +111,7 @@ class Offsets:
 
     def __init__(self, loss: Loss, engine: Engine, S: float, K: int):
         self.loss, self.engine, self.S, self.K = loss, engine, S, K
+        self.fits = offset_rows.has_shares(loss)
 
     @functools.cached_property
     def flows(self) -> ClassFlows:
@@ -126,9 +129,12 @@ class Offsets:
         if not offset_rows.has_pairs(self.loss):
             return self._centred(z)
         b = offset_rows.entered(self.loss, near)
-        if self.loss.differentiable:
-            return self._found(z, self._newton(z, b, 1.0, _CLOSE))
-        return self._settled(z, b)
+        if not self.loss.differentiable:
+            return self._settled(z, b)
+        at = self._newton(z, b, 1.0, _CLOSE, _FEW_STEPS)
+        if self._steep(at) > _TILT:  # too far from `near`
+            at = self._newton(z, self._approached(z, at.b), 1.0, _CLOSE)
+        return self._found(z, at)
 
     def softened(self, z: PerShard[Array], near: Array, mu: float) -> BestOffsets:
         """The best offsets of the soft maximum alone, centred as [Zhang11] has it."""
@@ -165,6 +171,23 @@ class Offsets:
         b = offset_rows.left(self.loss, best.b, self.K)
         return found._replace(b=b, value=best.value, floor=min(found.floor, best.value))
 
+    def _approached(self, z: PerShard[Array], b: Array) -> Array:
+        """Offsets near the best ones of a smooth loss at scores that are large.
+
+        Far from the best offsets the loss is all but straight there, and Newton's method gets
+        nowhere. It is bent if scores and offsets are divided by a number, which falls to 1.
+        """
+        scale = (
+            _FIRST_WIDTH
+            * self.flows.steepest
+            * (1 + max(self.engine.map(_largest, z, np.zeros(self.K))))
+        )
+        while scale > 1:
+            smaller = self.engine.map(_divided, z, scale)
+            b = scale * self._newton(smaller, b / scale, 1.0, _CLOSE_TO_KINKS, _FEW_STEPS).b
+            scale *= _NARROWER
+        return b
+
     def _path(self, z: PerShard[Array], b: Array, least: float) -> Iterator[OffsetSums]:
         """The best offsets for smaller and smaller mu, each sought where the last two lead.
 
@@ -199,9 +222,10 @@ class Offsets:
     ) -> OffsetSums:
         """Newton's method from b until its steps are short, or none is better.
 
-        Where L is not less after a step, the step is shortened as Levenberg and Marquardt have it:
-        the unit matrix times `damping` / mu is added to the Hessian, whose norm is at most
-        steepest^2 / mu, so that L is less before long.
+        Where L is not less after a step, a step of `_fitted` is made instead if the loss has it,
+        and the next one is shortened as Levenberg and Marquardt have it: the unit matrix times
+        `damping` / mu is added to the Hessian, whose norm is at most steepest^2 / mu, so that L is
+        less before long.
         """
         at, damping = self._sums(z, b - np.mean(b), mu), 0.0
         for _ in range(steps):
@@ -209,12 +233,26 @@ class Offsets:
             promised, blur = float(at.r @ at.p), ROUND_OFF * abs(at.soft)
             if not promised > blur or (promised <= close * size and self._steep(at) <= _TILT):
                 break
-            new = self._sums(z, at.b - _newton_step(at.C, at.r, (damping + _RIDGE) / mu), mu)
+            p = _newton_step(at.C, at.r, (damping + _RIDGE) / mu) if damping else at.p
+            new = self._sums(z, at.b - p, mu)
             if new.soft < at.soft - _DECREASE * float(at.r @ (at.b - new.b)) + blur:
                 at, damping = new, damping / _DAMPED if damping > _LEAST_DAMPING else 0.0
             else:
+                at = self._sums(z, self._fitted(at), mu) if self.fits else at
                 damping = max(_DAMPED * damping, _LEAST_DAMPING * self.flows.steepest**2)
         return at
+
+    def _fitted(self, at: OffsetSums) -> Array:
+        """Offsets by one step of iterative scaling (Darroch and Ratcliff 1972).
+
+        L(b + mu t) - L(b) is mu times the mean of log sum_k p_ik exp(t_k) - t_y, at most mu times
+        sum_k q_k exp(t_k) - 1 - sum_k n_k t_k, as log x <= x - 1: n are the classes' shares of the
+        weight and q = n + r the means of p. It is least at t = log n / q, which are steps of the
+        right length where p is all but 0 or 1 and the Hessian says nothing.
+        """
+        n: Array = np.max(self.flows.N, axis=1)
+        t: Array = np.log(np.maximum(n, _LEAST_SHARE) / np.maximum(n + at.r, _LEAST_SHARE))
+        return at.b + at.mu * (t - np.mean(t))
 
     def _steep(self, at: OffsetSums) -> float:
         """The largest |d| that the tilt may have, at most."""
@@ -255,16 +293,10 @@ class Offsets:
 
 
 def _newton_step(C: Array, r: Array, damping: float) -> Array:
-    """p with (H + damping) p = r, for the Laplacian H of C, and the sum 0.
-
-    H is 0 along the vector of ones, and nearly so along others where classes hardly meet.
-    """
-    H = np.diag(np.sum(C, axis=1)) - C
-    if not (np.isfinite(H).all() and np.isfinite(r).all()):
-        return np.zeros_like(r)
-    H += float(np.trace(H)) / len(r) ** 2 + damping * np.eye(len(r))
-    p = np.linalg.solve(H, r)
-    return np.asarray(p - np.mean(p))
+    """p with (H + damping) p = r, for the Laplacian H of C, and the sum 0; 0 if there is none."""
+    p = np.empty_like(r)
+    _kernels.laplacian_step(C, r, damping, p)
+    return p
 
 
 def _pair_weights(shard: Shard, loss: Loss, K: int) -> Array:
@@ -288,6 +320,10 @@ def _evened(shard: Shard, loss: Loss, a: Array, moves: Array, keep: float) -> Ar
 def _largest(shard: Shard, z: Array, b: Array) -> float:
     """The largest |z_ik + b_k|."""
     return float(np.max(np.abs(z + b), initial=0.0))
+
+
+def _divided(shard: Shard, z: Array, scale: float) -> Array:
+    return z / scale
 
 
 def _left_over(shard: Shard, z: Array) -> Array:

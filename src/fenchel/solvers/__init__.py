@@ -20,7 +20,7 @@ from fenchel.solvers.hybrid import Hybrid
 from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
-from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton import Newton, unpenalised
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
@@ -103,11 +103,12 @@ def solver(name: str, **options: Any) -> Solver:
 def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
     """The solver to use and the reason; an error before any work if it cannot do the problem."""
     if wanted == "auto":
-        return auto(problem)
+        return unpenalised(problem) or auto(problem)
     picked = wanted if isinstance(wanted, Solver) else solver(wanted)
     obstacle = picked.obstacle(problem)
     if obstacle is not None:
         able = [name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None]
         remedy = f"solvers that can: {', '.join(able)}" if able else "no solver here can"
         raise Incompatible(f"{picked.name} cannot minimise this problem: ", obstacle, f"; {remedy}")
-    return picked, "asked for" + unproved(problem)
+    proves = isinstance(picked, Newton)  # at any strength
+    return picked, "asked for" + ("" if proves else unproved(problem))

@@ -13,21 +13,25 @@ intercept moves with w (kernels/newton.hpp); then an iteration is a run. It ends
 is likely to prove the gap that was asked for. If it does not, the next run goes as far as it can.
 
 The lower bound is the tangent's ([Teo07] lemma 5), min J >= J(w) - ||grad J(w)||^2 / (2 lambda),
-which falls as fast as the gradient does.
+which falls as fast as the gradient does. At strength 0 it is half the square of Newton's decrement
+below J(w), once that is small: here a claim, which verification/curvature.py proves.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from fenchel.errors import Phrase
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _SAFE = 0.5  # of the gap, at which a run of steps ends
+_DECREMENT = 0.51  # of its square: a half, and what a proof may lose of curvature on the way
+_PROVABLE = 1e-16  # of J: the decrement's square; few rows are so far out that this is too much
 
 
 class Newton(Solver):
@@ -38,6 +42,7 @@ class Newton(Solver):
         regularizer=("quadratic", "separable"),
         differentiable=True,
         strongly_convex=True,
+        positive_strength=False,
         views=(Hessian,),
     )
 
@@ -54,17 +59,23 @@ class Newton(Solver):
         """A step at a time; on small data a run of them, which a kernel takes."""
         diagonal = problem.strength * problem.regularizer.curvature(len(w))
         hessian, aim = Hessian(problem.risk), _SAFE * self._aim
-        point: Point = hessian.at(w)
-        begun = not hessian.takes_runs  # the tangent where a run begins is not worth its time
+        # The kernel's steps would lead far out where columns depend on each other.
+        runs = hessian.takes_runs and problem.strength > 0
+        point: Point = hessian.at(w) if runs else problem.risk.at(w)
+        begun = not runs  # the tangent where a run begins is not worth its time
         while True:
             J, kept = problem.objective(point), functools.partial(_state, point.w)
-            if begun:
+            p: Array | None = None
+            if begun and problem.strength > 0:
                 witness = functools.partial(getattr, point, "witness")
                 yield Step(point, J, problem.tangent_bound(point), witness, kept)
+            elif begun:
+                p = hessian.newton_step(point, diagonal, point.subgradient)
+                yield _claimed(point, J, p, kept)
             else:
                 yield Step(point, J, state=kept)
             begun = True
-            if hessian.takes_runs:
+            if runs:
                 problem.pulse()
                 point, taken = hessian.run(point, diagonal, aim)
                 if taken == 0 and aim == 0:
@@ -72,7 +83,8 @@ class Newton(Solver):
                 if taken < hessian.at_once:  # the gap is said to be reached
                     aim = 0.0
                 continue
-            p = hessian.newton_step(point, diagonal, problem.subgradient(point))
+            if p is None:
+                p = hessian.newton_step(point, diagonal, problem.subgradient(point))
             along = Along(problem, point, p)
             eta = search(along, J)
             if eta == 0:
@@ -90,9 +102,29 @@ class Newton(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """The Hessian's factor must be cheap."""
         risk = problem.risk
+        if problem.strength == 0 and risk.n_parameters > MOST_UNKNOWNS:
+            needed = f"at most {MOST_UNKNOWNS} columns, or {{strength}} > 0"
+            return Phrase.of(f"it needs {needed}")
         if min(risk.n_parameters, risk.n_rows) > MOST_UNKNOWNS:
             return f"it needs at most {MOST_UNKNOWNS} columns or rows"
         return super().obstacle(problem)
+
+
+def _claimed(point: Point, J: float, p: Array, kept: Callable[[], State]) -> Step:
+    """A step at strength 0; with a bound where the decrement is so small that a proof is likely."""
+    squared = max(-float(point.subgradient @ p), 0.0)
+    if squared > _PROVABLE * abs(J):
+        return Step(point, J, state=kept)
+    witness = functools.partial(getattr, point, "witness")
+    return Step(point, J, J - _DECREMENT * squared, witness, kept)
+
+
+def unpenalised(problem: Problem) -> tuple[Solver, str] | None:
+    """What proves a bound where nothing is penalised, and why; None where nothing does."""
+    able = problem.strength == 0 and problem.risk.facts.in_one_memory
+    if not able or Newton().obstacle(problem) is not None:
+        return None
+    return Newton(), "nothing is penalised, and Newton's decrement proves what the gap is"
 
 
 def _state(w: Array) -> State:

@@ -11,18 +11,22 @@ gradient vanishes, which makes the steps of the method superlinear in the end.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 
 import numpy as np
 
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.block_run import BlockRun, serves
 from fenchel.risks.views.products import HessianProducts
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
 _MOST = 50  # products in one step: a system that takes more is not worth them
+_FEW_NUMBERS = 300_000  # in X, up to which the steps are a kernel's: beyond, BLAS is faster
+_SAFE = 0.5  # of the gap, at which a run of steps ends
 
 
 class NewtonCG(Solver):
@@ -36,8 +40,30 @@ class NewtonCG(Solver):
         views=(HessianProducts,),
     )
 
+    def __init__(self) -> None:
+        self._aim = 0.0
+
+    def aiming(self, gap: float) -> NewtonCG:
+        """A run of steps ends where the gap may be small enough."""
+        solver = copy.copy(self)
+        solver._aim = gap
+        return solver
+
+    def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """Runs of steps for losses of several scores, and more while the gap is not proved."""
+        at, gap, more = BlockRun(problem, w, growth=1.0, state=state), _SAFE * self._aim, True
+        while more:
+            yield Step(at.point, at.J, at.bound, at.witness, at.state)
+            problem.pulse()
+            reached, more = at.advance(gap)
+            gap *= 0.1 if reached else 1.0
+        yield Step(at.point, at.J, at.bound, at.witness, at.state)
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
+        if serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS:
+            yield from self._in_kernel(problem, w, state)
+            return
         C = problem.strength * problem.regularizer.curvature(len(w))
         point, first = problem.risk.at(w), np.inf
         if state is not None and "first" in state:

@@ -12,15 +12,21 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.sampling import Sampling
 from fenchel.settings import whole
 from fenchel.solvers._gradient_bound import GradientBound, many_subgradients
 from fenchel.solvers.base import Needs, Solver, State, Step
+
+Ends = npt.NDArray[np.int64]
+
+# Numbers of X in one call of the kernel, which nothing can interrupt: a few hundredths of a second.
+_AT_ONCE = 1 << 22
 
 
 class Pegasos(Solver):
@@ -70,15 +76,47 @@ class Pegasos(Solver):
         """The mean of the steps over batches of all rows."""
         n, sampling = problem.risk.n_rows, Sampling(problem.risk)
         order = np.random.default_rng([self.seed, t]).permutation(n)
-        batches = np.array_split(order, math.ceil(n / (self.batch or n)))
+        ends = _ends(n, math.ceil(n / (self.batch or n)))
+        at_once = sampling.batches_at_once(problem)
+        if at_once is not None:
+            return _in_kernel(problem, at_once, point, order, ends, t, radius)
         w, mean = point.w, np.zeros_like(point.w)
-        for rows in batches:
+        for rows in np.split(order, ends[:-1]):
             problem.pulse()
             t += 1
             a = sampling.subgradient(w, point.intercept, np.sort(rows))
             w = _step(problem, w, a, t, radius)
-            mean += w / len(batches)
+            mean += w / len(ends)
         return mean, t
+
+
+def _ends(n: int, n_batches: int) -> Ends:
+    """Where batches of n rows end, as many as these and of nearly the same size."""
+    sizes = np.full(n_batches, n // n_batches, dtype=np.int64)
+    sizes[: n % n_batches] += 1
+    return np.cumsum(sizes)
+
+
+def _in_kernel(
+    problem: Problem,
+    at_once: Callable[..., int],
+    point: Point,
+    order: npt.NDArray[np.int64],
+    ends: Ends,
+    t: int,
+    radius: float,
+) -> tuple[Array, int]:
+    """The same in a kernel, which returns so often that a limit of time or Ctrl-C is heard."""
+    risk, w, total = problem.risk, point.w.copy(), np.zeros_like(point.w)
+    numbers = max(risk.n_numbers, 1) / len(ends)  # of a batch
+    first = 0
+    for some in np.array_split(ends, math.ceil(len(ends) / max(1, int(_AT_ONCE / numbers)))):
+        problem.pulse()
+        rows, last = order[first : some[-1]], int(some[-1])
+        t = at_once(rows, some - first, point.intercept, problem.strength, radius, t, w, total)
+        first = last
+    risk.passes += 2
+    return total / len(ends), t
 
 
 def _step(problem: Problem, w: Array, a: Array, t: int, radius: float) -> Array:

@@ -27,8 +27,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fenchel.errors import InvalidData
+from fenchel.losses import VectorLoss
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views import multiplier_path
+from fenchel.risks.views.block_run import BlockRun
+from fenchel.risks.views.block_run import serves as serves_blocks
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
 from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
@@ -71,6 +74,8 @@ class Polish(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Where columns are many, or rows elsewhere, it takes L2 alone."""
+        if isinstance(getattr(problem.risk, "loss", None), VectorLoss):
+            return self._vector_obstacle(problem)
         found, regularizer = super().obstacle(problem), problem.regularizer
         if found is not None or serves(problem):
             return found
@@ -83,8 +88,23 @@ class Polish(Solver):
             )
         return None
 
+    def _vector_obstacle(self, problem: Problem) -> str | None:
+        if (
+            problem.strength > 0
+            and not problem.risk.facts.differentiable
+            and serves_blocks(problem)
+        ):
+            return None
+        return (
+            "of several scores a row it takes multiclass_hinge of rescaled margins and "
+            "multilabel_hinge, under l2 and with all rows in one memory; with intercepts if every "
+            "class has a row"
+        )
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
+        if isinstance(getattr(problem.risk, "loss", None), VectorLoss):
+            return self._in_blocks(problem, w, state)
         native = serves(problem) and (in_one_shard(problem) or not _is_ridge(problem))
         return (self._in_kernel if native else self._by_passes)(problem, w, state)
 
@@ -107,6 +127,18 @@ class Polish(Solver):
             problem.pulse()
             if at.advance(gap):
                 gap *= 0.5
+
+    def _in_blocks(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """The same for several scores a row, whose systems are solved by conjugate gradients."""
+        at, gap, more = BlockRun(problem, w, self.growth, state), self._gap, True
+        if state is not None and "gap" in state:
+            gap = min(gap, float(state["gap"]))
+        while more:
+            yield Step(at.point, at.J, at.bound, at.witness, functools.partial(_run_state, at, gap))
+            problem.pulse()
+            reached, more = at.advance(gap)
+            gap *= 0.5 if reached else 1.0
+        yield Step(at.point, at.J, at.bound, at.witness, functools.partial(_run_state, at, gap))
 
     def _by_passes(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """The same from Python under L2, for any number of columns and of shards, anywhere."""
@@ -146,7 +178,7 @@ def _is_ridge(problem: Problem) -> bool:
     return problem.regularizer.quadratic and problem.regularizer.strong_convexity > 0
 
 
-def _run_state(at: MultiplierRun | WorkingRun, gap: float) -> State:
+def _run_state(at: MultiplierRun | WorkingRun | BlockRun, gap: float) -> State:
     return {**at.state(), "gap": np.array(gap)}
 
 

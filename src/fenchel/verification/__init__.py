@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Phrase
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
@@ -18,12 +18,21 @@ from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.check import Recomputed, judged, recomputed
 from fenchel.verification.cuts import cuts_of
+from fenchel.verification.dependence import nearly_dependent
 from fenchel.verification.evidence import Evidence
 from fenchel.verification.rigorous import proved
+from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
 from fenchel.verification.together import recomputed_together
 
-__all__ = ["Recomputed", "can_recompute", "recompute", "recompute_all", "verify"]
+__all__ = [
+    "Recomputed",
+    "can_recompute",
+    "dependence",
+    "recompute",
+    "recompute_all",
+    "verify",
+]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -59,6 +68,14 @@ def recompute_all(
 def can_recompute(risk: Risk) -> bool:
     """Whether bounds can be had without asking others, who count what they are asked."""
     return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
+
+
+def dependence(problem: Problem) -> Phrase | None:
+    """What hides the minimum of a problem without a penalty, if columns depend on each other."""
+    risk = problem.risk
+    if problem.strength > 0 or type(risk) is not LinearRisk:
+        return None
+    return nearly_dependent(RowEvidence(risk))
 
 
 def _evidence(risk: Risk) -> Evidence:

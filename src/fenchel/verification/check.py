@@ -19,7 +19,9 @@ from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.tolerances import ROUND_OFF
 from fenchel.verification import penalties
+from fenchel.verification.curvature import curvature_bound
 from fenchel.verification.evidence import Array, Evidence
+from fenchel.verification.row_data import RowEvidence
 from fenchel.witness import Bracket, Tangency, Tilted, Witness
 
 
@@ -53,18 +55,21 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
         )
     if result.witness is None:
         return _touching(result, problem, evidence)
-    lower, upper, doubt, _ = recomputed(result, problem, evidence)
-    if not (np.isfinite(upper) and abs(upper - result.objective) <= doubt):
+    try:
+        lower, upper, doubt, _ = recomputed(result, problem, evidence)
+    except InvalidCertificate as error:
+        _check_objective(result, *_objective(result, problem, evidence))
         raise InvalidCertificate(
-            f"the objective at w is {upper!r}, but the result claims {result.objective!r}: it is "
-            "the result of other data, another loss or another strength, or its solver is wrong"
-        )
-    if not lower >= result.lower_bound:
+            f"{error}: these are not the rows of the fit in their order, or its solver is wrong"
+        ) from error
+    _check_objective(result, upper, doubt)
+    if not lower >= result.lower_bound - (doubt if problem.strength == 0 else 0.0):
         cut = evidence.cut(result.witness, problem, *evidence.parameters(result), blurred=True)
         if not penalties.bound(problem, cut, evidence.nonnegative, side=-1) >= result.lower_bound:
             raise InvalidCertificate(
                 f"the witness proves min J >= {lower!r}, but the result claims "
-                f"{result.lower_bound!r}"
+                f"{result.lower_bound!r}: it is the result of another problem, such as one with "
+                "other weights or without the intercept, or its solver is wrong"
             )
     if lower > upper + doubt:
         raise InvalidCertificate(
@@ -72,6 +77,23 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
             "convex, or its slopes (an oracle's argmax) are no subgradients"
         )
     return Certificate(min(lower, upper), upper, "witness")
+
+
+def _objective(result: Result, problem: Problem, evidence: Evidence) -> tuple[float, float]:
+    """J at the result's w, and how far another computation of it may be off."""
+    w, b = evidence.parameters(result)
+    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
+    size = abs(upper) + problem.strength * penalties.size(problem.regularizer, w)
+    return upper, ROUND_OFF * size + evidence.blur(w, b)
+
+
+def _check_objective(result: Result, upper: float, doubt: float) -> None:
+    """Refuses a result whose w has another J here: that is the first sign of other data."""
+    if not (np.isfinite(upper) and abs(upper - result.objective) <= doubt):
+        raise InvalidCertificate(
+            f"the objective at w is {upper!r}, but the result claims {result.objective!r}: it is "
+            "the result of other data, another loss or another strength, or its solver is wrong"
+        )
 
 
 def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
@@ -96,7 +118,15 @@ def touching(w: Array, b: float | Array) -> Tangency:
 def _proved(
     evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float | Array
 ) -> float:
-    """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it."""
+    """The lower bound that the witness proves; J >= 0 needs none, and round-off may cost it.
+
+    Where nothing is penalised the curvature around w may prove one, for which it needs no witness.
+    """
+    least = 0.0 if evidence.nonnegative else -np.inf
+    if problem.strength == 0 and type(evidence) is RowEvidence and evidence.K is None:
+        lower = curvature_bound(evidence, w, float(b))
+        if lower > -np.inf:
+            return max(least, lower)
     cut = evidence.cut(witness, problem, w, b)
     lower = penalties.bound(problem, cut, evidence.nonnegative)
-    return max(0.0 if evidence.nonnegative else -np.inf, lower)  # in this order not nan
+    return max(least, lower)  # in this order not nan

@@ -60,6 +60,8 @@ def size(omega: Regularizer, w: Array) -> float:
     """The magnitudes that Omega(w) is added up from: itself, but where terms of it cancel."""
     if isinstance(omega, Quadratic):
         return quadratic_size(omega, w)
+    if type(omega) is Entropy:
+        return _entropy_size(w)
     return abs(value(omega, w))
 
 
@@ -95,8 +97,17 @@ def bounds(
     shrunk = np.asarray(scale)[..., np.newaxis] * u
     conjugate = omega.conjugate(shrunk) if ours is None else ours.conjugate(omega, shrunk)
     penalty = strength * (conjugate + side * doubt)
-    found = scale * c - penalty - side * ROUND_OFF * (np.abs(scale * c) + np.abs(penalty))
+    size = np.abs(penalty) + strength * _cancelled(omega, shrunk)
+    found = scale * c - penalty - side * ROUND_OFF * (np.abs(scale * c) + size)
     return found if nonnegative else np.where(scale < 1, -math.inf, found)
+
+
+def _cancelled(omega: Regularizer, u: Array) -> float:
+    """The magnitudes that cancel in Omega*(u): those of the logarithms in the entropy's."""
+    if type(omega) is not Entropy:
+        return 0.0
+    top = float(np.max(np.abs(u)))
+    return top if _cap(omega) == 1 and np.ptp(u) <= 1 else top - math.log(_cap(omega) / len(u)) + 2
 
 
 def _with_error(omega: Regularizer, u: Array, error: Array, value: float) -> tuple[Array, float]:
@@ -199,13 +210,21 @@ def _entropy(omega: Entropy, w: Array) -> float:
     return float(np.sum(xlogy(np.maximum(w, 0.0), len(w) * np.maximum(w, 0.0))))
 
 
+def _entropy_size(w: Array) -> float:
+    """sum_j w_j (|log d w_j| + 1): d w_j is rounded before its logarithm is taken."""
+    w = np.maximum(w, 0.0)
+    return float(np.sum(np.abs(xlogy(w, len(w) * w)) + w))
+
+
 def _entropy_conjugate(omega: Entropy, u: Array) -> float:
     """log mean exp u_j; with a cap, min over t of sum_j phi(u_j - t) + t - log d.
 
     phi(v) = max over 0 <= x <= cap of v x - x log x, and t is the multiplier of sum w = 1: by weak
-    duality no t gives less than Omega*.
+    duality no t gives less than Omega*. Of u that lie together the mean is as exact as they are.
     """
-    d, cap = len(u), _cap(omega)
+    d, cap, top = len(u), _cap(omega), float(np.max(u))
+    if cap == 1 and np.ptp(u) <= 1:
+        return top + math.log1p(float(np.mean(np.expm1(u - top))))
     if cap == 1:
         return float(logsumexp(u)) - math.log(d)
 

@@ -104,6 +104,36 @@ def magnitude(shard: Shard, a: Array) -> Array:
         return _total(X, (_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard)), a)
 
 
+GRAM_ROWS = 256  # whose products are added up one after the other
+
+
+def gram(shard: Shard, h: Array) -> Array:
+    """[X 1]' diag(h) [X 1], in chunks of rows whose sums are added up by pairs."""
+    sums: list[tuple[int, Array]] = []  # of 1, 2, 4 ... chunks, the largest first
+    for rows, A in chunks_with_ones(shard, GRAM_ROWS):
+        level, total = 0, A.T @ (h[rows, np.newaxis] * A)
+        while sums and sums[-1][0] == level:
+            level, total = level + 1, sums.pop()[1] + total
+        sums.append((level, total))
+    return sum((part for _, part in reversed(sums)), np.zeros((1, 1)))
+
+
+def lengths(shard: Shard, W: Array) -> Array:
+    """The length of each row of [X 1] W."""
+    parts = [np.linalg.norm(A @ W, axis=1) for _, A in chunks_with_ones(shard, 4 * GRAM_ROWS)]
+    return np.concatenate([*parts, np.empty(0)])
+
+
+def chunks_with_ones(shard: Shard, most: int) -> Iterator[tuple[slice, Array]]:
+    """Some rows after the others, as an array with a last column of ones."""
+    with _matrix(shard) as X:
+        for first in range(0, X.shape[0], most):
+            rows = slice(first, min(first + most, X.shape[0]))
+            part = _part(X, rows)
+            part = part.toarray() if sparse.issparse(part) else part
+            yield rows, np.hstack([part, np.ones((len(part), 1))], dtype=np.float64)
+
+
 def _part(X: Any, rows: slice) -> Any:
     """Some rows: of a SciPy matrix, too, no copy."""
     if not sparse.issparse(X):

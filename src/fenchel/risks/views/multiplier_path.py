@@ -33,12 +33,14 @@ _PATIENCE = 200  # Newton steps at one strength
 
 def follows(problem: Problem, n_strengths: int) -> bool:
     """Whether the kernel takes a path of a problem whose risk has an augmented Lagrangian."""
-    d, n = problem.risk.n_parameters, problem.risk.n_rows
+    risk, d = problem.risk, problem.risk.n_parameters
     return (
-        d <= MOST_COLUMNS
+        isinstance(risk, LinearRisk)
+        and risk.classes is None
+        and d <= MOST_COLUMNS
         and in_one_shard(problem)
-        and problem.risk.facts.in_one_memory
-        and n * n_strengths <= MOST_SLOPES
+        and risk.facts.in_one_memory
+        and risk.n_rows * n_strengths <= MOST_SLOPES
         and column_terms(problem.regularizer, 1.0, d) is not None
         and not len(problem.regularizer.free(d))
     )

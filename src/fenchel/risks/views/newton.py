@@ -77,11 +77,19 @@ class Hessian:
 
         The offset's slope at a point is 0, so that it takes no part in g.
         """
+        return -self._solved(point, diagonal, g)[0]
+
+    def whole_step(self, point: Point) -> tuple[Array, float]:
+        """Newton's step of R alone, and what it says of the offset."""
+        p, b = self._solved(point, np.zeros(self.risk.n_parameters), point.subgradient)
+        return -p, -b
+
+    def _solved(self, point: Point, diagonal: Array, g: Array) -> tuple[Array, float]:
         assert isinstance(point, LinearPoint)
         risk = self.risk
         settings = risk.loss, point.z, point.intercept, risk.weight
         h, bent = risk.engine.map(shardwork.curvatures, *settings).split(2)
-        return -NewtonSystem(risk, bent, h).solved(diagonal, g, 0.0)[0]
+        return NewtonSystem(risk, bent, h).solved(diagonal, g, 0.0)
 
     @property
     def takes_runs(self) -> bool:
@@ -186,11 +194,15 @@ class NewtonSystem:
         """p, and what it says of the offset, whose slope is given."""
         risk = self.risk
         risk.passes += round(self.n_bent / risk.n_rows)
-        # Without an intercept b stays where it is; with one, it has a little inertia of its own.
-        inertia = 1e-6 * self.h_total or 1.0
+        # Without an intercept b stays where it is; with one, it has a little inertia of its own,
+        # unless nothing is penalised: then that of `_solve` is all that keeps steps finite.
+        penalised = bool(diagonal.any())
+        inertia = (1e-6 * self.h_total or 1.0) if penalised else 0.0
         g = np.append(g, offset_slope if risk.facts.has_intercept else 0.0)
         diagonal = np.append(diagonal, inertia if risk.facts.has_intercept else 1.0)
-        if min(self.n_bent, len(g)) > MOST_UNKNOWNS:
+        if not penalised:
+            p = self._in_columns(diagonal, g, _RIDGES[2:])
+        elif min(self.n_bent, len(g)) > MOST_UNKNOWNS:
             p = self._by_gradients(diagonal, g)
         elif self.n_bent >= len(g):
             p = self._in_columns(diagonal, g)
@@ -198,12 +210,12 @@ class NewtonSystem:
             p = self._in_rows(diagonal, g)
         return p[:-1], float(p[-1]) if risk.facts.has_intercept else 0.0
 
-    def _in_columns(self, diagonal: Array, g: Array) -> Array:
+    def _in_columns(self, diagonal: Array, g: Array, ridges: Sequence[float] = _RIDGES) -> Array:
         H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
         if not self.risk.facts.has_intercept:
             H[-1] = 0.0  # the row of the column of ones; its column is in the upper triangle
         H.flat[:: len(H) + 1] += diagonal
-        return _solve(H, g)
+        return _solve(H, g, ridges)
 
     def _in_rows(self, diagonal: Array, g: Array) -> Array:
         """As many unknowns as bent rows: the inverse of diagonal + X'X by Woodbury's formula."""
@@ -232,18 +244,18 @@ class NewtonSystem:
         return stacked(parts).astype(np.float64)
 
 
-def _solve(H: Array, g: Array) -> Array:
+def _solve(H: Array, g: Array, ridges: Sequence[float] = _RIDGES) -> Array:
     """The x with H x = g for a symmetric positive definite H, which is overwritten.
 
     Of H the lower triangle is read.
 
     H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
-    round-off leaves it no factor, a little is added to that.
+    round-off leaves it no factor, a little is added to that: the first of the ridges that will do.
     """
-    size = 1 / np.sqrt(np.diag(H))
+    size = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
     H *= size
     H *= size[:, np.newaxis]
-    for ridge in _RIDGES:
+    for ridge in ridges:
         H.flat[:: len(H) + 1] = 1.0 + ridge
         try:
             factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)

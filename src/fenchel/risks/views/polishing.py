@@ -26,13 +26,8 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import (
-    cut_of,
-    offset_rate,
-    row_duals,
-    row_squares,
-    sweep,
-)
+from fenchel.risks.views.dual_cut import cut_of
+from fenchel.risks.views.row_duals import offset_rate, row_duals, row_squares, sweep
 
 Indices = npt.NDArray[np.intp]
 

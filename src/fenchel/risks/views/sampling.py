@@ -8,16 +8,22 @@ a loss of all scores at once, has no such estimate.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fenchel import _kernels
+from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.errors import Incompatible, Phrase, Setting
 from fenchel.losses import Loss
-from fenchel.risks.base import Array, Risk
+from fenchel.losses.scalar_rows import NativeScalarRows
+from fenchel.regularizers import L2
+from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.owners import OwnersRisk
 from fenchel.risks.structured import Rows, StructuredRisk
@@ -41,6 +47,22 @@ class Sampling:
         if not isinstance(risk, LinearRisk | StructuredRisk | OwnersRisk):
             return f"{type(risk).__name__} gives no subgradients of some rows alone"
         return None
+
+    def batches_at_once(self, problem: Problem) -> Callable[..., int] | None:
+        """What takes the steps of Pegasos on many batches: see kernels/pegasos.hpp; or None.
+
+        For built-in losses of rows in one memory, under L2.
+        """
+        risk, regularizer = self.risk, problem.regularizer
+        plain = type(regularizer) is L2 and regularizer.weights is None
+        if not (plain and isinstance(risk, LinearRisk) and risk.facts.in_one_memory):
+            return None
+        shard = risk.engine.joined()
+        rows, bound = shard.rows, shard.bound(risk.loss)
+        if not (isinstance(bound, NativeScalarRows) and isinstance(rows, SparseRows | DenseRows)):
+            return None
+        parts = bound.native, bound.y, bound.s, bound.offset, risk.n_rows / risk.weight
+        return functools.partial(rows.pegasos, _kernels.SampledProblem(*parts))
 
     def subgradient(self, w: Array, intercept: float | Array, rows: Indices) -> Array:
         """n / len(rows) times the sum over these rows, given in order, over S: right in the mean.

@@ -1,0 +1,1 @@
+"""Statistics of fits without a penalty: standard errors, tests, intervals, likelihoods."""

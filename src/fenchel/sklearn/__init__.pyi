@@ -1,0 +1,15 @@
+from .deviances import GammaRegressor as GammaRegressor
+from .deviances import PoissonRegressor as PoissonRegressor
+from .deviances import TweedieRegressor as TweedieRegressor
+from .huber import HuberRegressor as HuberRegressor
+from .logistic import LogisticRegression as LogisticRegression
+from .logistic_cv import LogisticRegressionCV as LogisticRegressionCV
+from .margins import LinearSVC as LinearSVC
+from .margins import LinearSVR as LinearSVR
+from .one_class import SGDOneClassSVM as SGDOneClassSVM
+from .quantiles import QuantileRegressor as QuantileRegressor
+from .squares import ElasticNet as ElasticNet
+from .squares import Lasso as Lasso
+from .squares import Ridge as Ridge
+from .squares_cv import ElasticNetCV as ElasticNetCV
+from .squares_cv import LassoCV as LassoCV
