@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
+from fenchel.data.joined_tables import joined
 from fenchel.data.table_facts import Kind, TableColumn, TableFacts
 from fenchel.data.table_sources import Source, source
 from fenchel.errors import InvalidData, Setting
@@ -76,14 +77,17 @@ class Read:
     cells: Cells
     guessed: bool = False  # the target, by its place
     said: list[str] = field(default_factory=list)
+    counts: tuple[int, ...] = ()  # of the rows of each of several files
 
 
-def read_table(path: str | os.PathLike[str], wanted: Wanted) -> Read:
-    """A table to be trained on."""
-    found = source(path)
+def read_table(paths: Sequence[os.PathLike[str]], wanted: Wanted) -> Read:
+    """A table to be trained on, which may come in several files."""
+    found = joined(paths)
     with found.placed():
         wanted = wanted.among(found.names)
-        return _learned(found, _roles(found, wanted), wanted)
+        read = _learned(found, _roles(found, wanted), wanted)
+        read.counts = found.counts
+        return read
 
 
 def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFacts, bool]:
@@ -213,10 +217,14 @@ def _check_rows(content: Any) -> None:
 
 
 def read_like(
-    path: str | os.PathLike[str], facts: TableFacts, *, target: str | None, offset: str | None
+    paths: Sequence[os.PathLike[str]],
+    facts: TableFacts,
+    *,
+    target: str | None,
+    offset: str | None,
 ) -> Read:
     """Another table of the columns of one that is known; target, weights and groups if there."""
-    found = source(path)
+    found = joined(paths)
     with found.placed():
         here = _called_here(found, facts, target)
         _check_there(found, facts, here, offset)
@@ -235,7 +243,7 @@ def read_like(
             na=now.na,
         ).rename_columns(used)
         _check_rows(content)
-        return Read(now, _cells(content, now, {}, offset=offset))
+        return Read(now, _cells(content, now, {}, offset=offset), counts=found.counts)
 
 
 def _check_there(

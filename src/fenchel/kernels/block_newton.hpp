@@ -24,7 +24,9 @@
 //
 // Newton's systems are solved by conjugate gradients, scaled by the diagonal, to a residual that
 // falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
-// bent, which of a hinge are few.
+// bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
+// the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
+// as long as few products do with it.
 #pragma once
 
 #include <algorithm>
@@ -36,35 +38,13 @@
 #include <vector>
 
 #include "block_bends.hpp"
+#include "block_hessian.hpp"
+#include "block_newton_state.hpp"
 #include "block_steps.hpp"
 #include "output_products.hpp"
 #include "vector_losses.hpp"
 
 namespace fenchel {
-
-struct BlockNewtonSettings {
-    bool has_intercept;
-    double weight;            // S
-    double growth;            // of 1/kappa
-    double least;             // below which kappa does not fall
-    double gap;               // the relative gap that is asked for
-    std::size_t steps;        // of Newton's, at most
-    const double *up, *down;  // what a sum of slopes above or below 0 costs, for each class
-};
-
-/// Where the method is: parameters of d + 1 rows of K, multipliers of n rows of K. And the best
-/// that it has seen: `upper` at best_w, `lower` by best_u.
-struct BlockNewtonState {
-    double *w, *a, *best_w, *best_u;
-    double kappa, upper, lower;
-};
-
-/// What was done: steps of Newton's, products, and whether the gap is reached.
-struct BlockNewtonDone {
-    std::size_t newton = 0;
-    double passes = 0;
-    bool reached = false;
-};
 
 template <class Loss>
 class BlockNewton {
@@ -84,23 +64,13 @@ class BlockNewton {
           d(X.n_columns),
           K(loss.size()),
           size((d + 1) * K),
-          z(n * K),
-          u(n * K),
-          trial(n * K),
-          next(n * K),
-          q(n * K),
-          t(n * K),
           bent(n),
-          g(size),
-          p(size),
-          gradient(size),
-          diagonal(size),
-          residual(size),
-          scaled(size),
-          direction(size),
-          product_(size),
           inertia(K),
-          work(K) {}
+          work(K) {
+        for (auto* each : {&z, &u, &trial, &next, &q, &t}) each->resize(n * K);
+        for (auto* each : {&g, &p, &gradient, &diagonal, &residual, &scaled, &direction, &product_})
+            each->resize(size);
+    }
 
     BlockNewtonDone run() {
         score();
@@ -123,6 +93,9 @@ class BlockNewton {
     static constexpr double kInexact = 0.1, kLoose = 1e-3, kFlat = 0.1, kRough = 0.1;
     static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
     static constexpr int kTrials = 40, kProducts = 300;
+    static constexpr double kLeastTypical = 30, kEndless = 1e30;
+    static constexpr int kReused = 25;                  // products before a factor is made anew
+    static constexpr std::size_t kMostFactored = 1500;  // parameters
 
     double share(std::size_t i) const { return rows.weight(i) / settings.weight; }
     double* offsets(std::vector<double>& v) const { return v.data() + d * K; }
@@ -279,7 +252,7 @@ class BlockNewton {
         done.passes += 2.0 * static_cast<double>(n_bent) / static_cast<double>(n);
     }
 
-    /// p = -(Hessian of F)^-1 g, roughly.
+    /// p = -(Hessian of F)^-1 g, up to round-off or roughly.
     void newton() {
         std::copy_n(D, d * K, diagonal.data());
         X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
@@ -288,33 +261,80 @@ class BlockNewton {
             inertia[k] = h > 0 ? kInertia * h : 1.0;
             diagonal[d * K + k] = h + inertia[k];
         }
-        std::fill(p.begin(), p.end(), 0.0);
-        double along = 0;
-        for (std::size_t j = 0; j < size; ++j) {
-            residual[j] = -g[j];
-            direction[j] = scaled[j] = residual[j] / diagonal[j];
-            along += residual[j] * scaled[j];
+        if (hessian.factored() && gradients(kReused)) return;
+        if (!factored_anew() && !gradients(kProducts)) factored_anew();
+        if (hessian.factored()) gradients(kProducts);
+    }
+
+    /// Makes a factor if that pays.
+    bool factored_anew() {
+        if constexpr (kSmooth) return false;
+        if (!factoring_pays()) return false;
+        hessian.factor(X, D, inertia.data());
+        return hessian.factored();
+    }
+
+    /// Whether the Hessian and its factor take less than the last system's products.
+    bool factoring_pays() {
+        const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
+        if (size > kMostFactored) return false;
+        const double product = 4.0 * static_cast<double>(n_bent * d * K);
+        double left = typical * product - N * N * N / 3;
+        if (!(left > 0)) return false;
+        hessian.clear(d, K, settings.has_intercept);
+        for (std::size_t r = 0; r < n_bent; ++r) {
+            const auto i = static_cast<std::size_t>(bent[r]);
+            if constexpr (!kSmooth)
+                detail::with_groups(loss, rows.label(i), &u[i * K], [&](auto&& member) {
+                    left -= width * width * hessian.gather(i, share(i) / at.kappa, member);
+                });
+            if (!(left > 0)) return false;
         }
+        return true;
+    }
+
+    /// scaled = (the factor that there is, or the diagonal)^-1 residual
+    void precondition() {
+        if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
+        for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
+    }
+
+    double along_residual() const {
+        double sum = 0;
+        for (std::size_t j = 0; j < size; ++j) sum += residual[j] * scaled[j];
+        return sum;
+    }
+
+    /// Conjugate gradients; false if so many products do not lead to a small residual.
+    bool gradients(int most) {
+        std::fill(p.begin(), p.end(), 0.0);
+        for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
+        precondition();
+        direction = scaled;
+        double along = along_residual();
         const double start = along;
         first = std::max(first, start);
         const double rough = std::min(kRough, std::sqrt(std::sqrt(start / first)));
-        for (int k = 0; k < kProducts && along > rough * rough * start; ++k) {
+        int k = 0;
+        for (; k < most && along > rough * rough * start; ++k) {
             product(direction, product_);
             double curvature = 0;
             for (std::size_t j = 0; j < size; ++j) curvature += direction[j] * product_[j];
             if (!(curvature > 0)) break;
             const double by = along / curvature;
-            double now = 0;
             for (std::size_t j = 0; j < size; ++j) {
                 p[j] += by * direction[j];
                 residual[j] -= by * product_[j];
-                scaled[j] = residual[j] / diagonal[j];
-                now += residual[j] * scaled[j];
             }
+            precondition();
+            const double now = along_residual();
             for (std::size_t j = 0; j < size; ++j)
                 direction[j] = scaled[j] + now / along * direction[j];
             along = now;
         }
+        const bool solved = along <= rough * rough * start;
+        if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
+        return solved;
     }
 
     /// The slope of F along the ray at eta, and its own.
@@ -371,8 +391,9 @@ class BlockNewton {
     std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
     std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
     BlockWork work;
+    GroupHessian hessian;
     std::size_t n_bent = 0;
-    double first = 0;
+    double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
     BlockNewtonDone done;
 };
 

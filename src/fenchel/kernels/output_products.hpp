@@ -25,6 +25,9 @@ struct OutputProducts {
     virtual void squares(const std::int32_t* chosen, std::size_t count, const double* A,
                          std::size_t K, double* G) const = 0;
 
+    /// x = the row i, zeros included
+    virtual void copy(std::size_t i, double* x) const = 0;
+
     const std::size_t n_rows, n_columns;
 };
 
@@ -53,6 +56,13 @@ struct OutputProductsOf final : OutputProducts {
                 for (std::size_t k = 0; k < K; ++k) to[k] += A[r * K + k] * (value * value);
             }
         }
+    }
+
+    void copy(std::size_t i, double* x) const override {
+        std::fill(x, x + X.n_columns, 0.0);
+        const auto row = detail::row_of(X, i);
+        for (std::size_t n = 0; n < row.length; ++n)
+            x[static_cast<std::size_t>(row.column[n])] += row.value[n];
     }
 
     const Matrix& X;

@@ -16,19 +16,21 @@ passes, X p and X'u.
 Below, `_by_passes` is that method, for L2. Where all rows are at hand the same steps are taken by a
 kernel, many at a time (risks/views/multiplier_run.py); it takes the kinks of L1 and the elastic net
 as those of more rows, and under them works on the columns that are not 0, where columns are many.
+Another kernel takes them for hinges of several scores a row (risks/views/block_run.py).
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.losses import VectorLoss
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views import multiplier_path
 from fenchel.risks.views.block_run import BlockRun
 from fenchel.risks.views.block_run import serves as serves_blocks
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
@@ -41,7 +43,7 @@ from fenchel.risks.views.multiplier_run import (
 )
 from fenchel.risks.views.working_columns import WorkingRun
 from fenchel.settings import real
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers
 _AHEAD = 3  # steps of the multipliers that those of a nearby problem save
@@ -106,6 +108,13 @@ class Polish(Solver):
             return self._in_blocks(problem, w, state)
         native = serves(problem) and (in_one_shard(problem) or not _is_ridge(problem))
         return (self._in_kernel if native else self._by_passes)(problem, w, state)
+
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """In one shard and of few columns: all Newton steps of a path, with no Python between."""
+        if not multiplier_path.follows(problem, len(strengths)):
+            return None
+        claims = multiplier_path.claims(problem, strengths, self.growth, self._gap)
+        return (Found(*claim) for claim in claims)
 
     def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
