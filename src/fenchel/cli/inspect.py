@@ -109,7 +109,7 @@ def _coefficients(fitted: Any, top: int) -> Coefficients:
     if names is None:
         first = getattr(fitted, "index_base_", 0)
         names = range(first, first + fitted.n_features_in_)
-    classes = getattr(fitted, "classes_", None)
+    classes = getattr(fitted, "classes_", getattr(fitted, "target_names_", None))
     if models.is_labeler(fitted):
         names, classes = list(_pairs(fitted)), None
     if hasattr(fitted, "thresholds_"):  # one score for all levels
@@ -208,7 +208,8 @@ def _columns(report: Inspected) -> str:
         return f"{report.features:,} features {how}"
     names = [label(value) for value in report.classes]
     shown = names if len(names) <= 12 else [*names[:10], "...", names[-1]]
-    return f"{report.features:,} features {how}; {len(names)} classes: {', '.join(shown)}"
+    what = "targets" if report.estimator == "MultivariateRegressor" else "classes"
+    return f"{report.features:,} features {how}; {len(names)} {what}: {', '.join(shown)}"
 
 
 def _table(report: Inspected) -> Iterator[str]:
