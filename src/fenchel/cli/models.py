@@ -18,10 +18,10 @@ def load(path: Path) -> Any:
     from fenchel.features.encoding import check_fits
 
     found = whole(path)
-    if type(found).__name__ != "Pipeline":
+    if hasattr(found, "result_"):
         return found
-    model = found[-1]
-    if len(found.steps) != 2 or not hasattr(model, "table_"):
+    model = found[-1] if hasattr(found, "steps") else None
+    if len(getattr(found, "steps", ())) != 2 or not hasattr(model, "table_"):
         raise UsageError(
             f"{path} holds a pipeline that fenchel train did not make: in Python, use "
             "fenchel.load(path) and its methods"
