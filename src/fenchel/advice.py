@@ -9,7 +9,7 @@ from fenchel.result import Result, Status
 from fenchel.risks.base import Problem
 from fenchel.risks.existence import separated
 from fenchel.risks.scales import too_large
-from fenchel.verification import dependent_columns
+from fenchel.verification import unprovable
 
 
 def advised(problem: Problem, result: Result) -> Phrase | None:
@@ -18,5 +18,5 @@ def advised(problem: Problem, result: Result) -> Phrase | None:
         if result.status is Status.UNBOUNDED:
             return separated(problem, problem.risk.flattened(result.w, result.intercept))
         if result.status is Status.STALLED:
-            return too_large(problem, result.gap) or dependent_columns(problem)
+            return too_large(problem, result.gap) or unprovable(problem)
     return None

@@ -241,3 +241,13 @@ def test_the_report_of_training_is_json(run: Command):
     done = run("train", "t.csv", "-o", "m", *POISSON, "--ignore", "since", "--json")
     found = json.loads(done.out)
     assert found["features"] == 5 and found["settings"]["target"] == "claims"
+
+
+def test_a_transformer_of_other_columns_than_the_table_s_is_refused(run: Command):
+    Path("t.csv").write_text("a,b,y\n1,u,1\n2,v,2\n3,u,4\n")
+    Path("u.csv").write_text("c,b,y\n1,u,1\n2,v,2\n3,u,4\n")
+    run("train", "t.csv", "-o", "m", "--loss", "squared_error")
+    run("train", "u.csv", "-o", "n", "--loss", "squared_error")
+    forged = fenchel.load("m")
+    fenchel.save(forged, "forged", table=fenchel.load("n")[-1].table_)
+    assert "not one of the columns of its table" in run("predict", "forged", "u.csv").err

@@ -292,7 +292,9 @@ def test_elastic_net_cv_chooses_what_theirs_does():
 
 
 @pytest.mark.parametrize("legacy", [True, False])
-@pytest.mark.parametrize("data", [(CANCER[0][:200, :4], CANCER[1][:200]), IRIS], ids=["2", "3"])
+@pytest.mark.parametrize(
+    "data", [(CANCER[0][:200, :4], CANCER[1][:200]), (WINE[0][:, :4], WINE[1])], ids="23"
+)
 def test_logistic_cv_has_their_shapes_and_choice(data, legacy):
     settings = {
         "Cs": [1.0, 0.01],
@@ -300,6 +302,7 @@ def test_logistic_cv_has_their_shapes_and_choice(data, legacy):
         "cv": 3,
         "scoring": "neg_log_loss",
         "use_legacy_attributes": legacy,
+        "tol": 1e-6,
         "max_iter": 1000,
     }
     s = np.random.default_rng(0).integers(1, 4, len(data[1])).astype(float)
@@ -328,7 +331,9 @@ def test_a_fit_that_stops_short_says_so():
 
 
 def test_a_warm_start_needs_fewer_iterations():
-    cold = ours.LogisticRegression(tol=1e-4, solver=fenchel.solver("lbfgs"), warm_start=True).fit(*CANCER)
+    cold = ours.LogisticRegression(tol=1e-4, solver=fenchel.solver("lbfgs"), warm_start=True).fit(
+        *CANCER
+    )
     first = int(cold.n_iter_[0])
     assert int(cold.fit(*CANCER).n_iter_[0]) < first
 

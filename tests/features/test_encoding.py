@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import fenchel
-from fenchel.data.cells import Levels
+from fenchel.data.cells import TextLevels
 from fenchel.data.raw_tables import Read, Wanted, read_table
 from fenchel.features.encoding import encoded, fitted, needs_encoding, unknown_levels
 
@@ -72,9 +72,9 @@ def test_what_is_learned_from_a_summary_is_what_is_learned_from_all_rows(
 
 
 def test_a_level_that_training_had_not_is_no_column_s_and_is_counted():
-    known = {"a": Levels(["u", "v"], np.array([0, 1, 0]))}
+    known = {"a": TextLevels(["u", "v"], np.array([0, 1, 0]))}
     transformer = fitted(known, "median", False)
-    other = {"a": Levels(["q", "u", "w"], np.array([0, 1, 2, 2, 3]))}  # the last row has none
+    other = {"a": TextLevels(["q", "u", "w"], np.array([0, 1, 2, 2, 3]))}  # the last row has none
     np.testing.assert_array_equal(
         dense(encoded(transformer, other)), [[0, 0], [1, 0], [0, 0], [0, 0], [1, 0]]
     )
@@ -82,9 +82,11 @@ def test_a_level_that_training_had_not_is_no_column_s_and_is_counted():
 
 
 def test_many_unknown_levels_leave_no_entries_in_a_sparse_matrix():
-    known = {"a": Levels([f"l{k}" for k in range(9)], np.arange(9)), "b": np.arange(9.0)}
+    known = {"a": TextLevels([f"l{k}" for k in range(9)], np.arange(9)), "b": np.arange(9.0)}
     transformer = fitted(known, "median", False)
-    X = encoded(transformer, {"a": Levels(["x"], np.zeros(4, int)), "b": np.array([0, 1, 2, 0.0])})
+    X = encoded(
+        transformer, {"a": TextLevels(["x"], np.zeros(4, int)), "b": np.array([0, 1, 2, 0.0])}
+    )
     assert sparse.issparse(X) and X.nnz == 2 and X.shape == (4, 10)
     np.testing.assert_array_equal(X.toarray()[:, 0], [0, 1, 2, 0])
 
@@ -96,7 +98,7 @@ def test_complete_numbers_need_no_encoding_unless_it_is_asked_for():
     assert needs_encoding(columns, "median", scale=False)
     assert needs_encoding(columns, None, scale=True)
     assert needs_encoding({"a": np.array([1.0, np.nan])}, None, scale=False)
-    assert needs_encoding({"a": Levels(["u"], np.zeros(3, int))}, None, scale=False)
+    assert needs_encoding({"a": TextLevels(["u"], np.zeros(3, int))}, None, scale=False)
 
 
 @pytest.mark.parametrize("missing", MISSING)

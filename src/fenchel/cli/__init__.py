@@ -14,10 +14,11 @@ from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
 from fenchel.cli.export import export
 from fenchel.cli.inspect import inspect
+from fenchel.cli.owner import owner
 from fenchel.cli.path import path
 from fenchel.cli.predict import predict
 from fenchel.cli.resume import resume
-from fenchel.cli.serve import serve
+from fenchel.cli.serve import redirected, serve
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.train import train
 from fenchel.cli.verify import verify
@@ -43,8 +44,9 @@ for command in (
     export,
     convert,
     resume,
-    worker,
     serve,
+    owner,
+    worker,
 ):
     app.command()(command)
 wording.APPS.append(app)
@@ -75,7 +77,7 @@ def _fenchel(
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command and exits with its code."""
-    argv = sys.argv[1:] if arguments is None else arguments
+    argv = redirected(sys.argv[1:] if arguments is None else arguments)
     interrupts = Interrupts()
     try:
         with interrupts.watched():

@@ -45,6 +45,7 @@ class Trained(msgspec.Struct):
     model: str
     bytes: int
     data: str
+    files: list[str]
     rows: int
     features: int
     nonzeros: int | None
@@ -62,18 +63,19 @@ def trained(
     dataset: Dataset,
     seconds: dict[str, float],
     *,
-    data: str,
+    files: list[str],
     output: str,
     settings: Settings,
 ) -> Trained:
-    """The report of an estimator that was fitted to the file `data` and saved as `output`."""
+    """The report of an estimator that was fitted to the files and saved as `output`."""
     rows, features, nonzeros = inputs.shape(dataset.X)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     return Trained(
         version=fenchel.__version__,
         model=output,
         bytes=os.path.getsize(output),
-        data=data,
+        data=files[0],
+        files=files,
         rows=rows,
         features=features,
         nonzeros=nonzeros,

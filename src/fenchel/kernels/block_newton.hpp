@@ -39,35 +39,12 @@
 
 #include "block_bends.hpp"
 #include "block_hessian.hpp"
+#include "block_newton_state.hpp"
 #include "block_steps.hpp"
 #include "output_products.hpp"
 #include "vector_losses.hpp"
 
 namespace fenchel {
-
-struct BlockNewtonSettings {
-    bool has_intercept;
-    double weight;            // S
-    double growth;            // of 1/kappa
-    double least;             // below which kappa does not fall
-    double gap;               // the relative gap that is asked for
-    std::size_t steps;        // of Newton's, at most
-    const double *up, *down;  // what a sum of slopes above or below 0 costs, for each class
-};
-
-/// Where the method is: parameters of d + 1 rows of K, multipliers of n rows of K. And the best
-/// that it has seen: `upper` at best_w, `lower` by best_u.
-struct BlockNewtonState {
-    double *w, *a, *best_w, *best_u;
-    double kappa, upper, lower;
-};
-
-/// What was done: steps of Newton's, products, and whether the gap is reached.
-struct BlockNewtonDone {
-    std::size_t newton = 0;
-    double passes = 0;
-    bool reached = false;
-};
 
 template <class Loss>
 class BlockNewton {
@@ -87,23 +64,13 @@ class BlockNewton {
           d(X.n_columns),
           K(loss.size()),
           size((d + 1) * K),
-          z(n * K),
-          u(n * K),
-          trial(n * K),
-          next(n * K),
-          q(n * K),
-          t(n * K),
           bent(n),
-          g(size),
-          p(size),
-          gradient(size),
-          diagonal(size),
-          residual(size),
-          scaled(size),
-          direction(size),
-          product_(size),
           inertia(K),
-          work(K) {}
+          work(K) {
+        for (auto* each : {&z, &u, &trial, &next, &q, &t}) each->resize(n * K);
+        for (auto* each : {&g, &p, &gradient, &diagonal, &residual, &scaled, &direction, &product_})
+            each->resize(size);
+    }
 
     BlockNewtonDone run() {
         score();

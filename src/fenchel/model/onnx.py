@@ -17,6 +17,9 @@ from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators import (
     Classifier,
     GammaRegressor,
+    HierarchicalClassifier,
+    MultilabelClassifier,
+    MultivariateRegressor,
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
@@ -73,8 +76,9 @@ def to_onnx(
     A pipeline that begins with a ColumnTransformer of named columns has an input of one column for
     each, of text or whole numbers where that is what its encoders take; "nan" is missing text.
     The outputs of a classifier are "label" and "probabilities", or "scores" where the loss gives
-    none, with a column for each class; those of a NoveltyDetector are "label" and "scores"; a
-    regressor has "prediction".
+    none, with a column for each class; those of a NoveltyDetector are "label" and "scores", and so
+    are those of a MultilabelClassifier, whose "label" has a 1 or 0 in a column for each label; a
+    regressor has "prediction", with a column for each target.
     """
     types = {"float64": DoubleTensorType, "float32": FloatTensorType}
     if dtype is not None and dtype not in types:
@@ -136,9 +140,10 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _outputs(estimator: Any) -> list[str]:
-    if isinstance(estimator, Classifier):
+    if isinstance(estimator, Classifier | HierarchicalClassifier):
         return ["label", "probabilities" if hasattr(estimator, "predict_proba") else "scores"]
-    return ["label", "scores"] if isinstance(estimator, NoveltyDetector) else ["prediction"]
+    scored = isinstance(estimator, NoveltyDetector | MultilabelClassifier)
+    return ["label", "scores"] if scored else ["prediction"]
 
 
 class _Graph:
@@ -150,10 +155,10 @@ class _Graph:
         double = isinstance(operator.inputs[0].type, DoubleTensorType)  # else whole numbers too
         self.dtype = np.float64 if double else np.float32
         to = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
-        coef = np.atleast_2d(self.model.coef_).T.astype(self.dtype)
-        intercept = np.atleast_1d(self.model.intercept_).astype(self.dtype)
+        coef, intercept = _lines(self.model)
         X = self.node(OnnxCast, operator.inputs[0], to=to)
-        self.scores = self.node(OnnxAdd, self.node(OnnxMatMul, X, coef), intercept)
+        products = self.node(OnnxMatMul, X, coef.T.astype(self.dtype))
+        self.scores = self.node(OnnxAdd, products, intercept.astype(self.dtype))
         self.zero = np.zeros(1, self.dtype)
 
     def node(self, kind: type, *inputs: Any, **settings: Any) -> Any:
@@ -170,6 +175,19 @@ class _Graph:
         last.add_to(self.scope, self.container)
 
 
+def _lines(model: Any) -> tuple[Any, Any]:
+    """The w and b of each score: of the leaves of a taxonomy, sums over the nodes above them.
+
+    Two leaves have one score, as two classes do: the second's less the first's.
+    """
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    if isinstance(model, HierarchicalClassifier):
+        paths = model.taxonomy_.paths
+        paths = np.diff(paths, axis=0) if len(paths) == 2 else paths
+        return paths @ coef, paths @ intercept
+    return coef, intercept
+
+
 def _regressor(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(scope, operator, container)
     link = OnnxExp if isinstance(graph.model, LogLinkRegressor) else OnnxIdentity
@@ -181,6 +199,15 @@ def _novelty_detector(scope: Any, operator: Any, container: Any) -> None:
     scores = graph.flat(graph.scores)
     novel = graph.node(OnnxLess, scores, graph.zero)
     graph.output(0, OnnxWhere, novel, np.array([-1]), np.array([1]))
+    graph.output(1, OnnxIdentity, scores)
+
+
+def _multilabel_classifier(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(scope, operator, container)
+    threshold = np.array([graph.model.threshold_], graph.dtype)
+    scores = graph.node(OnnxSub, graph.scores, threshold)
+    has = graph.node(OnnxGreater, scores, graph.zero)
+    graph.output(0, OnnxCast, has, to=onnx.TensorProto.INT64)
     graph.output(1, OnnxIdentity, scores)
 
 
@@ -213,6 +240,12 @@ def _log_sigmoid(graph: _Graph, z: Any) -> Any:
     return graph.node(OnnxSub, graph.node(OnnxMin, z, graph.zero), rest)
 
 
+def _multilabel_shapes(operator: Any) -> None:
+    n, k = operator.inputs[0].get_first_dimension(), len(operator.raw_operator.classes_)
+    operator.outputs[0].set_type(Int64TensorType([n, k]))
+    operator.outputs[1].type.shape = [n, k]
+
+
 def _novelty_shapes(operator: Any) -> None:
     n = operator.inputs[0].get_first_dimension()
     operator.outputs[0].set_type(Int64TensorType([n]))
@@ -225,6 +258,9 @@ _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False]}  # skl2on
 _CONVERTERS = {
     Classifier: (_classifier, _OF_CLASSIFIERS, _OPTIONS),
     Regressor: (_regressor, _OF_REGRESSORS, None),
+    HierarchicalClassifier: (_classifier, _OF_CLASSIFIERS, _OPTIONS),
+    MultilabelClassifier: (_multilabel_classifier, _multilabel_shapes, _OPTIONS),
+    MultivariateRegressor: (_regressor, _OF_REGRESSORS, None),
     QuantileRegressor: (_regressor, _OF_REGRESSORS, None),
     PoissonRegressor: (_regressor, _OF_REGRESSORS, None),
     GammaRegressor: (_regressor, _OF_REGRESSORS, None),

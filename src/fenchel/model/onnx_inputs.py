@@ -45,8 +45,8 @@ def counts_words(estimator: Any) -> bool:
 
 def _leaves(estimator: Any) -> Iterator[Any]:
     """All steps that are not made of steps."""
-    named = getattr(estimator, "transformers_", None) or getattr(estimator, "transformer_list", ())
-    steps = [*getattr(estimator, "steps", ()), *named]
+    lists = ("steps", "transformers_", "transformer_list")
+    steps = [step for name in lists for step in getattr(estimator, name, ())]
     if not steps:
         yield estimator
     for step in steps:

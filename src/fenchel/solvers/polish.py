@@ -16,6 +16,7 @@ passes, X p and X'u.
 Below, `_by_passes` is that method, for L2. Where all rows are at hand the same steps are taken by a
 kernel, many at a time (risks/views/multiplier_run.py); it takes the kinks of L1 and the elastic net
 as those of more rows, and under them works on the columns that are not 0, where columns are many.
+Another kernel takes them for hinges of several scores a row (risks/views/block_run.py).
 """
 
 from __future__ import annotations

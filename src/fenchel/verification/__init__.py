@@ -7,7 +7,8 @@ computed from these, is computed here.
 
 from __future__ import annotations
 
-from fenchel.errors import InvalidData, Phrase
+from fenchel.errors import InvalidData, Phrase, Setting
+from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
@@ -15,6 +16,7 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.check import Recomputed, judged, recomputed
+from fenchel.verification.curvature import is_curved
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.dependence import nearly_dependent
 from fenchel.verification.evidence import Evidence
@@ -22,7 +24,7 @@ from fenchel.verification.rigorous import proved
 from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
 
-__all__ = ["Recomputed", "can_recompute", "dependent_columns", "recompute", "verify"]
+__all__ = ["Recomputed", "can_recompute", "recompute", "unprovable", "verify"]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -53,12 +55,15 @@ def can_recompute(risk: Risk) -> bool:
     return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
 
 
-def dependent_columns(problem: Problem) -> Phrase | None:
-    """What hides the minimum of a problem without a penalty, if columns depend on each other."""
+def unprovable(problem: Problem) -> Phrase | None:
+    """Why nothing is proved of a problem without a penalty: its loss, or columns that depend."""
     risk = problem.risk
-    if problem.strength > 0 or type(risk) is not LinearRisk:
+    if problem.strength > 0 or not isinstance(risk, LinearRisk):
         return None
-    return nearly_dependent(RowEvidence(risk))
+    if not is_curved(risk.loss) and type(risk.loss) is not Softmax:
+        why = f"{type(risk.loss).__name__} has no curvature to prove a bound from"
+        return Phrase(f"Without a penalty {why}: use ", Setting("strength"), " > 0")
+    return nearly_dependent(RowEvidence(risk)) if type(risk) is LinearRisk else None
 
 
 def _evidence(risk: Risk) -> Evidence:

@@ -19,8 +19,9 @@ from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.losses import MulticlassHinge, MultilabelHinge
 from fenchel.losses.vector_rows import NativeVectorRows
 from fenchel.risks import shardwork
-from fenchel.risks.base import Array, Point, Problem, State
+from fenchel.risks.base import Array, Problem, State
 from fenchel.risks.linear import LinearRisk
+from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.dual_ascent import has_block_steps, only_offsets_are_free
 from fenchel.risks.views.dual_cut import cut_of, has_offsets
 from fenchel.risks.views.row_duals import swept
@@ -49,7 +50,8 @@ def serves(problem: Problem) -> bool:
 class BlockRun:
     """Where the method is: parameters, multipliers, kappa; and the best J and bound so far."""
 
-    point: Point  # the best so far
+    arrays: tuple[Array, ...]  # those named in _ARRAYS, which the kernel changes
+    point: LinearPoint  # the best so far
     J: float  # there
     bound: float  # the best so far
     witness: Callable[[], Witness] | None  # of it
@@ -85,7 +87,7 @@ class BlockRun:
             a = shardwork.unweighted(self.shard, alpha, self.risk.weight, self.risk.loss).ravel()
         self.arrays = p, a, p.copy(), a.copy()
         self.at = _kernels.BlockNewtonPoint(*self.arrays, kappa, math.inf, -math.inf)
-        self.point = self.risk.lazy_at(self._parameters(p))
+        self.point = self._at(p)
         self.J, self.bound, self.witness = self.problem.objective(self.point), -math.inf, None
         if a.any():
             self._look()
@@ -103,6 +105,14 @@ class BlockRun:
     def _parameters(self, p: Array) -> Array:
         """w as solvers know it, of parameters that always end with offsets."""
         return p[: self.risk.n_parameters].copy()
+
+    def _at(self, p: Array) -> LinearPoint:
+        """The point of parameters, whose offsets are near the best if those are profiled out."""
+        risk, w = self.risk, self._parameters(p)
+        risk.passes += 1
+        z = risk.engine.map(shardwork.scores, risk.outputs(w))
+        b = p[self.d * risk.n_outputs :].copy() if risk.facts.has_intercept else 0.0
+        return risk.point(risk, w, z, b)
 
     def _restore(self, state: State) -> None:
         self.arrays = tuple(np.array(state[name], dtype=np.float64) for name in _ARRAYS)
@@ -147,8 +157,7 @@ class BlockRun:
     def _look(self) -> None:
         """J at the best parameters, and what the best slopes prove, or the tangent."""
         risk, (_, _, best, u) = self.risk, self.arrays
-        near = self._nearby(best[self.d * risk.n_outputs :])
-        self.point = risk.lazy_at(self._parameters(best), near)
+        self.point = self._at(best)
         self.J = self.problem.objective(self.point)
         if risk.facts.differentiable:
             point = self.point
@@ -158,14 +167,3 @@ class BlockRun:
         cut = cut_of(risk, risk.engine.scatter(risk.outputs(u)), None)
         self.bound, self.witness = self.problem.bound(cut.a, cut.b, cut.sizes), cut.witness
         self.at.lower = min(self.at.lower, self.bound)  # so that better slopes are not passed over
-
-    def _nearby(self, b: Array) -> Point | None:
-        """A point whose offsets are near those that are sought."""
-        return _Near(b) if self.risk.facts.has_intercept else None  # type: ignore[return-value]
-
-
-class _Near:
-    """All that is looked at of a point nearby."""
-
-    def __init__(self, intercept: Array):
-        self.intercept = intercept

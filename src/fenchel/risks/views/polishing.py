@@ -90,10 +90,10 @@ def _ascended(
     rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)
     rows.a[:] = a
     rows.active[:], rows.n_active = np.arange(len(a)), len(a)
-    v, b = -point.subgradient / strength, float(point.intercept)
+    v, b = -point.subgradient / strength, point.intercept
     for seed in range(_SWEEPS):
         v, db, *_ = sweep(near, v, b, rows, rate, [seed], np.inf, None)
-        b += db
+        b = b + db
     risk.passes += round(2 * _SWEEPS * len(a) / risk.n_rows)
     return rows.a
 
