@@ -19,7 +19,6 @@ The exit status is 1 if any failed or is settled.
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import importlib
 import sys
 import tomllib
@@ -108,35 +107,26 @@ class Recorder:
 
 
 class Expectations:
-    """The committed list: reasons, and the tests that fail for them."""
+    """The committed list: reasons, and the tests that fail for them.
+
+    A test is named with its parameters, or without: then some of its cases may pass.
+    """
 
     def __init__(self, path: Path = EXPECTED):
         entries = tomllib.loads(path.read_text())["difference"] if path.exists() else []
         self.reasons = {name: entry["reason"] for entry in entries for name in entry["tests"]}
-        self.used: set[str] = set()
 
-    def reason(self, test: str) -> str | None:
-        """Why a test is expected to fail; None if it is not."""
-        for pattern, reason in self.reasons.items():
-            if (
-                test == pattern
-                or test.startswith(f"{pattern}[")
-                or fnmatch.fnmatchcase(test, pattern)
-            ):
-                self.used.add(pattern)
-                return reason
-        return None
+    def meaning(self, test: str, outcome: str) -> str:
+        """What an outcome means, given what was expected."""
+        known = test in self.reasons or test.partition("[")[0] in self.reasons
+        if outcome == "failed" and known:
+            return "different"
+        return "settled" if test in self.reasons and outcome != "skipped" else outcome
 
 
 def judged(recorder: Recorder, expected: Expectations) -> dict[str, str]:
-    """What the outcomes mean, given what was expected."""
-    found = {}
-    for test, outcome in recorder.outcomes.items():
-        reason = expected.reason(test)
-        if reason is not None and outcome != "skipped":
-            outcome = "different" if outcome == "failed" else "settled"
-        found[test] = outcome
-    return found
+    """What all outcomes mean."""
+    return {test: expected.meaning(test, each) for test, each in recorder.outcomes.items()}
 
 
 def run(names: list[str], *, more: tuple[str, ...] = ()) -> tuple[dict[str, str], Recorder]:

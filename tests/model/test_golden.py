@@ -51,6 +51,7 @@ def test_every_format_has_a_golden_file_of_every_estimator():
         young = {  # than the files
             "MultilabelClassifier",
             "HierarchicalClassifier",
+            "MultivariateRegressor",
             "MetricClassifier",
             "OrdinalRegressor",
             "Ranker",

@@ -15,6 +15,8 @@ def load(path: Path) -> Any:
 
     Such a one has `encoder_`, which makes its features of a table with the columns of `table_`.
     """
+    from fenchel.features.encoding import check_fits
+
     found = whole(path)
     if type(found).__name__ != "Pipeline":
         return found
@@ -24,6 +26,7 @@ def load(path: Path) -> Any:
             f"{path} holds a pipeline that fenchel train did not make: in Python, use "
             "fenchel.load(path) and its methods"
         )
+    check_fits(found[0], model.table_)
     model.encoder_ = found[0]
     model.feature_names_in_ = model.encoder_.get_feature_names_out()
     return model

@@ -20,8 +20,8 @@ from fenchel.driver import minimize
 from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
 from fenchel.estimators.settings import in_these_words
+from fenchel.following import at_once, followed
 from fenchel.losses import Loss
-from fenchel.paths import followed
 from fenchel.posing import across, for_loss, posed
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.result import Record, Result, Status
@@ -113,7 +113,16 @@ class Fit:
         """
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
-        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+        cold = verify and not interrupted and all(start is None for start in starts)
+        pairs = (
+            at_once(problems, self.solver, self.tol)
+            if cold and self._unwatched
+            else ((problem, None) for problem in problems)
+        )
+        for k, ((problem, known), start) in enumerate(zip(pairs, starts, strict=True)):
+            if known is not None:
+                results.append(known)
+                continue
             w0 = _inside(problem, start)
             if interrupted:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
@@ -126,6 +135,11 @@ class Fit:
             results.append(self._minimized(problem, w0, seconds, file, verify))
             interrupted = results[-1].status is Status.INTERRUPTED
         return results
+
+    @property
+    def _unwatched(self) -> bool:
+        """Whether nobody looks at single steps, by a callback, the clock or a checkpoint."""
+        return self.callback is None and self.max_seconds == math.inf and self.checkpoint is None
 
     def _minimized(
         self,
@@ -206,9 +220,7 @@ class Posed:
         Nor where each fit is watched, by a callback or by the clock.
         """
         paths, fit = [], self.fit
-        for problem in (
-            self.problems if fit.callback is None and fit.max_seconds == math.inf else ()
-        ):
+        for problem in self.problems if fit._unwatched else ():
             path = followed(problem, strengths, fit.solver, fit.tol)
             if path is None:
                 return []

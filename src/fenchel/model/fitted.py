@@ -85,13 +85,10 @@ def settled(value: Any) -> Any:
     """What a search or a cross-validation has found, or is to fit; anything else is itself."""
     from sklearn.model_selection._search import BaseSearchCV
 
-    from fenchel.estimators.cross_validation import CrossValidated
-
-    if not isinstance(value, BaseSearchCV | CrossValidated):
-        return value
-    if isinstance(value, CrossValidated) and not hasattr(value, "best_estimator_"):
-        raise InvalidData(f"cannot save a {type(value).__name__} before it is fitted")
-    return settled(vars(value).get("best_estimator_", getattr(value, "estimator", None)))
+    if isinstance(value, BaseSearchCV):
+        return settled(vars(value).get("best_estimator_", value.estimator))
+    ours = type(value).__module__.startswith("fenchel.")
+    return vars(value).get("best_estimator_", value) if ours else value
 
 
 # From an estimator to what is stored.

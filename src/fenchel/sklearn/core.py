@@ -35,15 +35,16 @@ from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import words
 from fenchel.estimators.shortcomings import worst
 from fenchel.estimators.steering import steered
-from fenchel.result import Result
+from fenchel.result import Result, Status
 from fenchel.risks.base import Array
 from fenchel.sklearn.biased import joined, lines
 from fenchel.sklearn.files import Found, InFiles, results_of
 from fenchel.solvers import SOLVERS, Solver
 
 _LEAST_GAP = 1e-10
+_ROUND_OFF = 1e-8  # a gap that is no reason for a warning, if no more can be proved
 # In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
-NEARLY_ZERO = 1e-10
+NEARLY_ZERO = 1e-6
 _THEIRS = frozenset(  # the names of scikit-learn's solvers
     "auto cholesky highs highs-ds highs-ipm interior-point lbfgs liblinear lsqr newton-cg "
     "newton-cholesky sag saga sparse_cg svd".split()
@@ -138,7 +139,7 @@ class DropIn(InFiles):
     def _shortfall(self, model: LinearEstimator, results: list[Result]) -> str:
         """What to say of a fit that did not converge; nothing of one that did."""
         last = worst(results)
-        if last.converged:
+        if last.converged or (last.status is Status.STALLED and last.gap <= _ROUND_OFF):
             return ""
         return (
             f"{type(self).__name__} did not converge within {last.iterations} iterations: the "

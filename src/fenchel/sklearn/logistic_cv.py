@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from fenchel.sklearn.core import DropIn, total, weights_of, with_our_solvers
 from fenchel.sklearn.logistic import LogisticRegression, logistic_task
 from fenchel.sklearn.routing import of_splitter_and_scorer
 
+_NEVER = -1e3  # the score of a class that a fold has no rows of: exp of it is 0
 _SHARES = {"l1": (1.0,), "l2": (0.0,)}
 
 
@@ -77,8 +79,9 @@ class LogisticRegressionCV(DropIn, Base):
         classes, codes = checked_classes(y, len(y))
         weights = Classifier(class_weight=self.class_weight)._weights(s, classes, codes)
         self.Cs_ = _grid(self.Cs)
+        self.classes_ = classes
         trials = self._tried(X, y, weights, folds, ratios, scored)
-        self.classes_, self.l1_ratios_ = classes, np.asarray([None] if given is None else given)
+        self.l1_ratios_ = np.asarray([None] if given is None else given)
         self._choose(X, y, weights, ratios, trials)
         self._describe(trials, given is not None)
         if trials.n_short:
@@ -108,28 +111,40 @@ class LogisticRegressionCV(DropIn, Base):
     def _tried(
         self, X: Any, y: Any, s: Array | None, folds: list[Any], ratios: list[float], scored: Any
     ) -> Trials:
-        classes, order = np.unique(y), np.argsort(self.Cs_)
-        scorer, n_short = _scorer(self, classes), 0
-        coefs, scores, counts = [], np.zeros((len(folds), len(ratios), len(self.Cs_))), []
+        """The models of all folds, shares and Cs, and their scores on the rows left out."""
+        shape, scorer = (len(folds), len(ratios), len(self.Cs_)), _scorer(self, self.classes_)
+        found: dict[tuple[int, ...], tuple[Array, float, int, bool]] = {}
         for k, (inside, outside) in enumerate(folds):
-            X_in, y_in = _safe_indexing(X, inside), y[inside]
-            s_in = None if s is None else s[inside]
-            X_out, y_out = _safe_indexing(X, outside), y[outside]
+            rows = _safe_indexing(X, inside), y[inside], None if s is None else s[inside]
+            left = _safe_indexing(X, outside), y[outside]
             more = _check_method_params(X, scored, indices=outside)
             for j, ratio in enumerate(ratios):
-                task = logistic_task(self, X_in, y_in, s_in, len(classes), 1.0, ratio)
-                posed = task.model._posed(X_in, y_in, sample_weight=s_in).kept()
-                judge, S = LogisticRegression(solver=self.solver), total(X_in, s_in)
-                judge.classes_ = classes
-                strengths = [1 / (C * S) for C in self.Cs_[order]]
-                for i, results in zip(order, posed.along(strengths, proved=()), strict=True):
-                    task.model._take(posed, results)
-                    judge._keep([task])
-                    scores[k, j, i] = scorer(judge, X_out, y_out, **more)
-                    coefs.append(((k, j, i), _line(judge, self.fit_intercept)))
-                    counts.append(((k, j, i), int(judge.n_iter_[0])))
-                    n_short += any(not result.converged for result in results)
-        return Trials(_placed(coefs, scores.shape), scores, _placed(counts, scores.shape), n_short)
+                for i, judge, short in self._along(*rows, ratio):
+                    score = float(scorer(judge, *left, **more))
+                    line = _line(judge, self.fit_intercept)
+                    found[k, j, i] = line, score, int(judge.n_iter_[0]), short
+        coefs, scores, counts, short = (
+            np.array(each).reshape(*shape, *np.shape(each[0]))
+            for each in zip(*(found[place] for place in np.ndindex(*shape)), strict=True)
+        )
+        return Trials(coefs, scores, counts.astype(np.int32), int(short.sum()))
+
+    def _along(
+        self, X: Any, y: Any, s: Array | None, ratio: float
+    ) -> Iterator[tuple[int, LogisticRegression, bool]]:
+        """The place of each C with its model of some rows, and whether that fell short."""
+        present, order = np.unique(y), np.argsort(self.Cs_, kind="stable")
+        task = logistic_task(self, X, y, s, len(present), 1.0, ratio)
+        posed = task.model._posed(X, y, sample_weight=s).kept()
+        strengths = [1 / (C * total(X, s)) for C in self.Cs_[order]]
+        for i, results in zip(order.tolist(), posed.along(strengths, proved=()), strict=True):
+            task.model._take(posed, results)
+            judge = LogisticRegression(solver=self.solver)
+            judge._keep([task])
+            judge.classes_ = self.classes_
+            if len(present) < len(self.classes_):
+                judge.coef_, judge.intercept_ = _spread(judge, present)
+            yield i, judge, any(not result.converged for result in results)
 
     def _choose(self, X: Any, y: Any, s: Array | None, ratios: list[float], trials: Trials) -> None:
         """The best C and share of L1, and the model; without refit, the mean of the best ones."""
@@ -205,11 +220,18 @@ def _line(model: LogisticRegression, intercept: bool) -> Array:
     return np.column_stack([model.coef_, model.intercept_]) if intercept else model.coef_
 
 
-def _placed(found: list[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Values by their places, in an array whose first axes have that shape."""
-    values = dict(found)
-    flat = [values[place] for place in np.ndindex(*shape)]
-    return np.array(flat).reshape(*shape, *np.shape(flat[0]))
+def _spread(model: LogisticRegression, present: npt.NDArray[Any]) -> tuple[Array, Array]:
+    """Lines for all classes of a model that saw some of them: the others have no chance."""
+    coef, b = model.coef_, model.intercept_
+    if len(present) == 2:  # a difference, in halves
+        coef, b = np.concatenate([-coef / 2, coef / 2]), np.concatenate([-b / 2, b / 2])
+    lines, offsets = (
+        np.zeros((len(model.classes_), coef.shape[1])),
+        np.full(len(model.classes_), _NEVER),
+    )
+    which = np.searchsorted(model.classes_, present)
+    lines[which], offsets[which] = coef, b
+    return lines, offsets
 
 
 def _scorer(estimator: LogisticRegressionCV, classes: npt.NDArray[Any]) -> Any:

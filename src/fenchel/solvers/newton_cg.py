@@ -21,6 +21,7 @@ import numpy as np
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.block_run import BlockRun, serves
 from fenchel.risks.views.products import HessianProducts
+from fenchel.solvers._decrement import claimed
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -38,6 +39,7 @@ class NewtonCG(Solver):
         regularizer=("quadratic", "separable"),
         differentiable=True,
         strongly_convex=True,
+        positive_strength=False,
         views=(HessianProducts,),
     )
 
@@ -62,7 +64,7 @@ class NewtonCG(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
-        if serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS:
+        if problem.strength > 0 and serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS:
             yield from self._in_kernel(problem, w, state)
             return
         C = problem.strength * problem.regularizer.curvature(len(w))
@@ -73,13 +75,17 @@ class NewtonCG(Solver):
             g = problem.subgradient(point)
             size = float(np.linalg.norm(g))
             first = size if np.isinf(first) else first
-            J, bound = problem.objective(point), problem.tangent_bound(point)
-            witness = functools.partial(getattr, point, "witness")
-            yield Step(point, J, bound, witness, functools.partial(_state, point.w, first))
+            J, kept = problem.objective(point), functools.partial(_state, point.w, first)
+            if problem.strength > 0 or size == 0:
+                witness = functools.partial(getattr, point, "witness")
+                yield Step(point, J, problem.tangent_bound(point), witness, kept)
             if size == 0:
                 return
             rough = min(_ROUGH, np.sqrt(size / first))
-            along = Along(problem, point, _solved(problem, C, HessianProducts(point), -g, rough))
+            p = _solved(problem, C, HessianProducts(point), -g, rough)
+            if problem.strength == 0:
+                yield claimed(point, J, p, kept)
+            along = Along(problem, point, p)
             eta = search(along, J)
             if eta == 0:
                 return
@@ -95,7 +101,8 @@ def _solved(problem: Problem, C: Array, H: HessianProducts, b: Array, rough: flo
 
     Started from p = 0, every iterate has <b, p> > 0: the step descends however early it ends.
     """
-    scale = 1 / (C + H.diagonal())
+    diagonal = C + H.diagonal()
+    scale = 1 / np.where(diagonal > 0, diagonal, 1.0)  # 0 of columns of zeros, at strength 0
     p, r = np.zeros_like(b), b
     d = z = scale * r
     rz = float(r @ z)
