@@ -60,9 +60,11 @@ def path(
     gap, hurried = positive("gap", gap), max_seconds is not None or callback is not None
     known = None if hurried else claimed(problem, grid, solver, gap)
     problems = [dataclasses.replace(problem, strength=strength) for strength in grid]
+    if known is not None:
+        problems = problems[: len(known)]  # up to where Ctrl-C ended it
     proofs = [] if known is None or not verify else proved_together(known, problems, gap)
     results: list[Result] = []
-    for k, each in enumerate(problems if known is None else problems[: len(known)]):
+    for k, each in enumerate(problems):
         done = proofs[k] if proofs else None
         if done is not None:
             results.append(done)

@@ -23,6 +23,7 @@ from fenchel.estimators.settings import in_these_words
 from fenchel.following import at_once, followed
 from fenchel.losses import Loss
 from fenchel.posing import across, for_loss, posed
+from fenchel.proving import proved_together
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
@@ -202,26 +203,36 @@ class Posed:
         An interrupt is the end of it. Those at the strengths in `proved`, by default all, are
         proved by other code than the solver's; of the others its word is taken.
         """
-        starts, paths = self.starts, self._followed(strengths)
+        proved = strengths if proved is None else proved
+        starts, paths = self.starts, self._followed(strengths, proved)
         for strength in strengths:
-            verify = proved is None or strength in proved
-            results = [next(path) for path in paths]
-            if verify or not results or not all(result.converged for result in results):
+            results, verify = [next(path) for path in paths], strength in proved
+            if not results or not all(result.converged for result in results):
                 results = self.fit.run(self._at(strength), results or starts, verify=verify)
+            elif verify:
+                results = self._proved(strength, results)
             yield results
             if any(result.status is Status.INTERRUPTED for result in results):
                 return
             starts = results
 
+    def _proved(self, strength: float, claims: list[Result]) -> list[Result]:
+        """What a solver found by itself, proved together; else what is proved by going on."""
+        known = proved_together(claims, list(self._at(strength)), self.fit.tol)
+        found = [result for result in known if result is not None]
+        return found if len(found) == len(claims) else self.fit.run(self._at(strength), claims)
+
     @in_these_words()
-    def _followed(self, strengths: Sequence[float]) -> list[Iterator[Result]]:
+    def _followed(
+        self, strengths: Sequence[float], proved: Collection[float]
+    ) -> list[Iterator[Result]]:
         """The path of each problem as its solver follows it by itself; none if one of them cannot.
 
         Nor where each fit is watched, by a callback or by the clock.
         """
         paths, fit = [], self.fit
         for problem in self.problems if fit._unwatched else ():
-            path = followed(problem, strengths, fit.solver, fit.tol)
+            path = followed(problem, strengths, fit.solver, fit.tol, evidence=proved)
             if path is None:
                 return []
             paths.append(path)

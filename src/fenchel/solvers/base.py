@@ -39,14 +39,14 @@ class Step:
 class Found(NamedTuple):
     """A minimiser and what its solver claims of it, of which nothing is verified.
 
-    `alpha` are the dual variables that prove the bound, where they are at hand.
+    `alpha` makes the dual variables that prove the bound, where it is known how.
     """
 
     w: Array
     intercept: float
     objective: float
     lower_bound: float
-    alpha: Array | None = None
+    alpha: Callable[[], Array] | None = None
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,7 @@ def _recomputed(
     if data.nonnegative:
         lower = np.fmax(lower, 0.0)
     doubt = ROUND_OFF * (np.abs(upper) + np.abs(penalty))
-    claimed = np.array([results[k].objective for k in known])
-    sound = sound & (np.abs(upper - claimed) <= doubt) & (lower <= upper + doubt) & (upper >= 0)
+    sound = sound & (lower <= upper + doubt) & (upper >= 0 if data.nonnegative else upper < np.inf)
     found: list[Recomputed | None] = [None] * len(problems)
     each = zip(lower.tolist(), upper.tolist(), doubt.tolist(), strict=True)
     for k, bounds, sure in zip(known, each, sound.tolist(), strict=True):

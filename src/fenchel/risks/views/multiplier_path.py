@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -116,4 +117,8 @@ class _Path:
         """What was found at a strength; less what round-off may have added to its bound."""
         J, lower = self.bounds[k].tolist()
         lower -= ROUND_OFF * abs(J)
-        return AtStrength(self.w[k], float(self.b[k]), J, lower, self.columns.share * self.u[k])
+        return AtStrength(self.w[k], float(self.b[k]), J, lower, partial(self._alpha, k))
+
+    def _alpha(self, k: int) -> Array:
+        alpha: Array = self.columns.share * self.u[k]
+        return alpha

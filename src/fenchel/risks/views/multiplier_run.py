@@ -81,7 +81,9 @@ def native_problem(
 ) -> _kernels.PolishProblem:
     """What the kernel takes beside X, with the largest kappa that it needs."""
     t, h = terms
-    m = np.maximum(risk.squares, 1e-300)
+    m = np.ones(len(h))  # of no consequence under L2
+    if t.any() or not h.all():
+        m = np.maximum(risk.squares, 1e-300)
     return _kernels.PolishProblem(
         columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m,
         np.where(h > 0, 0.0, m), columns.has_intercept, risk.weight, growth, _LEAST * scale,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,13 +50,13 @@ MOST_SLOPES = 1 << 22  # that the slopes of all strengths of a path may be: 32 M
 
 
 class AtStrength(NamedTuple):
-    """What is claimed at a strength: w, b, J there, a bound and dual variables that prove it."""
+    """What is claimed at a strength: w, b, J there, a bound and what makes its proof."""
 
     w: Array
     b: float
     J: float
     lower: float
-    alpha: Array
+    alpha: Callable[[], Array]
 
 
 class Hessian:
@@ -150,7 +151,7 @@ class Hessian:
                 risk.passes += 3 * taken
                 done, offset = done + more, float(b[done + more - 1])
             J, lower = bounds[k].tolist()
-            yield AtStrength(W[k], float(b[k]), J, lower, alpha[k])
+            yield AtStrength(W[k], float(b[k]), J, lower, partial(alpha.__getitem__, k))
 
 
 def _path(rows: Rows, *settings: Any) -> tuple[int, int]:
