@@ -46,7 +46,7 @@ REPEATS = 5
 
 def read(path: Path) -> Read:
     wanted = Wanted(target="ClaimNb", offset="Exposure", ignore=["IDpol"])
-    return read_table(path, wanted)
+    return read_table([path], wanted)
 
 
 def coded(table: Read) -> Any:

@@ -32,7 +32,7 @@ def frame(n: int = 300, n_levels: int = 9, seed: int = 0) -> pd.DataFrame:
 
 def read(table: pd.DataFrame, path: Path) -> Read:
     table.to_csv(path, index=False)
-    return read_table(path, Wanted(target="y"))
+    return read_table([path], Wanted(target="y"))
 
 
 def dense(X: object) -> np.ndarray:
