@@ -160,6 +160,7 @@ HOSTILE = [
     ("cholesky-sparse", _set("parameters", "kernel", to="rbf_"), "contradict each other"),
     ("union", _set("parameters", "transformer_list", to=_words("a")), "value of transformer_list"),
     ("frame", _set(*_STEP, 0, to=3), "such a value of steps"),
+    ("union", _set("parameters", "transformer_weights", to="x"), "value of transformer_weights"),
     ("union", _set(*_THIRD, to="exec"), "value of transformer_list"),
     ("union", _set(*_THIRD, to=_LOG), "value of transformer_list"),
     ("frame", _set(*_FRAME, "kind", to="Pipeline"), "of no such class"),
