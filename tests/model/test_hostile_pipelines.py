@@ -148,6 +148,7 @@ HOSTILE = [
     ("function", _set("parameters", "func", "name", to="sklearn.chi2"), "such a value of func"),
     ("counts", _set("parameters", "input", to="filename"), "input must be 'content'"),
     ("counts", _set("parameters", "encoding", to="rot13"), "encoding must be one of"),
+    ("counts", _set("parameters", "token_pattern", to="(?u"), "token_pattern is no pattern"),
     ("counts", _set("parameters", "tokenizer", to=_LOG), "such a value of tokenizer"),
     ("counts", _set("fitted", "vocabulary_", "length", to=3), "as many places as words"),
     ("counts", _set("fitted", "vocabulary_", to={"type": "pairs", "pairs": [["a", 1]]}),
