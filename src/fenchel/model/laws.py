@@ -7,6 +7,7 @@ are tested once, when it is loaded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,6 +123,10 @@ def vectorizer(transformer: Any) -> None:
     if transformer.encoding.lower() not in _ENCODINGS:
         known = ", ".join(sorted(_ENCODINGS))
         raise ValueError(f"encoding must be one of {known}; it is {transformer.encoding!r:.40}")
+    try:
+        re.compile(transformer.token_pattern or "")
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"token_pattern is no pattern: {error}") from error
 
 
 def tfidf(transformer: Any) -> bool:

@@ -109,7 +109,16 @@ _TEMPERATURE = [
 _CALIBRATORS = (_SigmoidCalibration, IsotonicRegression, *_TEMPERATURE)
 _ALLOWED = (
     Kind(Pipeline, parameters={"steps": _steps}, dropped=frozenset({"memory"})),
-    Kind(FeatureUnion, parameters={"transformer_list": _steps}),
+    Kind(  # which does not check its settings itself
+        FeatureUnion,
+        parameters={
+            "transformer_list": _steps,
+            "transformer_weights": maybe(table(text, number)),
+            "n_jobs": maybe(number),
+            "verbose": flag,
+            "verbose_feature_names_out": flag,
+        },
+    ),
     Kind(
         ColumnTransformer,
         {
