@@ -45,15 +45,19 @@ def for_python() -> list[str]:
     return lines
 
 
+_FILES = {"taxonomy": "--taxonomy", "cost": "--label-costs"}  # options that are files
+
+
 def for_the_command_line() -> list[str]:
     lines = ["| `--loss` | fits | options |", "|---|---|---|"]
     for rows in groups():
         names = code([name for row in rows for name in row.command_names])
         flags = [f"--{flag.name.replace('_', '-')}" for row in rows for flag in row.flags]
+        options = {option.name for row in rows for option in row.options}
+        flags += [flag for name, flag in _FILES.items() if name in options]
         if rows[0].estimator == "Classifier":
             flags.append("--balanced")
-        trained = "; trained in Python only" if rows[0].beyond_files else ""
-        lines.append(f"| {names} | {rows[0].purpose}{trained} | {code(flags)} |")
+        lines.append(f"| {names} | {rows[0].purpose} | {code(flags)} |")
     return lines
 
 

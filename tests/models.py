@@ -85,6 +85,10 @@ UNFITTED = {
         fenchel.Regressor(loss="huber", delta=0.7, penalty="l1", alpha=0.05, tol=1e-2),
         _SCORES,
     ),
+    "multivariate": (
+        fenchel.MultivariateRegressor(M=np.diag([1.0, 2.0]), alpha=1e-2),
+        np.stack([_SCORES, _COUNTS], axis=1),
+    ),
     "quantile": (fenchel.QuantileRegressor(quantile=0.9, fit_intercept=False), _SCORES),
     "gamma": (fenchel.GammaRegressor(n_jobs=1), _COUNTS + 0.5),
     "tweedie": (fenchel.TweedieRegressor(power=1.3, n_jobs=1), _COUNTS),

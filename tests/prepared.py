@@ -46,6 +46,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+import fenchel.sklearn as dropin
 from fenchel import (
     Classifier,
     ClassifierCV,
@@ -310,6 +311,13 @@ ESTIMATORS = {
         NUMBERS,
         THREE,
     ),
+    "drop-in": (
+        make_pipeline(StandardScaler(), dropin.LogisticRegression()),
+        NUMBERS,
+        THREE,
+    ),
+    "drop-in-search": (make_pipeline(StandardScaler(), dropin.LassoCV(cv=2)), NUMBERS, REAL),
+    "one-vs-rest-drop-in": (OneVsRestClassifier(dropin.LinearSVC()), NUMBERS, THREE),
     "cross-validated": (make_pipeline(MinMaxScaler(), ClassifierCV(cv=2)), NUMBERS, TWO),
 }
 

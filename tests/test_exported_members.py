@@ -19,8 +19,8 @@ ERRORS = (
 )
 ESTIMATORS = (
     "Classifier ClassifierCV ERLPBoost GammaRegressor HierarchicalClassifier MetricClassifier "
-    "MultilabelClassifier MultiQuantileRegressor NoveltyDetector OrdinalRegressor "
-    "PoissonRegressor QuantileRegressor "
+    "MultilabelClassifier MultiQuantileRegressor MultivariateRegressor NoveltyDetector "
+    "OrdinalRegressor PoissonRegressor QuantileRegressor "
     "Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
     "Spectrum"
 ).split()

@@ -21,6 +21,7 @@ from .estimators import HierarchicalClassifier as HierarchicalClassifier
 from .estimators import MetricClassifier as MetricClassifier
 from .estimators import MultilabelClassifier as MultilabelClassifier
 from .estimators import MultiQuantileRegressor as MultiQuantileRegressor
+from .estimators import MultivariateRegressor as MultivariateRegressor
 from .estimators import NoveltyDetector as NoveltyDetector
 from .estimators import OrdinalRegressor as OrdinalRegressor
 from .estimators import PoissonRegressor as PoissonRegressor

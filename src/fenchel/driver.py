@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from fenchel import starts, stopping
 from fenchel._system import blas
+from fenchel.advice import advised
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
-from fenchel.proving import Prover, advised, contradiction, contradicts, lower
+from fenchel.proving import Prover, contradiction, contradicts, lower
 from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.existence import receding, vanishing

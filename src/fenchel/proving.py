@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from fenchel.errors import InvalidCertificate, Phrase
+from fenchel.errors import InvalidCertificate
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.existence import separated
-from fenchel.risks.scales import too_large
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
-from fenchel.verification import Recomputed, can_recompute, dependence, recompute, verify
+from fenchel.verification import Recomputed, can_recompute, recompute, recompute_all, verify
 from fenchel.witness import Witness
 
 
@@ -53,13 +52,7 @@ class Prover:
             raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
         excess = claim.lower_bound - proof.lower_bound
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
-        # Scores that are carried along drift: where J is far smaller than they are, what is left of
-        # it is the J that the data say.
-        agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
-        objective = claim.objective if agrees else proof.objective
-        # Above its own J a bound is not known: verify, which has no other, returns that instead.
-        lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
-        return Certificate(lower_bound, objective, "witness")
+        return _agreed(claim, proof)
 
     def _recomputed(self, claim: Result) -> Recomputed:
         if self.strict and not isinstance(claim.witness, Witness):
@@ -84,6 +77,47 @@ class Prover:
         )
 
 
+def _agreed(claim: Result, proof: Recomputed) -> Certificate:
+    """The bounds that are claimed, as far as they are proved."""
+    # Scores that are carried along drift: where J is far smaller than they are, what is left of
+    # it is the J that the data say.
+    agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
+    objective = claim.objective if agrees else proof.objective
+    # Above its own J a bound is not known: verify, which has no other, returns that instead.
+    lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
+    return Certificate(lower_bound, objective, "witness")
+
+
+def proved_together(
+    claims: Sequence[Result], problems: Sequence[Problem], gap: float
+) -> list[Result | None]:
+    """The claims whose evidence proves the gap, with what it proves; None for others.
+
+    Problems on the same rows are proved together: a few products with many columns.
+    """
+    with np.errstate(all="ignore"):
+        proofs = list(recompute_all(claims, problems))
+    return [_proved(claim, proof, gap) for claim, proof in zip(claims, proofs, strict=True)]
+
+
+def _proved(claim: Result, proof: Recomputed | None, gap: float) -> Result | None:
+    if proof is None:
+        return None
+    certificate = _agreed(claim, proof)
+    if not certificate.gap <= gap:
+        return None
+    *before, last = claim.history
+    lower, upper = certificate.lower_bound, certificate.upper_bound
+    last = last._replace(objective=upper, lower_bound=lower, gap=certificate.gap)
+    return dataclasses.replace(
+        claim,
+        certificate=certificate,
+        status=Status.CONVERGED,
+        history=[*before, last],
+        proof_passes=proof.passes,
+    )
+
+
 def lower(history: list[Record], bound: float) -> None:
     """Takes back what the last records claim beyond a bound that was proved."""
     for k in reversed(range(len(history))):
@@ -106,16 +140,6 @@ def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> 
     point = problem.risk.at(w)
     penalty = problem.strength * problem.regularizer.value(point.w)
     return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
-
-
-def advised(problem: Problem, result: Result) -> Phrase | None:
-    """What else may be done about a run that fell short, from a look at the data."""
-    with np.errstate(all="ignore"):
-        if result.status is Status.UNBOUNDED:
-            return separated(problem, problem.risk.flattened(result.w, result.intercept))
-        if result.status is Status.STALLED:
-            return too_large(problem, result.gap) or dependence(problem)
-    return None
 
 
 def contradiction(lower_bound: float, objective: float) -> str:

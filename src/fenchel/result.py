@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -198,6 +198,13 @@ class Result:
         from fenchel import plot  # as a user calls it: plots know results, not results plots
 
         return plot(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, the status by its name: its sentence may change, and skops has no enums."""
+        return {**vars(self), "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, status=Status[state["status"]])
 
     def _repr_html_(self) -> str:
         return facts(

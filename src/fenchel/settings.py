@@ -21,6 +21,7 @@ P = ParamSpec("P")
 _SYNONYMS = (
     ("regularizer", "penalty", "regularization"),
     ("strength", "alpha", "lambda", "lambda_", "reg_lambda"),
+    ("strengths", "alphas", "lambdas"),
     ("gap", "tol", "rtol"),
     ("max_iterations", "max_iter", "n_iter"),
     ("max_seconds", "time_limit", "timeout"),

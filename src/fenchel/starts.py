@@ -29,7 +29,7 @@ def duals(w0: npt.ArrayLike | Result | None, w: Array, risk: Risk) -> State | No
     if not isinstance(w0, Result) or w0.witness is None or w0.witness.alpha is None:
         return None
     alpha, b = w0.witness.alpha, w0.intercept
-    if w0.witness.tangencies or alpha.shape != (risk.n_duals,) or np.ndim(b):
+    if w0.witness.tangencies or alpha.shape != (risk.n_duals,):
         return None
     return {"w": w, "alpha": alpha, "b": np.array(b)}
 

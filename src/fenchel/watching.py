@@ -119,12 +119,18 @@ def cells(pace: Pace) -> dict[str, str]:
     return {
         "iteration": f"{record.iteration:,}",
         "objective": f"{record.objective:.7g}",
-        "lower bound": f"{record.lower_bound:.7g}",
+        "lower bound": _short(record.lower_bound),
         "gap": f"{record.gap:.1e}",
         "passes": f"{record.passes:,}",
         "rows/s": count(pace.rows_per_second),
         "elapsed": duration(pace.elapsed),
     }
+
+
+def _short(number: float) -> str:
+    """Seven digits of a number, or as many as its column has room for."""
+    text = f"{number:.7g}"
+    return text if len(text) <= 12 else f"{number:.4g}"
 
 
 class LineWriter:

@@ -53,7 +53,7 @@ def loaded_after(*arguments: str, env: dict[str, str] | None = None) -> tuple[st
         ["--version"],
         *(
             [name, "--help"]
-            for name in "train predict evaluate inspect convert resume worker serve".split()
+            for name in "train predict evaluate inspect convert resume worker serve owner".split()
         ),
     ],
     ids=" ".join,
@@ -99,7 +99,16 @@ def test_a_bare_call_shows_the_help(run: Command) -> None:
 
 def test_every_field_of_the_json_is_documented() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text()
-    for report in (Trained, RunSummary, Evaluated, Inspected):
+    from fenchel.cli.convert import Converted
+    from fenchel.cli.owner import Owning
+    from fenchel.cli.path_summary import PathPoint, Report
+    from fenchel.cli.prediction_files import Predicted
+    from fenchel.cli.serve import Serving
+    from fenchel.cli.verify import Verified, VerifiedRun
+    from fenchel.cli.worker import Working
+
+    reports = (Trained, RunSummary, Evaluated, Inspected, Predicted, Converted, Report, PathPoint)
+    for report in (*reports, Verified, VerifiedRun, Serving, Owning, Working):
         for field in report.__struct_fields__:
             assert f"`{field}`" in text
 

@@ -1,4 +1,4 @@
-"""`fenchel serve` and `fenchel train --engine owners:...`, with real processes on loopback."""
+"""`fenchel owner` and `fenchel train --engine owners:...`, with real processes on loopback."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def owners(folder):
     theirs = ("--certificate", "owner.pem", "--key", "owner.key", "--authority", "ca.pem")
     running, logs = [], [folder / f"{name}.log" for name in ("0", "1", "all")]
     for log, flags in zip(logs, ((), (), theirs), strict=True):
-        command = ("serve", f"{log.stem}.svm", "--loss", "logistic", "--port", "0", *flags)
+        command = ("owner", f"{log.stem}.svm", "--loss", "logistic", "--port", "0", *flags)
         with open(log, "w") as file:
             fenchel_command = [sys.executable, "-m", "fenchel", *command]
             running.append(subprocess.Popen(fenchel_command, stderr=file, cwd=folder))
@@ -157,7 +157,7 @@ def test_what_cannot_be_served_is_said(run, folder):
         (("--crowd", "0"), "--crowd must be"),
         (("--privacy", "-1"), "must be"),
     ):
-        done = run("serve", rows, "--port", "0", "--loss", "logistic", *flags)
+        done = run("owner", rows, "--port", "0", "--loss", "logistic", *flags)
         assert done.code in (2, 3) and said in done.err, done.err
 
 

@@ -82,7 +82,7 @@ def test_nothing_else_is_confirmed(run):
     for arguments, code, said in (
         (("boasting", "d.svm", "--proof", "p"), 3, "but the result claims 1.0"),
         (("moved", "d.svm", "--proof", "p"), 3, "the objective at w is"),
-        (("m", "other.svm", "--proof", "p"), 3, "dual variables lie outside"),
+        (("m", "other.svm", "--proof", "p"), 3, "it is the result of other data"),
         (("m", "three.svm", "--proof", "p"), 3, "do not belong together"),
         (("m", "d.svm", "--proof", "nothing"), 3, "the witness proves min J >= 0.0, but"),
         (("m", "d.svm", "--proof", "cut"), 3, "cannot use cut"),

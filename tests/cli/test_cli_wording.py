@@ -8,7 +8,7 @@ import pytest
 from commands import Command
 
 import fenchel
-from fenchel.cli.inputs import STDIN, renamed
+from fenchel.cli.sources import STDIN, renamed
 from fenchel.cli.wording import in_flags
 from fenchel.errors import Setting
 
@@ -20,7 +20,7 @@ TAGS = ["--loss", "crf", "--template", "words"]
 def test_the_command_line_leaves_names_of_users_alone(run: Command, name: str) -> None:
     Path(f"{name}.csv").write_text(f"{name},b,y\n1,2,0\nx,3,1\n")
     said = " ".join(run("train", f"{name}.csv", "-o", "m").err.split())
-    assert f"{name}.csv:3: column {name!r} holds numbers, but for 1 rows" in said
+    assert f"{name}.csv:3: column {name!r} holds numbers, but for 1 row" in said
     Path("one.csv").write_text(f"a,y\n1,{name}\n2,{name}\n")
     said = " ".join(run("train", "one.csv", "-o", "m").err.split())
     assert f"single class, {name!r}" in said
@@ -61,9 +61,9 @@ def test_a_command_names_the_flags_that_it_has(run: Command) -> None:
     assert in_flags(error, "train") == str(error) == "strengths is empty"
     assert in_flags(error, "path").startswith("--strengths is empty")
     Path("d").write_text("1 1:1\n-1 5:2\n")
-    said = " ".join(run("serve", "d", "--n-features", 2).err.split())
+    said = " ".join(run("owner", "d", "--n-features", 2).err.split())
     assert "too large for --n-features 2," in said and "give --n-features >= 5" in said
-    assert "--max-queries must be" in run("serve", "d", "--max-queries", 0).err
+    assert "--max-queries must be" in run("owner", "d", "--max-queries", 0).err
     Path("bare").write_text("1\n-1\n")
     assert "give n_features if" in " ".join(run("train", "bare", "-o", "m").err.split())
 

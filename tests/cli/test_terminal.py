@@ -314,8 +314,10 @@ def test_completion_knows_the_commands(spawn: Spawn) -> None:
         "evaluate",
         "inspect",
         "verify",
+        "export",
         "convert",
         "resume",
-        "worker",
         "serve",
+        "owner",
+        "worker",
     ]

@@ -319,7 +319,7 @@ FAULTY = {
     "1: 1:1\n": ":1:1: the line does not begin with a label: '1:';",
     "1 1:1\n\n  3:4 5:6\n": ":3:3: the line does not begin with a label: '3:4';",
     "qid:1 1:1\n": "the line does not begin with a label: 'qid:1';",
-    "1,2 3:4\n": ":1:1: several labels on one line: '1,2'; multilabel files are not supported",
+    "1,2 3:4\n": ":1:1: several labels on one line: '1,2'; sets of labels are for",
     "1 1:1 :5\n": ":1:7: the index is not a whole number: ':5';",
     "1 a:5\n": "the index is not a whole number: 'a:5';",
     "1 1.5:5\n": "the index is not a whole number: '1.5:5';",

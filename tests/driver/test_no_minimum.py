@@ -124,3 +124,11 @@ def test_a_row_of_the_other_label_in_the_same_column_is_enough():
     y[0] = -1.0
     result = fenchel.minimize(fenchel.problem(X, y, loss="logistic", strength=0, intercept=True))
     assert result.converged
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute_error"])
+def test_what_cannot_be_proved_without_a_penalty_says_so(loss):
+    X, y = rows(separable=False)
+    result = fenchel.minimize(fenchel.problem(X, y, loss=loss, strength=0))
+    assert result.status is Status.STALLED
+    assert "has no curvature to prove a bound from: use strength > 0" in result.ending

@@ -90,7 +90,7 @@ class Careful(fenchel.Regressor):
 def test_a_class_of_ones_own_adds_and_changes_settings():
     assert list(settings_of(Careful))[:3] == ["margin", "tol", "loss"]
     assert Careful().tol == 1e-8
-    assert Careful.__doc__.count("Less than is usual.") == Careful.__doc__.count("tol : ") == 1
+    assert Careful.__doc__.count("Less than is usual.") == Careful.__doc__.count("\ntol : ") == 1
     assert "The regulariser" in Careful.__doc__
     assert "Examples" not in Careful.__doc__  # those of the base are about the base
     model = Careful(margin=3.0, loss="huber")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -21,6 +22,7 @@ from fenchel.estimators import (
     labeler,
     metric,
     multilabel,
+    multivariate,
     novelty,
     ordinal,
     ranker,
@@ -111,6 +113,7 @@ ESTIMATORS = [
     fenchel.PoissonRegressor(penalty="l1"),
     fenchel.GammaRegressor(),
     fenchel.TweedieRegressor(),
+    fenchel.MultivariateRegressor(),
     fenchel.NoveltyDetector(),
     fenchel.NoveltyDetector(penalty="elasticnet"),
     fenchel.ClassifierCV(loss="logistic", alphas=[1e-3, 1e-1], cv=3),
@@ -120,6 +123,7 @@ ESTIMATORS = [
 
 ROUGH = (
     "Classifier()",
+    "Classifier(class_weight='balanced', n_jobs=1, penalty='l1')",
     "ClassifierCV(alphas=[0.001, 0.1], cv=3, loss='logistic')",
     "QuantileRegressor()",
     "Classifier(loss=Cauchy())",
@@ -253,6 +257,7 @@ def test_array_api_dispatch_changes_nothing():
         labeler,
         metric,
         multilabel,
+        multivariate,
         novelty,
         ordinal,
         ranker,
@@ -273,6 +278,8 @@ def test_every_setting_and_attribute_is_documented(name):
     y = np.array([0, 1, 1, 0, 1, 1])
     if name == "MultilabelClassifier":
         y = np.stack([y, 1 - y], axis=1)
+    if name == "MultivariateRegressor":
+        y = pd.DataFrame({"a": y, "b": 1.0 - y})
     if name == "GammaRegressor":
         y = y + 1
     X = np.random.default_rng(0).normal(size=(6, 2))

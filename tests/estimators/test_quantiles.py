@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
 from fenchel.estimators.quantiles import stacked_rows
@@ -124,6 +125,21 @@ def test_it_is_an_estimator_and_survives_a_file(model, tmp_path):
     loaded = fenchel.load(tmp_path / "model.fenchel")
     assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
     assert loaded.gap_ == model.gap_ and np.array_equal(loaded.box_, model.box_)
+
+
+SEVERAL = "it wants one prediction a row, not one for each quantile"
+
+
+@parametrize_with_checks(
+    [fenchel.MultiQuantileRegressor()],
+    expected_failed_checks=lambda _: {
+        "check_estimator_sparse_array": SEVERAL,
+        "check_estimator_sparse_matrix": SEVERAL,
+        "check_regressors_train": SEVERAL,
+    },
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
 
 
 @pytest.mark.parametrize(

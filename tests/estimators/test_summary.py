@@ -109,6 +109,39 @@ def test_weights_are_precisions_or_frequencies(loss):
         assert getattr(ours, fact) == pytest.approx(getattr(repeated, fact), rel=1e-9)
 
 
+def three_classes():
+    noise = np.random.default_rng(3).gumbel(size=(N, 3))
+    scores = np.column_stack([0 * Z, Z, -0.5 * Z + 0.3 * X[:, 3]])
+    return np.array(["a", "b", "c"])[(scores + noise).argmax(axis=1)]
+
+
+@pytest.mark.parametrize("covariance", ["model", "HC0"])
+def test_softmax_is_statsmodels_multinomial_logit(covariance):
+    labels = three_classes()
+    model = fenchel.Classifier(loss="softmax", penalty=None).fit(X, labels)
+    assert model.status_ == "converged"
+    ours = model.summary(X, labels, covariance=covariance)
+    codes, A = np.searchsorted(["a", "b", "c"], labels), np.column_stack([X, np.ones(N)])
+    kind = "nonrobust" if covariance == "model" else covariance
+    other = sm.MNLogit(codes, A).fit(method="newton", tol=1e-14, disp=0, cov_type=kind)
+    assert ours.coefficients == pytest.approx(other.params.T.ravel(), rel=1e-5, abs=1e-8)
+    assert ours.standard_errors == pytest.approx(other.bse.T.ravel(), rel=1e-6)
+    assert ours.log_likelihood == pytest.approx(other.llf, rel=1e-9)
+    assert ours.null_deviance == pytest.approx(-2 * other.llnull, rel=1e-8)
+    assert ours.aic == pytest.approx(other.aic, rel=1e-9)
+    assert ours.names[0] == "b: x0" and ours.names[-1] == "c: intercept"
+
+
+def test_softmax_of_two_classes_is_logistic():
+    y = TARGETS["logistic"]
+    pair = fenchel.Classifier(loss="softmax", penalty=None).fit(X, y).summary(X, y)
+    one = estimator("logistic").fit(X, y).summary(X, y)
+    assert pair.standard_errors == pytest.approx(one.standard_errors, rel=1e-6)
+    with pytest.raises(fenchel.Incompatible, match="loss='softmax'"):
+        labels = three_classes()
+        estimator("logistic").fit(X, labels).summary(X, labels)
+
+
 def test_offsets_are_part_of_the_model():
     y = TARGETS["poisson"]
     model = fenchel.PoissonRegressor(penalty=None).fit(X, y, offset=OFFSET)

@@ -30,6 +30,18 @@ def test_a_model_without_a_penalty_is_saved_and_loaded(tmp_path):
     assert loaded.penalty is None and np.array_equal(loaded.coef_, model.coef_)
 
 
+def test_there_is_no_alpha_to_choose_without_a_penalty():
+    with pytest.raises(fenchel.Incompatible, match="no alpha to choose"):
+        fenchel.RegressorCV(penalty=None).fit(X, Z)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fit_says_the_same_whatever_the_number_of_threads(seed):
+    y = np.random.default_rng(seed).poisson(np.exp(0.3 * Z))
+    one, two = (fenchel.PoissonRegressor(penalty=None, n_jobs=k).fit(X, y) for k in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_) and one.lower_bound_ == two.lower_bound_
+
+
 def test_separable_classes_are_named_in_the_warning():
     model = fenchel.Classifier(loss="logistic", penalty=None)
     with pytest.warns(ConvergenceWarning, match="rows are separated by the coefficients"):

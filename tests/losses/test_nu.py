@@ -7,7 +7,6 @@ import pytest
 from catalogue import ENGINES, ids, sample_weights
 from scipy.optimize import linprog
 from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import NuSVC, OneClassSVM
 
@@ -304,8 +303,8 @@ def test_nu_must_exceed_the_least_mean_hinge_loss():
 
 def test_too_small_a_nu_is_explained():
     X = np.random.default_rng(0).normal(size=(100, 2))
-    with pytest.warns(ConvergenceWarning, match="the classes overlap.*raise nu"):
+    with pytest.warns(fenchel.FenchelWarning, match="the classes overlap.*raise nu"):
         model = Classifier(loss="nu_hinge", nu=0.1).fit(X, np.arange(100) % 2)
     assert not model.coef_.any()
-    with pytest.warns(ConvergenceWarning, match="surround the origin.*raise nu"):
+    with pytest.warns(fenchel.FenchelWarning, match="surround the origin.*raise nu"):
         NoveltyDetector(nu=0.1).fit(X)

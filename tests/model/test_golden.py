@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fenchel
@@ -14,6 +15,7 @@ from fenchel.model.file import header
 FOLDER = Path(__file__).parent / "golden"
 EXPECTED = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
 FILES = sorted(FOLDER.glob("*.fenchel"))
+PIPELINES = sorted(FOLDER.with_name("golden_pipelines").glob("*.fenchel"))
 
 
 def expected(path):
@@ -39,6 +41,15 @@ def test_a_golden_file_loads_and_says_what_it_said(path):
             assert found.tolist() == answer
 
 
+@pytest.mark.filterwarnings("ignore:it was saved with scikit-learn")
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_golden_pipeline_loads_and_says_what_it_said(path):
+    facts = json.loads(path.with_suffix(".json").read_text())
+    frame = pd.DataFrame(facts["X"])
+    found = fenchel.load(path).predict_proba(frame)
+    np.testing.assert_allclose(found, facts["probabilities"], rtol=1e-12)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_header_of_a_golden_file_can_be_read(path):
     _, facts = expected(path)
@@ -51,6 +62,7 @@ def test_every_format_has_a_golden_file_of_every_estimator():
         young = {  # than the files
             "MultilabelClassifier",
             "HierarchicalClassifier",
+            "MultivariateRegressor",
             "MetricClassifier",
             "OrdinalRegressor",
             "Ranker",

@@ -165,14 +165,15 @@ def test_every_loss_of_the_library_can_be_saved(instance, path):
         losses.Labels.CLASSES: fenchel.Classifier,
         losses.Labels.SETS: fenchel.MultilabelClassifier,
         losses.Labels.LEAVES: fenchel.HierarchicalClassifier,
-        losses.Labels.VECTORS: None,
+        losses.Labels.VECTORS: fenchel.MultivariateRegressor,
         losses.Labels.TAGS: None,  # SequenceLabeler takes names alone
     }[loss.labels]
-    if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice, a vector no estimator
+    if kind is None:  # a PoissonRegressor or NoveltyDetector has no choice
         return
     y = {
         losses.Labels.REAL: X[:, 0],
         losses.Labels.SETS: (X[:, :3] > 0.5).astype(int),
+        losses.Labels.VECTORS: X[:, :3],
     }.get(loss.labels, X[:, 0] > X[:, 1])
     loaded = through(kind(loss=loss, alpha=0.01, tol=0.1).fit(X, y), path)
     assert repr(loaded.loss) == repr(loss)

@@ -104,6 +104,59 @@ def test_regressors_come_through(estimator, y, wrapped, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wrapped", [lambda estimator: estimator, piped])
+@pytest.mark.parametrize("names", [np.array(["a", "b", "c"]), np.arange(3)])
+def test_sets_of_labels_come_through(names, wrapped, dtype):
+    sets = [[names[k], names[2]] if k < 2 else [names[0]] for k in THREE]
+    model = wrapped(fenchel.MultilabelClassifier(alpha=1e-2)).fit(X, sets)
+    found = run(fenchel.to_onnx(model, dtype=dtype), X.astype(dtype))
+    expected = model.decision_function(X)
+    assert list(found) == ["label", "scores"]
+    np.testing.assert_allclose(
+        found["scores"], expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+    )
+    clear = np.abs(expected) > TOLERANCE[dtype]
+    assert clear.mean() > 0.8
+    assert found["label"].dtype == np.int64
+    assert (found["label"] == model.predict(X))[clear].all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("loss", ["hierarchical_hinge", "hierarchical_softmax"])
+@pytest.mark.parametrize("n_leaves", [2, 3])
+def test_leaves_of_a_taxonomy_come_through(n_leaves, loss, dtype):
+    names, tree = np.array(["red", "blue", "yellow"]), {"warm": ["red", "yellow"], "blue": None}
+    if n_leaves == 2:
+        names, tree = np.array(["red", "blue", "red"]), {"warm": ["red"], "blue": None}
+    model = fenchel.HierarchicalClassifier(taxonomy=tree, loss=loss, alpha=1e-2)
+    model.fit(X, names[THREE])
+    found = run(fenchel.to_onnx(model, dtype=dtype), X.astype(dtype))
+    soft = loss == "hierarchical_softmax"
+    assert list(found) == ["label", "probabilities" if soft else "scores"]
+    expected = model.predict_proba(X) if soft else leaf_scores(model)
+    np.testing.assert_allclose(list(found.values())[1], expected, atol=2 * TOLERANCE[dtype])
+    clear = leads(leaf_scores(model)) > TOLERANCE[dtype]
+    assert found["label"][clear].tolist() == model.predict(X)[clear].tolist()
+
+
+def leaf_scores(model):
+    """A column for each leaf, of two as well."""
+    scores = model.decision_function(X)
+    return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wrapped", [lambda estimator: estimator, piped])
+def test_several_targets_come_through(wrapped, dtype):
+    model = wrapped(fenchel.MultivariateRegressor()).fit(X, np.stack([SCORES, X[:, 0]], axis=1))
+    found = run(fenchel.to_onnx(model, dtype=dtype), X.astype(dtype))
+    assert list(found) == ["prediction"]
+    np.testing.assert_allclose(
+        found["prediction"], model.predict(X), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_novelty_detectors_come_through(dtype):
     model = fenchel.NoveltyDetector(rho=0.7, alpha=0.2).fit(X)
     rows = X * np.linspace(0, 2, len(X))[:, np.newaxis]

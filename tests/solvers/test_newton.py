@@ -166,13 +166,25 @@ def test_products_of_several_outputs_are_those_of_the_hessian(loss, layout):
 
 @pytest.mark.parametrize("loss", CURVED, ids=ids)
 @pytest.mark.parametrize("weights", [None, [0.5, 1.0, 2.0, 3.0]])
-def test_newton_cg_certifies_several_outputs(loss, weights):
-    problem = vector_problem_for(loss, L2(weights=weights), weighted=True, strength=1e-4)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_newton_cg_certifies_several_outputs(loss, weights, intercept):
+    options = {"weighted": True, "strength": 1e-4, "intercept": intercept}
+    problem = vector_problem_for(loss, L2(weights=weights), **options)
     result = fenchel.minimize(problem, "newton-cg", gap=1e-8, max_iterations=60)
     assert result.converged
     assert fenchel.verify(result, problem).gap <= 1.01e-8
     other = fenchel.minimize(problem, "lbfgs", gap=1e-8)
     assert result.objective == pytest.approx(other.objective, rel=2e-8)
+
+
+@pytest.mark.parametrize("loss", CURVED, ids=ids)
+def test_products_are_the_slopes_of_the_gradient_with_intercepts_that_follow(loss):
+    problem = vector_problem_for(loss, weighted=True, strength=1e-4, intercept=True)
+    risk, rng = problem.risk, np.random.default_rng(5)
+    w, v = rng.normal(size=risk.n_parameters), rng.normal(size=risk.n_parameters)
+    product = HessianProducts(risk.at(w)) @ v
+    ahead, behind = (risk.at(w + eta * v).subgradient for eta in (1e-5, -1e-5))
+    np.testing.assert_allclose(product, (ahead - behind) / 2e-5, atol=1e-6)
 
 
 def test_newton_cg_refuses_a_loss_of_ones_own():

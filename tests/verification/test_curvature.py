@@ -11,6 +11,7 @@ from fenchel import losses
 from fenchel.result import Certificate, Status
 from fenchel.verification.curvature import curvature, curvature_bound, least_curvature
 from fenchel.verification.row_data import RowEvidence
+from fenchel.verification.softmax_curvature import softmax_bound
 
 SMOOTH = [
     losses.SquaredError(),
@@ -127,3 +128,23 @@ def test_rows_in_many_shards_and_with_offsets_are_proved_alike():
     assert result.converged
     alone = fenchel.minimize(unpenalised(losses.Poisson(), X, y, offset=offset), gap=1e-10)
     assert np.allclose(alone.w, result.w, atol=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_of_softmax_no_bound_is_above_the_minimum_either(intercept):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X = np.hstack([X, X[:, :1]])
+    y = (X @ rng.normal(size=(4, 4)) + rng.gumbel(size=(200, 4))).argmax(axis=1)
+    problem = fenchel.problem(X, y, loss="softmax", strength=0, intercept=intercept)
+    result = fenchel.minimize(problem, gap=1e-10)
+    assert result.converged and result.solver == "newton-cg"
+    assert fenchel.verify(result, problem).gap <= 1e-10
+    data = RowEvidence(problem.risk)
+    for size in (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0):
+        moved = replace(result, w=result.w + size * rng.normal(size=result.w.shape))
+        w, b = data.parameters(moved)
+        bound, value = softmax_bound(data, w, b), data.value(w, b)
+        assert bound <= result.objective
+        if size <= 1e-4:
+            assert value - bound <= 2.5 * (value - result.lower_bound) + 1e-11

@@ -12,11 +12,13 @@ from fenchel.cli import wording
 from fenchel.cli.convert import convert
 from fenchel.cli.evaluate import evaluate
 from fenchel.cli.exits import fail
+from fenchel.cli.export import export
 from fenchel.cli.inspect import inspect
+from fenchel.cli.owner import owner
 from fenchel.cli.path import path
 from fenchel.cli.predict import predict
 from fenchel.cli.resume import resume
-from fenchel.cli.serve import serve
+from fenchel.cli.serve import redirected, serve
 from fenchel.cli.signals import Interrupts
 from fenchel.cli.train import train
 from fenchel.cli.verify import verify
@@ -32,7 +34,20 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 bad data, 4 not converged, "
     "5 a worker or owner lost, 130 Ctrl-C, 143 SIGTERM.",
 )
-for command in (train, path, predict, evaluate, inspect, verify, convert, resume, worker, serve):
+for command in (
+    train,
+    path,
+    predict,
+    evaluate,
+    inspect,
+    verify,
+    export,
+    convert,
+    resume,
+    serve,
+    owner,
+    worker,
+):
     app.command()(command)
 wording.APPS.append(app)
 
@@ -62,7 +77,7 @@ def _fenchel(
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command and exits with its code."""
-    argv = sys.argv[1:] if arguments is None else arguments
+    argv = redirected(sys.argv[1:] if arguments is None else arguments)
     interrupts = Interrupts()
     try:
         with interrupts.watched():

@@ -78,6 +78,17 @@ NOVELTY = _fitted_by("NoveltyDetector")
 METRICS = {name: metric for row in TABLE for name, metric in row.metrics.items()}
 RANKING = _fitted_by("Ranker", "Reranker")
 SEQUENCES = _fitted_by("SequenceLabeler")
+SETS = tuple(name for name, row in _ROWS.items() if row.labels is Labels.SETS)
+VECTORS = tuple(name for name, row in _ROWS.items() if row.labels is Labels.VECTORS)
+LEAVES = tuple(name for name, row in _ROWS.items() if row.labels is Labels.LEAVES)
+# The losses that take what each label costs in place of another, and the options of regularisers.
+COSTS = tuple(name for name, row in _ROWS.items() if "cost" in (each.name for each in row.options))
+REGULARIZER_OPTIONS: dict[str, tuple[str, ...]] = {
+    "l1_ratio": ("elastic_net", "elastic_net_ball"),
+    "radius": ("elastic_net_ball",),
+    "p": ("squared_p_norm",),
+    "cap": ("entropy",),
+}
 POSITIVE = tuple(name for name, row in _ROWS.items() if row.labels is Labels.POSITIVE)
 # Whose estimators predict exp(score), and are measured by the deviance of that.
 DEVIANCES = _fitted_by("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
@@ -92,16 +103,10 @@ _HOW_MANY = Counter(row.estimator for row in TABLE)
 ONLY_LOSS = {
     row.estimator: row.name for row in TABLE if row.estimator and _HOW_MANY[row.estimator] == 1
 }
-# What these losses need, which files cannot give yet, and where to turn in Python.
-BEYOND_FILES = {
-    name: (row.beyond_files, f"fenchel.{row.estimator or 'problem'}")
-    for name, row in _ROWS.items()
-    if row.beyond_files
-}
 
 
 def estimator_for(loss: str) -> str:
-    """The name of the estimator that fits a loss which files can feed."""
+    """The name of the estimator that fits a loss."""
     estimator = _ROWS[loss].estimator
     assert estimator is not None
     return estimator

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from fenchel import __version__
-from fenchel.cli import inputs, metrics, models, reading, tagging
-from fenchel.cli.choices import NOVELTY, RANKING
+from fenchel.cli import inputs, measures, metrics, models, reading, tagging
+from fenchel.cli.choices import NOVELTY, RANKING, SEQUENCES, starting
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import (
-    DataPath,
+    OUTPUT,
+    DataPaths,
     Forbid,
+    Format,
     IndexBase,
     Json,
     ModelPath,
@@ -20,6 +23,7 @@ from fenchel.cli.options import (
     Target,
     Verbose,
 )
+from fenchel.cli.sources import Files, source
 from fenchel.cli.terminal import Terminal, result
 
 
@@ -29,22 +33,39 @@ class Evaluated(msgspec.Struct):
     version: str
     model: str
     data: str
+    files: list[str]
     rows: int
     loss: str
     metrics: dict[str, float | None]
 
 
+def _names(incomplete: str) -> list[str]:
+    return starting(measures.METRICS, incomplete)
+
+
+_METRIC_HELP = (
+    f"One of {', '.join(measures.METRICS)}; may be given again. (default: what suits the loss)"
+)
+
+
 def evaluate(
     model: ModelPath,
-    data: DataPath,
+    data: DataPaths,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="<name>", help=_METRIC_HELP, autocompletion=_names, rich_help_panel=OUTPUT
+        ),
+    ] = None,
     forbid: Forbid = None,
     target: Target = None,
     index_base: IndexBase = None,
+    format: Format = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:
-    """Measure MODEL on DATA, by what suits its loss.
+    """Measure MODEL on DATA, by what suits its loss or by the metrics of your choice.
 
     Classes: accuracy, balanced accuracy, F1, area under the ROC curve, and for probabilities the
     log loss. Numbers: mean absolute error, root mean squared error, R2; the pinball loss of a
@@ -53,33 +74,43 @@ def evaluate(
     accuracy of tokens and sequences, and for CoNLL the F1 of chunks as conlleval has it.
     """
     terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
+    rows = source(data, format)
+    assert rows is not None
     with terminal.warnings():
         fitted = models.load(model)
-        _check_measurable(fitted)
-        tagging.check_forbidden(forbid, fitted)
-        if models.is_labeler(fitted):
-            n_rows, found = tagging.measured(fitted, data, forbid, index_base, terminal)
-            _show(
-                Evaluated(__version__, str(model), str(data), n_rows, fitted.loss, found), terminal
-            )
-            return Code.OK
-        rows = reading.read_for(fitted, data, terminal, target=target, index_base=index_base)
         loss = models.loss_name(fitted)
-        if loss in RANKING:
-            inputs.check_queries(rows.qid, data)
-        _check_targets(rows.y, loss)
-        found = metrics.measured(fitted, loss, rows, terminal)
-    report = Evaluated(__version__, str(model), str(data), rows.X.shape[0], loss, found)
+        asked = measures.asked(metric or (), loss)
+        measures.check_able(asked, fitted)
+        tagging.check_forbidden(forbid, fitted)
+        if loss in SEQUENCES:
+            path = rows.only("a file of tokens")
+            n_rows, found = tagging.measured(fitted, path, forbid, index_base, terminal)
+        else:
+            n_rows, found = _measured(fitted, loss, rows, asked, target, index_base, terminal)
+    report = Evaluated(__version__, str(model), rows.names[0], rows.names, n_rows, loss, found)
     _show(report, terminal)
     return Code.OK
 
 
-def _check_measurable(fitted: Any) -> None:
-    if type(fitted).__name__ == "MultilabelClassifier":
-        raise UsageError(
-            "the model predicts sets of labels, which files cannot give yet; in Python, use its "
-            "method score"
-        )
+def _measured(
+    fitted: Any,
+    loss: str,
+    data: Files,
+    asked: list[measures.Wished],
+    target: str | None,
+    index_base: int | None,
+    terminal: Terminal,
+) -> tuple[int, metrics.Metrics]:
+    """How many rows there are, and the metrics: those asked for, else those that suit the loss."""
+    rows = reading.read_for(fitted, loss, data, terminal, target=target, index_base=index_base)
+    if loss in RANKING:
+        inputs.check_queries(rows.qid, data.path)
+    _check_targets(rows.y, loss)
+    if asked:
+        found = measures.measured(asked, measures.Judged(fitted, metrics.judgeable(fitted, rows)))
+    else:
+        found = metrics.measured(fitted, loss, rows, terminal)
+    return rows.X.shape[0], found
 
 
 def _check_targets(y: Any, loss: str) -> None:

@@ -79,7 +79,10 @@ def _code(error: BaseException) -> Code:
 
 def _message(error: BaseException, code: Code, command: str) -> str:
     if isinstance(error, TyperException):
-        said = _sentence(error.format_message()) + _meant(error)
+        hint = _meant(error)
+        if hint:
+            error.possibilities = None  # type: ignore[attr-defined]  # of an option that is none
+        said = _sentence(error.format_message()) + hint
         return f"{said}{_help(error)}" if said else ""
     if code is not Code.INTERNAL:
         return in_flags(error, command)

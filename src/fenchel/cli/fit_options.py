@@ -49,7 +49,28 @@ Loss = Annotated[str | None, what(metavar="<name>", help=_LOSS_HELP, autocomplet
 Regularizer = Annotated[
     str | None, what(metavar="<name>", help=_REGULARIZER_HELP, autocompletion=_regularizers)
 ]
-L1Ratio = Annotated[float | None, what(help="The share of l1 in elastic_net. (default 0.5)")]
+_L1_HELP = "The share of l1 in elastic_net and elastic_net_ball. (default 0.5)"
+_COSTS_HELP = (
+    "What each label costs in place of another: a matrix, with labels in the first row and column, "
+    "or sorted. For hierarchical_hinge also distance (default) or relative."
+)
+_TAXONOMY_HELP = (
+    "hierarchical_hinge, hierarchical_softmax: the tree of the labels, as JSON or with a line "
+    "child,parent for each node."
+)
+L1Ratio = Annotated[float | None, what(help=_L1_HELP)]
+Radius = Annotated[float | None, what(help="Of elastic_net_ball. (default 1)")]
+P = Annotated[float | None, what("--p", help="Of squared_p_norm, above 1 up to 2. (default 1.5)")]
+Cap = Annotated[float | None, what(help="The most a weight of entropy may be. (default 1)")]
+LabelCosts = Annotated[
+    str | None,
+    _of_loss(metavar="<file>", help=_COSTS_HELP),
+]
+Taxonomy = Annotated[str | None, _of_loss(metavar="<file>", help=_TAXONOMY_HELP)]
+SolverOption = Annotated[
+    list[str] | None,
+    when(metavar="<name=value>", help="A setting of --solver, as step=1; may be given again."),
+]
 Lower = Annotated[float | None, what(help="The least a coefficient may be. (default no bound)")]
 Upper = Annotated[float | None, what(help="The most a coefficient may be. (default no bound)")]
 Intercept = Annotated[

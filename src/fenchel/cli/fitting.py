@@ -9,25 +9,25 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, owners, raw, reading, summary, tagging
+from fenchel.cli import inputs, label_files, owners, raw, reading, summary, tagging
+from fenchel.cli.building import estimator_of, penalty_of, solver_of
 from fenchel.cli.choices import (
     CLASSIFICATION,
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
-    ONLY_LOSS,
     POSITIVE,
     RANKING,
     SEQUENCES,
+    SETS,
     TOGETHER,
-    estimator_for,
+    VECTORS,
 )
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.outputs import check_writable
@@ -35,12 +35,12 @@ from fenchel.cli.progress import progress
 from fenchel.cli.saving import save
 from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
+from fenchel.cli.sources import STDIN, Files, check_readable
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
-    from fenchel.solvers import Solver
 
 # How a run ended that could go on, and what it needs for that.
 _MORE = {
@@ -53,25 +53,32 @@ _MORE = {
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked for; its JSON is the note in the checkpoint."""
 
-    data: str
+    data: str  # the first file, or - for stdin, or owners
     output: str
     settings: Settings
     plot: str | None = None
     proof: str | None = None
+    more: list[str] = []  # the other files
+
+    @property
+    def source(self) -> Files:
+        """The files of the rows."""
+        paths = tuple(Path(name) for name in (self.data, *self.more))
+        return Files(paths, self.settings.format)
 
     @classmethod
     def of(
         cls,
-        data: Path | None,
+        data: Files | None,
         output: Path,
         settings: Settings,
         plot: Path | None,
         proof: Path | None,
     ) -> Job:
         """With paths that hold wherever the job goes on; refused if it could not end well."""
-        settings = tagging.settled(owners.settled(settings), data)
-        source = owners.source(data, settings)
-        if settings.stream and (data == inputs.STDIN or settings.loss in SEQUENCES):
+        settings = label_files.settled(tagging.settled(owners.settled(settings), data))
+        source, *rest = owners.source(data, settings)
+        if settings.stream and (settings.loss in SEQUENCES or not _streamable(data)):
             raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
         raw.check_options(settings, data)
@@ -80,18 +87,24 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"--group is for the queries of --loss {', '.join(RANKING)}; leave a column out "
                 "with --ignore"
             )
-        more = (None if path is None else str(path.absolute()) for path in (plot, proof))
-        return cls(source, str(output.absolute()), settings, *more)
+        drawn, proved = (None if path is None else str(path.absolute()) for path in (plot, proof))
+        return cls(source, str(output.absolute()), settings, drawn, proved, rest)
 
 
-def check_files(data: Path | None, *outputs: Path | None) -> None:
+def _streamable(data: Files | None) -> bool:
+    """Whether there is one file, whose name says what it is."""
+    return data is None or (len(data.paths) == 1 and not data.is_stdin and data.kind is None)
+
+
+def check_files(data: Files | None, *outputs: Path | None) -> None:
     """Refuses data that are not there, and outputs that cannot be written or are the data."""
+    given = [] if data is None else [path for path in data.paths if path != STDIN]
     for path in filter(None, outputs):
         check_writable(path)
-        if data not in (None, inputs.STDIN) and path.resolve() == data.resolve():
+        if path.resolve() in (each.resolve() for each in given):
             raise UsageError(f"{path} is the data: give the output another name")
-    if data is not None:
-        inputs.check_readable(data)
+    for path in given:
+        check_readable(path)
 
 
 def run(
@@ -104,9 +117,9 @@ def run(
             rehearse(settings, job.plot)
         dataset, seconds_to_read = _read(job, terminal)
         if settings.loss in RANKING:
-            inputs.check_queries(dataset.qid, job.data)
+            inputs.check_queries(dataset.qid, Path(job.data))
         how = f"cost {settings.cost:g}" if settings.cost else f"strength {settings.strength:g}"
-        introduce(job.data, settings, how, dataset, terminal)
+        introduce(job.source, settings, how, dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             estimator = _fitted(job, dataset, state, terminal, interrupts)
@@ -121,7 +134,12 @@ def run(
             _draw(job, job.plot, estimator, terminal)
     seconds = {"read": seconds_to_read, "fit": fitting, "save": saving}
     report = summary.trained(
-        estimator, dataset, seconds, data=job.data, output=job.output, settings=job.settings
+        estimator,
+        dataset,
+        seconds,
+        files=[job.data, *job.more],
+        output=job.output,
+        settings=settings,
     )
     terminal.detail(f"why {report.runs[0].solver}: {report.runs[0].reason}")
     summary.show(report, terminal)
@@ -151,8 +169,8 @@ def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     if owners.named(settings):
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
-        return tagging.read(Path(job.data), terminal, settings)
-    return reading.read_rows(Path(job.data), terminal, settings)
+        return tagging.read(job.source.path, terminal, settings)
+    return reading.read_rows(job.source, terminal, settings)
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:
@@ -166,9 +184,9 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         options["k"] = 1  # of two rows
     problem = fenchel.problem(
         [[0.0], [1.0]],
-        [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0],
+        _two(loss),
         loss="fbeta" if loss == "f1" else loss,
-        regularizer=settings.regularizer,
+        regularizer="entropy" if settings.cap else penalty_of(settings),  # one weight has no cap
         strength=settings.strength,
         intercept=settings.intercept is not False
         and loss not in (*NOVELTY, *OF_ALL_ROWS, *SEQUENCES),
@@ -185,21 +203,13 @@ def rehearse(settings: Settings, plot: str | None) -> None:
         _check_plot(plot)
 
 
-def solver_of(settings: Settings) -> str | Solver:
-    """The solver by its name, or with those of its options that were given."""
-    from fenchel.solvers import SOLVERS
-
-    options = settings.solver_options()
-    for name in options:
-        able = [each for each, kind in SOLVERS.items() if name in signature(kind).parameters]
-        if settings.solver not in able:
-            raise UsageError(
-                f"--{name} does not go with --solver {settings.solver}: it is for "
-                f"{' and '.join(able)}"
-            )
-    if settings.solver == "pegasos" and settings.seed is not None and settings.batch is None:
-        raise UsageError("without --batch pegasos takes all rows: there is nothing to --seed")
-    return fenchel.solver(settings.solver, **options) if options else settings.solver
+def _two(loss: str) -> list[Any]:
+    """Targets of two rows."""
+    if loss in SETS:
+        return [[0.0], [1.0]]
+    if loss in VECTORS:
+        return [[0.0, 1.0], [1.0, 0.0]]
+    return [1.0, 2.0] if loss in POSITIVE else [0.0, 1.0]
 
 
 def _check_plot(path: str) -> None:
@@ -212,10 +222,10 @@ def _check_plot(path: str) -> None:
 
 
 def introduce(
-    data: str, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
+    source: Files, settings: Settings, strength: str, dataset: Dataset, terminal: Terminal
 ) -> None:
     """Says what is fitted, and which class is which unless they are called -1 and 1."""
-    if settings.loss in NOVELTY and settings.target is None and inputs.is_table(data):
+    if settings.loss in NOVELTY and settings.target is None and source.is_table:
         terminal.warn(
             "novelty has no target, but one column counts as such and is left out: y, target or "
             "label, else the last. Name another with --target"
@@ -250,10 +260,11 @@ def _fitted(
     warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says it
     n_rows = inputs.shape(dataset.X)[0]
     estimator = estimator_of(job.settings, n_rows)
+    estimator.set_params(**label_files.parameters(job.settings, dataset))
     runs = n_runs(job.settings.loss, dataset)
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
-        with inputs.placed(Path(job.data)):
+        with job.source.placed(getattr(dataset, "counts", ())):
             estimator.fit(dataset.X, dataset.y, **_of_rows(job.settings, dataset))
     return estimator.set_params(callback=None, checkpoint=None)
 
@@ -276,50 +287,11 @@ def n_runs(loss: str, dataset: Dataset) -> int:
     return n_classes if n_classes > 2 else 1
 
 
-def estimator_of(settings: Settings, n_rows: int) -> Any:
-    """The estimator that the settings ask for, not fitted."""
-    kind = getattr(fenchel, estimator_for(settings.loss))
-    return kind(**_parameters(settings, n_rows))
-
-
-def _parameters(settings: Settings, n_rows: int) -> dict[str, Any]:
-    """The settings in the words of the estimators."""
-    parameters: dict[str, Any] = {
-        "penalty": settings.regularizer,
-        "lower": settings.lower,
-        "upper": settings.upper,
-        "alpha": 1 / (settings.cost * n_rows) if settings.cost else settings.strength,
-        "solver": solver_of(settings),
-        "tol": settings.gap,
-        "atol": settings.atol,
-        "max_iter": settings.max_iterations,
-        "max_seconds": settings.max_seconds,
-        "n_jobs": None if settings.engine else settings.threads,
-        **settings.loss_options(),
-    }
-    if settings.l1_ratio is not None:
-        parameters["l1_ratio"] = settings.l1_ratio
-    if settings.loss not in (*METRICS, *NOVELTY, *ONLY_LOSS.values()):
-        parameters["loss"] = settings.loss
-    for name in ("template", "min_count", "hashed"):
-        if getattr(settings, name) is not None:
-            parameters[name] = getattr(settings, name)
-    if settings.loss == "nu_novelty" and "nu" not in parameters:
-        parameters["nu"] = 0.5  # which makes it one
-    if settings.loss in METRICS:
-        parameters["metric"] = METRICS[settings.loss]
-    if settings.intercept is not None and settings.loss not in NOVELTY:
-        parameters["fit_intercept"] = settings.intercept
-    if settings.balanced:
-        parameters["class_weight"] = "balanced"
-    return parameters
-
-
 def _checkpoint(job: Job, path: str) -> Any:
     """A file for the state, with the job in it; data from stdin would not come a second time."""
     from fenchel.checkpoint import Checkpoint
 
-    if job.data == str(inputs.STDIN):
+    if job.source.is_stdin:
         return None
     return Checkpoint(path, msgspec.json.encode(job).decode())
 
@@ -351,7 +323,7 @@ def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:
         results = dict(zip(labels, results, strict=True))
     with terminal.step(f"draw {short(path)}") as step:
         settings = msgspec.structs.asdict(job.settings)
-        plot(results, path, title=os.path.basename(job.data), settings=settings)
+        plot(results, path, title=os.path.basename(str(job.source)), settings=settings)
         step.found = size(os.path.getsize(path))
 
 

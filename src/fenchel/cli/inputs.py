@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fenchel.cli.exits import UsageError
-from fenchel.cli.terminal import Terminal, short
-from fenchel.errors import InvalidData, Setting
+from fenchel.cli.sources import Files, name
+from fenchel.cli.terminal import Terminal
+from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
 
-STDIN = Path("-")
-
 
 def read(
-    path: Path,
+    source: Files,
     terminal: Terminal,
     *,
     target: str | None = None,
@@ -33,30 +27,25 @@ def read(
     offset: str | None = None,
     exposure: str | None = None,
 ) -> tuple[Dataset, float]:
-    """What a file holds, and the seconds it took to read; the options are those of `files.read`.
+    """What files hold, and the seconds it took to read; the options are those of `files.read`.
 
     `exposure` is a column whose logarithms are the offsets.
     """
     from fenchel.data import files
 
-    with file(path) as data, terminal.step(f"read {name(path)}") as step:
-        try:
-            dataset = files.read(
-                data,
-                target=target,
-                index_base=index_base,
-                features=features,
-                n_features=n_features,
-                stream=stream,
-                offset=exposure if offset is None else offset,
-            )
-        except OSError as error:
-            raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
-        except InvalidData as error:
-            raise renamed(error, data, path) from error
+    wanted: dict[str, Any] = {
+        "target": target,
+        "index_base": index_base,
+        "features": features,
+        "n_features": n_features,
+        "stream": stream,
+        "offset": exposure if offset is None else offset,
+    }
+    with terminal.step(f"read {source}") as step:
+        dataset = source.read(lambda data: files.read(data, **wanted))
         step.found = size(dataset.X)
     if exposure is not None:
-        with placed(path):
+        with source.placed(dataset.counts):
             dataset = replace(dataset, offset=logarithms(dataset.offset, exposure))
     return dataset, step.seconds
 
@@ -76,33 +65,6 @@ def logarithms(exposures: Any, column: str) -> Any:
     return np.log(exposures)
 
 
-def renamed(error: InvalidData, data: Path, path: Path) -> InvalidData:
-    """The error of a file that was read in place of another, such as stdin, which it then names."""
-    parts: tuple[str, ...] = error.args
-    return InvalidData(
-        *(
-            part if isinstance(part, Setting) else part.replace(str(data), name(path))
-            for part in parts
-        )
-    )
-
-
-@contextmanager
-def placed(path: Path) -> Iterator[None]:
-    """Errors that name a row name its line in the file as well, where it still is and has lines."""
-    from fenchel.data import files
-
-    try:
-        yield
-    except InvalidData as error:
-        if error.row is None or not path.is_file():
-            raise
-        line = files.line_of(path, error.row)
-        if line is None:
-            raise
-        raise InvalidData(f"{name(path)}:{line}: ", *error.args, row=error.row) from error
-
-
 class FileRows(NamedTuple):
     """What a file holds, in the columns of a model; None is what it does not hold."""
 
@@ -118,40 +80,16 @@ class FileRows(NamedTuple):
         return {} if self.offset is None else {"offset": self.offset}
 
 
-def check_queries(qid: Any, path: Path | str, what: str = "query") -> None:
+def check_queries(qid: Any, path: Path, what: str = "query") -> None:
     """Raises InvalidData if a file that is to be ranked has no queries, or no sequences."""
     if qid is not None:
         return
     if is_table(str(path)):
-        raise InvalidData(f"{name(Path(path))}:1: no column is called qid, for the query of a row")
+        raise InvalidData(f"{name(path)}:1: no column is called qid, for the query of a row")
     raise InvalidData(
-        f"{name(Path(path))}:1: the line has no {what}, nor has any other; write it as qid:7 right "
+        f"{name(path)}:1: the line has no {what}, nor has any other; write it as qid:7 right "
         f"after the label, lines of a {what} one after the other"
     )
-
-
-def check_readable(path: Path) -> None:
-    """Raises UsageError if there is nothing to read."""
-    if path != STDIN and not path.exists():
-        raise UsageError(f"there is no file {short(path)}")
-
-
-@contextmanager
-def file(path: Path) -> Iterator[Path]:
-    """The path itself, or a temporary copy of stdin."""
-    check_readable(path)
-    if path != STDIN:
-        yield path
-        return
-    with tempfile.NamedTemporaryFile(prefix="fenchel-", suffix=".svm") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        yield Path(copy.name)
-
-
-def name(path: Path) -> str:
-    """The file as messages call it."""
-    return "stdin" if path == STDIN else short(path)
 
 
 def is_table(path: str) -> bool:

@@ -15,7 +15,7 @@ from fenchel.cli import models
 from fenchel.cli.choices import LOSS_OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.options import OUTPUT, Json, ModelPath, Verbose
-from fenchel.cli.steps import Step, estimators, lines, steps_of
+from fenchel.cli.steps import SavedStep, estimators, lines, steps_of
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
 from fenchel.data.table_facts import TableFacts
@@ -45,14 +45,14 @@ class Inspected(msgspec.Struct):
     runs: list[RunSummary]
     intercepts: list[float]
     coefficients: list[dict[str, Any]]
-    steps: list[Step] | None = None  # of a pipeline, the estimator's last
+    steps: list[SavedStep] | None = None  # of a pipeline, the estimator's last
 
 
 class InspectedParts(msgspec.Struct):
     """The report of a file whose last step is no estimator of the library's own."""
 
     model: str
-    steps: list[Step]
+    steps: list[SavedStep]
     runs: dict[str, list[RunSummary]]  # of the estimators inside, by the way to each
 
 
@@ -109,7 +109,7 @@ def _coefficients(fitted: Any, top: int) -> Coefficients:
     if names is None:
         first = getattr(fitted, "index_base_", 0)
         names = range(first, first + fitted.n_features_in_)
-    classes = getattr(fitted, "classes_", None)
+    classes = getattr(fitted, "classes_", getattr(fitted, "target_names_", None))
     if models.is_labeler(fitted):
         names, classes = list(_pairs(fitted)), None
     if hasattr(fitted, "thresholds_"):  # one score for all levels
@@ -171,7 +171,7 @@ def _show(report: Inspected, table: Coefficients, fitted: Any) -> None:
     result(_columns(report))
     for said in _table(report):
         result(said)
-    for step in report.steps or ():
+    for step in report.steps or () if report.levels is None else ():
         for said in lines(step, 1):
             result(said)
     show_runs(report.runs, fitted.tol)
@@ -208,7 +208,8 @@ def _columns(report: Inspected) -> str:
         return f"{report.features:,} features {how}"
     names = [label(value) for value in report.classes]
     shown = names if len(names) <= 12 else [*names[:10], "...", names[-1]]
-    return f"{report.features:,} features {how}; {len(names)} classes: {', '.join(shown)}"
+    what = "targets" if report.estimator == "MultivariateRegressor" else "classes"
+    return f"{report.features:,} features {how}; {len(names)} {what}: {', '.join(shown)}"
 
 
 def _table(report: Inspected) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.cli.choices import DEVIANCES, NOVELTY, POSITIVE, RANKING
+from fenchel.cli import measures
+from fenchel.cli.choices import DEVIANCES, NOVELTY, POSITIVE, RANKING, SETS, VECTORS
 from fenchel.cli.inputs import FileRows
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal
@@ -15,6 +16,8 @@ Metrics = dict[str, float | None]
 
 def measured(model: Any, loss: str, rows: FileRows, terminal: Terminal) -> Metrics:
     """Every measure of that loss, by name."""
+    if loss in (*SETS, *VECTORS):
+        return _several(model, loss, rows)
     X, y = rows.X, rows.y
     if loss == "ordinal":
         return _levels(model, X, comparable(y, model.classes_), terminal)
@@ -26,6 +29,30 @@ def measured(model: Any, loss: str, rows: FileRows, terminal: Terminal) -> Metri
     if y.dtype.kind not in "iuf":
         raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")
     return _ranking(model, X, y, rows.qid) if loss in RANKING else _numbers(model, loss, rows)
+
+
+_OF_SETS = {name: name for name in ("accuracy", "f1_micro", "f1_macro", "hamming_loss", "jaccard")}
+_OF_VECTORS = {"mae": "mean_absolute_error", "rmse": "root_mean_squared_error", "r2": "r2"}
+
+
+def _several(model: Any, loss: str, rows: FileRows) -> Metrics:
+    """Of rows with several targets each."""
+    names = _OF_SETS if loss in SETS else _OF_VECTORS
+    judged = measures.Judged(model, judgeable(model, rows))
+    found = measures.measured(measures.asked(names, loss), judged)
+    return {names[name]: value for name, value in found.items()}
+
+
+def judgeable(model: Any, rows: FileRows) -> FileRows:
+    """The rows, if their targets can be those of the model."""
+    y = rows.y
+    if isinstance(y, list) or hasattr(y, "column_names"):
+        return rows
+    if hasattr(model, "classes_"):
+        return rows._replace(y=comparable(y, model.classes_))
+    if y.dtype.kind not in "iuf":
+        raise InvalidData(f"the model predicts numbers, but the targets are text, as {y[0]!r}")
+    return rows
 
 
 def comparable(y: Any, classes: Any) -> Any:
@@ -52,7 +79,7 @@ def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
         "accuracy": float((predicted == y).mean()),
         "balanced_accuracy": float(np.mean(hits)),
         "f1": _f1(predicted, y, classes),
-        "roc_area": _roc_area(model.decision_function(X[known]), y[known], classes),
+        "roc_area": measures.roc_area(model.decision_function(X[known]), y[known], classes),
         **_log_loss(model, X[known], y[known]),
     }
 
@@ -121,19 +148,6 @@ def _f1(predicted: Any, y: Any, classes: Any) -> float:
     kinds = classes[1:] if len(classes) == 2 else classes
     each = [f1_score(y == c, predicted == c, zero_division=0) for c in kinds]
     return float(sum(each) / len(each))
-
-
-def _roc_area(scores: Any, y: Any, classes: Any) -> float | None:
-    """Of the second of two classes; of more, the mean over those that have an area."""
-    from sklearn.metrics import roc_auc_score
-
-    columns = scores.reshape(len(y), -1).T
-    each = [
-        roc_auc_score(y == c, column)
-        for c, column in zip(classes[-len(columns) :], columns, strict=True)
-        if 0 < (y == c).sum() < len(y)
-    ]
-    return float(sum(each) / len(each)) if each else None
 
 
 def _log_loss(model: Any, X: Any, y: Any) -> Metrics:

@@ -13,12 +13,13 @@ OUTPUT, DATA, TABLES = "Output", "Reading the data", "Columns of tables"
 _data = typer.Argument(
     metavar="DATA",
     help="svmlight, .csv, .tsv, .parquet, .npz or .store; text may be .gz, .bz2 or .xz; "
-    "- reads svmlight from stdin. For tags of tokens: CoNLL, with the tag in the last column, or "
-    "svmlight named .svm, .svmlight or .libsvm, with a qid for each sequence.",
+    "- reads stdin. Several files, or a glob in quotes, give their rows in turn. For tags of "
+    "tokens: CoNLL, with the tag in the last column, or svmlight named .svm, .svmlight "
+    "or .libsvm, with a qid for each sequence.",
     show_default=False,
 )
-DataPath = Annotated[Path, _data]
-DataPathOrOwners = Annotated[Path | None, _data]  # None where the rows stay with their owners
+DataPaths = Annotated[list[Path], _data]
+DataPathsOrOwners = Annotated[list[Path] | None, _data]  # None: the rows stay with their owners
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model that train saved.", show_default=False)
 ]
@@ -39,6 +40,14 @@ Exposure = Annotated[
     typer.Option(
         metavar="<name>",
         help="The same: the column whose logarithm is added.",
+        rich_help_panel=DATA,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<name>",
+        help="svmlight, csv, tsv or parquet, for stdin and where the name does not say.",
         rich_help_panel=DATA,
     ),
 ]

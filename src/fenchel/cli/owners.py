@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from fenchel.cli.exits import UsageError
-from fenchel.cli.inputs import STDIN
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import STDIN, Files
 from fenchel.cli.terminal import Terminal, short
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ _OF_ROWS = {
     "index_base": None,
     "offset": None,
     "exposure": None,
+    "format": None,
 }  # and what leaves them out
 
 
@@ -69,17 +69,17 @@ def settled(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, **paths)
 
 
-def source(data: Path | None, settings: Settings) -> str:
-    """Where the rows are: a file, stdin or owners, one of them."""
+def source(data: Files | None, settings: Settings) -> list[str]:
+    """Where the rows are: files, stdin or owners."""
     if named(settings):
         if data is not None:
             raise UsageError(
                 f"with --engine {_PREFIX}FILE the rows are the owners': leave out {data}"
             )
-        return settings.engine or ""
+        return [settings.engine or ""]
     if data is None:
         raise UsageError(f"no DATA: give a file, or --engine {_PREFIX}FILE for the rows of owners")
-    return str(data if data == STDIN else data.absolute())
+    return [str(path if path == STDIN else path.absolute()) for path in data.paths]
 
 
 def read(settings: Settings, terminal: Terminal, *, loss: str) -> tuple[Dataset, float]:

@@ -13,14 +13,20 @@ from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import (
     Atol,
     Balanced,
+    Cap,
     Config,
     Gap,
     Intercept,
     L1Ratio,
+    LabelCosts,
     Loss,
     Lower,
+    P,
+    Radius,
     Regularizer,
     Solver,
+    SolverOption,
+    Taxonomy,
     Threads,
     Upper,
     file,
@@ -29,9 +35,11 @@ from fenchel.cli.fit_options import (
     with_loss_options,
     with_table_options,
 )
+from fenchel.cli.measures import METRICS
 from fenchel.cli.options import (
-    DataPath,
+    DataPaths,
     Exposure,
+    Format,
     IndexBase,
     Json,
     Offset,
@@ -42,6 +50,7 @@ from fenchel.cli.options import (
 from fenchel.cli.path_fitting import run
 from fenchel.cli.path_job import PathJob
 from fenchel.cli.settings import LARGEST, Settings, combined
+from fenchel.cli.sources import source
 from fenchel.cli.terminal import Terminal
 
 _MOST = 10_000  # strengths of a range
@@ -51,39 +60,50 @@ _STRENGTHS_HELP = (
 )
 
 
+Folds = Annotated[int | None, what(help="Score each strength on rows left out, in so many folds.")]
+_VALIDATION_HELP = "Score each strength on these rows; may be given again."
+Validation = Annotated[list[Path] | None, what(metavar="<file>", help=_VALIDATION_HELP)]
+_METRIC_HELP = f"Score by one of: {', '.join(METRICS)}."
+Metric = Annotated[str | None, what(metavar="<name>", help=_METRIC_HELP)]
+_OUTPUT_HELP = "Save the model with the best score."
+Output = Annotated[Path | None, file("--output", "-o", help=_OUTPUT_HELP)]
+
+
 @with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
 def path(
     context: typer.Context,
-    data: DataPath,
+    data: DataPaths,
     strengths: Annotated[str | None, what(metavar="<range>", help=_STRENGTHS_HELP)] = None,
     loss: Loss = None,
     regularizer: Regularizer = None,
     l1_ratio: L1Ratio = None,
+    radius: Radius = None,
+    p: P = None,
+    cap: Cap = None,
     lower: Lower = None,
     upper: Upper = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
-    cv: Annotated[
-        int | None, what(help="Score each strength on rows left out, in so many folds.")
-    ] = None,
-    validation: Annotated[
-        Path | None, what(metavar="<file>", help="Score each strength on these rows.")
-    ] = None,
+    label_costs: LabelCosts = None,
+    taxonomy: Taxonomy = None,
+    cv: Folds = None,
+    validation: Validation = None,
+    metric: Metric = None,
     gap: Gap = None,
     atol: Atol = None,
     max_iterations: Annotated[int | None, when(help="At each strength. (default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="At each strength. (default no limit)")] = None,
     solver: Solver = None,
+    solver_option: SolverOption = None,
     threads: Threads = None,
     seed: Annotated[int | None, when(help="Of the folds. (default 0)")] = None,
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,
     index_base: IndexBase = None,
-    output: Annotated[
-        Path | None, file("--output", "-o", help="Save the model with the best score.")
-    ] = None,
+    format: Format = None,
+    output: Output = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the path: .png, .svg, .pdf or .html.")] = None,
     json: Json = False,
@@ -92,18 +112,22 @@ def path(
 ) -> Code:
     """Fit DATA at many strengths, each from the last, every one to a proved accuracy.
 
-    With --cv or --validation each strength has a score (accuracy, R2, or what suits the loss), and
-    --output saves the model with the best. Ctrl-C keeps the strengths that are done.
+    With --cv or --validation each strength has a score (accuracy, R2, or what suits the loss, or
+    --metric), and --output saves the model with the best. Ctrl-C keeps the strengths that are done.
     """
     given = {name: context.params.get(name) for name in Settings.__struct_fields__}
+    settings = combined(given, config)
+    rows = source(data, settings.format)
+    assert rows is not None
     job = PathJob.of(
-        data,
-        combined(given, config),
+        rows,
+        settings,
         strengths=30 if strengths is None else parsed(strengths),
         cv=cv,
-        validation=validation,
+        validation=source(validation, settings.format),
         output=output,
         plot=plot,
+        metric=metric,
     )
     return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import inputs, path_summary, reading
-from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, OF_ALL_ROWS
+from fenchel.cli import label_files, measures, path_summary, reading
+from fenchel.cli.building import estimator_of
+from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, LEAVES, OF_ALL_ROWS, SETS
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fitting import estimator_of, introduce, n_runs, rehearse
+from fenchel.cli.fitting import introduce, n_runs, rehearse
+from fenchel.cli.inputs import FileRows
 from fenchel.cli.metrics import comparable
 from fenchel.cli.path_job import PathJob, Walked
 from fenchel.cli.progress import progress
 from fenchel.cli.saving import save
-from fenchel.cli.settings import Settings
 from fenchel.cli.signals import Interrupts
+from fenchel.cli.sources import Files
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal, short, size
 from fenchel.errors import InvalidData
@@ -44,7 +45,7 @@ def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
         dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings)
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
-        introduce(str(job.data), settings, _range(job), dataset, terminal)
+        introduce(job.data, settings, _range(job), dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             walked = _walked(job, dataset, unseen, terminal, interrupts)
@@ -68,7 +69,7 @@ def _range(job: PathJob) -> str:
     return f"{job.n_strengths} strengths from {max(job.strengths):g} to {min(job.strengths):g}"
 
 
-def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> inputs.FileRows:
+def _unseen(job: PathJob, unseen: Files, dataset: Dataset, terminal: Terminal) -> FileRows:
     """The rows to score on, in the columns of the data, with their targets."""
     settings = job.settings
     columns = SimpleNamespace(
@@ -81,10 +82,15 @@ def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> i
         encoder_=dataset.encoder,
     )
     rows = reading.read_for(
-        columns, path, terminal, target=settings.target, index_base=settings.index_base
+        columns,
+        settings.loss,
+        unseen,
+        terminal,
+        target=settings.target,
+        index_base=settings.index_base,
     )
     if rows.y is None:
-        raise UsageError(f"{short(path)} has no targets to score with; name them with --target")
+        raise UsageError(f"{unseen} has no targets to score with; name them with --target")
     if settings.loss in CLASSIFICATION and dataset.y is not None:
         comparable(rows.y, dataset.y)
     return rows
@@ -93,7 +99,7 @@ def _unseen(job: PathJob, path: Path, dataset: Dataset, terminal: Terminal) -> i
 def _walked(
     job: PathJob,
     dataset: Dataset,
-    unseen: inputs.FileRows | None,
+    unseen: FileRows | None,
     terminal: Terminal,
     interrupts: Interrupts,
 ) -> Walked:
@@ -105,13 +111,14 @@ def _walked(
 
     n_rows = dataset.X.shape[0]
     walked = Walked(estimator_of(job.each, n_rows))
+    walked.estimator.set_params(**label_files.parameters(job.settings, dataset))
     estimator, means = walked.estimator, []
-    name, scorer = _scoring(job.settings, estimator)
+    name, scorer = _scoring(job, estimator)
     folds = [] if job.cv is None else _folds(job, job.cv, dataset)
     runs = n_runs(job.settings.loss, dataset) * job.n_strengths * (1 + len(folds))
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback)
-        with inputs.placed(job.data):
+        with job.data.placed(dataset.counts):
             posed = estimator._posed(
                 dataset.X, dataset.y, offset=dataset.offset, sample_weight=dataset.weight
             ).kept()
@@ -154,16 +161,22 @@ def _choose(walked: Walked, posed: Posed) -> None:
     walked.estimator.set_params(callback=None)
 
 
-def _scoring(settings: Settings, estimator: Any) -> tuple[str, Any]:
+def _scoring(job: PathJob, estimator: Any) -> tuple[str, Any]:
     """The score that suits the loss, larger is better, and its name."""
     from sklearn.metrics import check_scoring, d2_pinball_score, make_scorer
 
+    settings = job.settings
+    if job.metric is not None:
+        (metric,) = measures.asked([job.metric], settings.loss)
+        measures.check_able([metric], estimator)
+        return measures.scorer(metric)
     if settings.loss == "quantile":
         return "d2 pinball", make_scorer(d2_pinball_score, alpha=estimator.quantile)
     if settings.loss == "novelty":
         return "", None
     name = "d2" if settings.loss in DEVIANCES else "r2"
-    return "accuracy" if settings.loss in CLASSIFICATION else name, check_scoring(estimator)
+    of_classes = settings.loss in (*CLASSIFICATION, *SETS, *LEAVES)
+    return "accuracy" if of_classes else name, check_scoring(estimator)
 
 
 def _folds(job: PathJob, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
@@ -176,7 +189,7 @@ def _folds(job: PathJob, n: int, dataset: Dataset) -> list[tuple[Any, Any]]:
     try:
         return list(splitter.split(dataset.X, dataset.y, dataset.qid))
     except ValueError as error:
-        raise InvalidData(f"--cv {n} is too much for {short(job.data)}: {error}") from error
+        raise InvalidData(f"--cv {n} is too much for {job.data}: {error}") from error
 
 
 def _draw(job: PathJob, path: str, walked: Walked, dataset: Dataset, terminal: Terminal) -> None:
@@ -200,5 +213,5 @@ def _draw(job: PathJob, path: str, walked: Walked, dataset: Dataset, terminal: T
             scores=walked.scores,
         )
         settings = path_summary.settings_of(job)
-        plot_lines(drawn, path, title=os.path.basename(job.data), settings=settings)
+        plot_lines(drawn, path, title=str(job.data), settings=settings)
         step.found = size(os.path.getsize(path))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import raw
+from fenchel.cli import label_files, measures, raw, several
 from fenchel.cli.choices import SEQUENCES
 from fenchel.cli.exits import UsageError
 from fenchel.cli.fitting import check_files
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import Files
 
 if TYPE_CHECKING:
     from fenchel.report.lines import Scores
@@ -21,18 +22,19 @@ if TYPE_CHECKING:
 class PathJob(msgspec.Struct, frozen=True):
     """What `fenchel path` is asked for."""
 
-    data: Path
+    data: Files
     settings: Settings
     strengths: list[float] | int  # or how many
     cv: int | None
-    validation: Path | None
+    validation: Files | None
     output: Path | None
     plot: Path | None
+    metric: str | None = None
 
     @classmethod
-    def of(cls, data: Path, settings: Settings, **rest: Any) -> PathJob:
+    def of(cls, data: Files, settings: Settings, **rest: Any) -> PathJob:
         """Refused if it could not end well."""
-        job = cls(data, settings, **rest)
+        job = cls(data, label_files.settled(settings), **rest)
         if settings.loss in SEQUENCES:
             raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
         check_files(data, job.output, job.plot)
@@ -47,6 +49,15 @@ class PathJob(msgspec.Struct, frozen=True):
             raise UsageError("--seed is of the folds of --cv: give both, or none")
         if job.scored and settings.loss == "novelty":
             raise UsageError("--loss novelty has no score: leave out --cv and --validation")
+        if job.metric is not None:
+            measures.asked([job.metric], settings.loss)
+            if not job.scored:
+                raise UsageError("--metric is the score of rows: add --cv 5 or --validation FILE")
+        if job.cv is not None and settings.loss in several.LOSSES:
+            raise UsageError(
+                f"--loss {settings.loss} has several targets a row, which --cv does not cut into "
+                "folds: give --validation FILE"
+            )
         if job.output is not None and not job.scored:
             raise UsageError(
                 "--output saves the model of the best strength: add --cv 5 or --validation FILE to "

@@ -39,6 +39,7 @@ class Report(msgspec.Struct):
 
     version: str
     data: str
+    files: list[str]
     rows: int
     features: int
     nonzeros: int | None
@@ -57,7 +58,9 @@ def settings_of(job: PathJob) -> dict[str, Any]:
     """The settings that a path has; its strengths stand with the points."""
     settings = msgspec.structs.asdict(job.settings)
     del settings["strength"], settings["cost"]
-    given = {"cv": job.cv, "validation": None if job.validation is None else str(job.validation)}
+    names = [] if job.validation is None else job.validation.names
+    unseen = names if len(names) > 1 else next(iter(names), None)
+    given = {"cv": job.cv, "validation": unseen, "metric": job.metric}
     return {**settings, **given}
 
 
@@ -67,7 +70,8 @@ def walked(job: PathJob, found: Walked, dataset: Dataset, seconds: dict[str, flo
     points = _points(found)
     return Report(
         version=fenchel.__version__,
-        data=str(job.data),
+        data=str(job.data.path),
+        files=job.data.names,
         rows=rows,
         features=features,
         nonzeros=nonzeros,

@@ -12,8 +12,8 @@ from fenchel.cli import inputs
 from fenchel.cli.choices import NOVELTY
 from fenchel.cli.exits import UsageError
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import Files
 from fenchel.cli.terminal import Terminal
-from fenchel.errors import InvalidData
 
 if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
@@ -35,10 +35,10 @@ OPTIONS = (
 )
 
 
-def check_options(settings: Settings, data: Path | None) -> None:
+def check_options(settings: Settings, data: Files | None) -> None:
     """Refuses what only tables have, of other files."""
     given = [name for name in OPTIONS if getattr(settings, name) not in (None, False)]
-    if given and (settings.stream or data is None or not inputs.is_table(str(data))):
+    if given and (settings.stream or data is None or not data.is_table):
         why = "--stream leaves in the file" if settings.stream else "DATA is not"
         raise UsageError(
             f"--{given[0]} is for tables (.csv, .tsv, .parquet) that are read as a whole, which "
@@ -46,13 +46,14 @@ def check_options(settings: Settings, data: Path | None) -> None:
         )
 
 
-def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+def read(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """The data set of a table, its columns made features, and the seconds that took."""
     from fenchel.data.raw_tables import read_table
 
-    with terminal.step(f"read {inputs.name(path)}") as step:
-        found = _attempted(path, lambda: read_table(path, _wanted(settings)))
-        with inputs.placed(path):
+    with terminal.step(f"read {source}") as step:
+        with source.opened() as paths:
+            found = read_table(paths, _wanted(settings))
+        with source.placed(found.counts):
             dataset = _encoded(found, settings)
         step.found = inputs.size(dataset.X)
     _say_target(found.facts, found.guessed, settings, terminal)
@@ -60,16 +61,6 @@ def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, f
         terminal.warn(line)
     _say_columns(found, dataset, terminal)
     return dataset, step.seconds
-
-
-def _attempted(path: Path, read: Any) -> Read:
-    try:
-        found: Read = read()
-    except OSError as error:
-        raise UsageError(f"cannot read {inputs.name(path)}: {error.strerror or error}") from error
-    except InvalidData as error:
-        raise inputs.renamed(error, path, path) from error
-    return found
 
 
 def _wanted(settings: Settings) -> Wanted:
@@ -135,19 +126,23 @@ def dataset_of(found: Read, facts: TableFacts, encoder: Any, *, exposure: str | 
         weight=cells.weight,
         facts=facts,
         encoder=encoder,
+        counts=found.counts,
     )
 
 
-def read_like(model: Any, path: Path, terminal: Terminal, *, target: str | None) -> inputs.FileRows:
+def read_like(
+    model: Any, source: Files, terminal: Terminal, *, target: str | None
+) -> inputs.FileRows:
     """The rows of a table in the columns of a model that was trained on one."""
     from fenchel.data.raw_tables import read_like as read_table_like
 
     facts, encoder = model.table_, getattr(model, "encoder_", None)
     exposure = getattr(model, "exposure_column_", None)
     offset = getattr(model, "offset_column_", None) if exposure is None else exposure
-    with terminal.step(f"read {inputs.name(path)}") as step:
-        found = _attempted(path, lambda: read_table_like(path, facts, target=target, offset=offset))
-        with inputs.placed(path):
+    with terminal.step(f"read {source}") as step:
+        with source.opened() as paths:
+            found = read_table_like(paths, facts, target=target, offset=offset)
+        with source.placed(found.counts):
             dataset = dataset_of(found, found.facts, encoder, exposure=exposure)
         step.found = inputs.size(dataset.X)
     if encoder is not None:
@@ -181,10 +176,10 @@ def _say_target(facts: TableFacts, guessed: bool, settings: Settings, terminal: 
 def _say_columns(found: Read, dataset: Dataset, terminal: Terminal) -> None:
     if dataset.encoder is None:
         return
-    from fenchel.data.cells import Levels
+    from fenchel.data.cells import TextLevels
 
     columns = found.cells.features.values()
-    levels = [len(column.texts) for column in columns if isinstance(column, Levels)]
+    levels = [len(column.texts) for column in columns if isinstance(column, TextLevels)]
     n_numbers = len(columns) - len(levels)
     parts = [f"{n_numbers} of numbers"] if n_numbers else []
     if levels:
@@ -195,23 +190,24 @@ def _say_columns(found: Read, dataset: Dataset, terminal: Terminal) -> None:
 
 def _say_gaps(found: Read, terminal: Terminal) -> None:
     """Which columns had values filled."""
+    from fenchel.data.cells import counted
     from fenchel.features.encoding import gaps_of
 
     counts = {name: int(gaps_of(column).sum()) for name, column in found.cells.features.items()}
     gaps = {name: count for name, count in counts.items() if count}
     if gaps:
-        shown = [f"{name!r} in {count:,} rows" for name, count in gaps.items()]
+        shown = [f"{name!r} in {counted(count)}" for name, count in gaps.items()]
         more = f" and {len(shown) - _SHOWN} more columns" if len(shown) > _SHOWN else ""
         terminal.note(f"missing values were filled: {', '.join(shown[:_SHOWN])}{more}")
 
 
 def _warn_of_unknown(found: Read, encoder: Any, terminal: Terminal) -> None:
+    from fenchel.data.cells import counted
     from fenchel.features.encoding import unknown_levels
 
     for name, (n_rows, levels) in unknown_levels(encoder, found.cells.features).items():
         shown = ", ".join(map(repr, levels[:_SHOWN])) + (", ..." if len(levels) > _SHOWN else "")
-        rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
         terminal.warn(
-            f"column {name!r}: {rows} levels that the model does not know ({shown}); they count "
-            "as none of its levels"
+            f"column {name!r}: {counted(n_rows)} with levels that the model does not know "
+            f"({shown}); they count as none of its levels"
         )

@@ -1,12 +1,13 @@
-"""The rows of a file, to be trained on or in the columns of a model, whatever its format."""
+"""The rows of files, to be trained on or in the columns of a model, whatever their format."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fenchel.cli import inputs, raw
+from fenchel.cli import inputs, label_files, raw, several
+from fenchel.cli.choices import SETS
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import Files
 from fenchel.cli.terminal import Terminal
 from fenchel.errors import InvalidData
 
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
     from fenchel.data.dataset import Dataset
 
 
-def read_rows(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
-    """The rows to fit, from a table or from a file of numbers."""
-    if inputs.is_table(str(path)) and not settings.stream:
-        return raw.read(path, terminal, settings)
+def read_rows(source: Files, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
+    """The rows to fit, with the targets that the loss needs, and the seconds it took to read."""
+    if settings.loss in several.LOSSES:
+        return several.read_several(source, terminal, settings)
+    if source.is_table and not settings.stream:
+        dataset, seconds = raw.read(source, terminal, settings)
+        return label_files.applied(settings, dataset), seconds
     dataset, seconds = inputs.read(
-        path,
+        source,
         terminal,
         target=settings.target,
         index_base=settings.index_base,
@@ -27,26 +31,54 @@ def read_rows(path: Path, terminal: Terminal, settings: Settings) -> tuple[Datas
         offset=settings.offset,
         exposure=settings.exposure,
     )
-    if inputs.is_table(str(path)):
-        dataset = raw.remembered(path, dataset, settings, terminal)
-    return dataset, seconds
+    if source.is_table:
+        dataset = raw.remembered(source.path, dataset, settings, terminal)
+    return label_files.applied(settings, dataset), seconds
 
 
 def read_for(
-    model: Any, path: Path, terminal: Terminal, *, target: str | None, index_base: int | None
+    model: Any,
+    loss: str,
+    source: Files,
+    terminal: Terminal,
+    *,
+    target: str | None,
+    index_base: int | None,
 ) -> inputs.FileRows:
-    """A file's rows in the columns of a model, with targets, queries and offsets if it has any."""
-    if getattr(model, "table_", None) is not None and inputs.is_table(str(path)):
-        return raw.read_like(model, path, terminal, target=target)
+    """The rows of files in the columns of a model, with what targets its loss has."""
+    if loss in SETS and not source.is_table:
+        return _sets_for(model, source, terminal, index_base)
+    if loss in several.LOSSES:
+        rows = _rows_for(model, source, terminal, None, index_base)
+        return rows._replace(y=several.targets_for(model, loss, source, target))
+    rows = _rows_for(model, source, terminal, target, index_base)
+    return rows._replace(y=label_files.as_leaves(rows.y, model))
+
+
+def _sets_for(
+    model: Any, source: Files, terminal: Terminal, index_base: int | None
+) -> inputs.FileRows:
+    trained = getattr(model, "index_base_", None)
+    base = trained if index_base is None else index_base
+    rows, sets, _ = several.read_sets(source, terminal, index_base=base)
+    return inputs.FileRows(_as_wide(rows.X, model.n_features_in_, source), sets, None, None)
+
+
+def _rows_for(
+    model: Any, source: Files, terminal: Terminal, target: str | None, index_base: int | None
+) -> inputs.FileRows:
+    """Rows, one target, queries, offsets and weights, of which the files may lack some."""
+    if getattr(model, "table_", None) is not None and source.is_table:
+        return raw.read_like(model, source, terminal, target=target)
     if getattr(model, "encoder_", None) is not None:
         raise InvalidData(
-            f"{inputs.name(path)} is no table, but the model was trained on one with columns such "
-            f"as {model.table_.names[0]!r}: give a .csv, .tsv or .parquet file"
+            f"{source} is no table, but the model was trained on one with columns such as "
+            f"{model.table_.names[0]!r}: give a .csv, .tsv or .parquet file"
         )
     trained = getattr(model, "index_base_", None)
     names = getattr(model, "feature_names_in_", None)
     dataset, _ = inputs.read(
-        path,
+        source,
         terminal,
         target=target,
         # An index 0 may turn up in what should count from 1: leave it to the reader to find it.
@@ -59,15 +91,15 @@ def read_for(
     X: Any = dataset.X
     if index_base is None and (trained, dataset.index_base) == (1, 0):
         terminal.warn(
-            f"{inputs.name(path)} has an index 0, while the training data counted from 1: what "
-            "stands at index 0 is left out. If this file counts from 0, give --index-base 0"
+            f"{source} has an index 0, while the training data counted from 1: what stands at "
+            "index 0 is left out. If this file counts from 0, give --index-base 0"
         )
         X = X[:, 1:]
-    wide = _as_wide(X, model.n_features_in_, path)
+    wide = _as_wide(X, model.n_features_in_, source)
     return inputs.FileRows(wide, dataset.y, dataset.qid, dataset.offset)
 
 
-def _as_wide(X: Any, n_features: int, path: Path) -> Any:
+def _as_wide(X: Any, n_features: int, source: Files) -> Any:
     """Sparse rows may name fewer features than the model has: the others are 0."""
     from scipy import sparse
 
@@ -77,8 +109,7 @@ def _as_wide(X: Any, n_features: int, path: Path) -> Any:
         return X.widened(n_features)
     if X.shape[1] > n_features or (X.shape[1] < n_features and not sparse.issparse(X)):
         raise InvalidData(
-            f"{inputs.name(path)} has {X.shape[1]:,} features, but the model was trained on "
-            f"{n_features:,}"
+            f"{source} has {X.shape[1]:,} features, but the model was trained on {n_features:,}"
         )
     if X.shape[1] < n_features:
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

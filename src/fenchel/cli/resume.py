@@ -54,8 +54,9 @@ def _moved(job: Job, settings: Settings) -> Job:
     if owners.named(settings) is not owners.named(job.settings):
         raise UsageError("a run on DATA does not go on across owners, nor one of owners on DATA")
     settings = owners.settled(settings)
-    data = None if owners.named(settings) else Path(job.data)
-    return msgspec.structs.replace(job, settings=settings, data=owners.source(data, settings))
+    rows = None if owners.named(settings) else job.source
+    data, *more = owners.source(rows, settings)
+    return msgspec.structs.replace(job, settings=settings, data=data, more=more)
 
 
 def _stored(path: Path) -> Job:

@@ -1,4 +1,4 @@
-"""`fenchel serve`: answers a solver with sums over rows that stay here."""
+"""`fenchel serve`: the predictions of a model over HTTP."""
 
 from __future__ import annotations
 
@@ -7,119 +7,128 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from fenchel.cli import inputs
-from fenchel.cli.choices import BY_ROW, NOVELTY
+from fenchel import __version__
+from fenchel.cli import models
 from fenchel.cli.exits import Code, UsageError
-from fenchel.cli.fit_options import Intercept, Loss, what, with_loss_options
-from fenchel.cli.options import DATA, DataPath, IndexBase, Quiet, Target, Verbose
-from fenchel.cli.settings import combined
-from fenchel.cli.terminal import Terminal
+from fenchel.cli.options import Json, ModelPath, Quiet, Verbose
+from fenchel.cli.terminal import Terminal, result
 
-_where = partial(typer.Option, rich_help_panel="Who may ask")
-_guard = partial(typer.Option, rich_help_panel="What is answered")
-_privacy = partial(typer.Option, rich_help_panel="Differential privacy, by noise")
-_masks = partial(typer.Option, rich_help_panel="Under masks, in sums of all owners")
-_N_FEATURES_HELP = "How many there are, if svmlight lacks the last."
-NFeatures = Annotated[int | None, typer.Option(min=1, help=_N_FEATURES_HELP, rich_help_panel=DATA)]
+_where = partial(typer.Option, rich_help_panel="Where, and for whom")
+_limit = partial(typer.Option, rich_help_panel="How much at a time")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@with_loss_options(BY_ROW, before="host")
+class Serving(msgspec.Struct):
+    """What --json says when the service is there."""
+
+    version: str
+    model: str
+    url: str
+    host: str
+    port: int
+
+
 def serve(
-    context: typer.Context,
-    data: DataPath,
-    loss: Loss = None,
-    strength: Annotated[float | None, what(help="Of the objective that is watched.")] = None,
-    intercept: Intercept = None,
+    model: ModelPath,
     host: Annotated[str, _where(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, _where(min=0, max=65535)] = 8765,
-    certificate: Annotated[Path | None, _where(help="Who this is, in PEM.")] = None,
+    port: Annotated[int, _where(min=0, max=65535, help="0 for one that is free.")] = 8000,
+    certificate: Annotated[Path | None, _where(help="Who this is, in PEM, for https.")] = None,
     key: Annotated[Path | None, _where(help="Of the certificate.")] = None,
-    authority: Annotated[Path | None, _where(help="Whose clients may ask.")] = None,
-    max_queries: Annotated[int, _guard(help="Then no more are answered.")] = 10_000,
-    client_queries: Annotated[int, _guard(help="The same for one client.")] = 10_000,
-    min_rows: Annotated[int, _guard(help="Fewer are not summed.")] = 100,
-    crowd: Annotated[int, _guard(help="No combination of answers tells of fewer rows.")] = 3,
-    rise: Annotated[float, _guard(help="How far above that at w = 0 J may be.")] = 1000.0,
-    climbs: Annotated[int, _guard(help="Gradients that a client has where J rose.")] = 1000,
-    probes: Annotated[int, _guard(help="Refused or idle queries before all end.")] = 32,
-    privacy: Annotated[float | None, _privacy(help="Epsilon of all answers together.")] = None,
-    privacy_delta: Annotated[float, _privacy(help="How likely it may fail.")] = 1e-6,
-    clip: Annotated[float, _privacy(help="What a row counts for at most.")] = 1.0,
-    noise: Annotated[float, _privacy(help="The noise on a sum, as a multiple of clip.")] = 100.0,
-    mask_key: Annotated[Path | None, _masks(help="Our X25519 key, in PEM.")] = None,
-    mask_peers: Annotated[Path | None, _masks(help="The public keys of all owners.")] = None,
-    target: Target = None,
-    index_base: IndexBase = None,
-    n_features: NFeatures = None,
+    authority: Annotated[
+        Path | None, _where(help="Only clients with a certificate of this authority may ask.")
+    ] = None,
+    max_rows: Annotated[int, _limit(help="Of one request.")] = 10_000,
+    max_bytes: Annotated[int, _limit(help="Of the body of a request.")] = 16 << 20,
+    timeout: Annotated[
+        float, _limit(help="Seconds that a body may take to come, and an answer to be found.")
+    ] = 30.0,
+    json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> Code:
-    """Serve value and subgradient of a loss over DATA, whose rows never leave this process.
+    """Serve the predictions of MODEL over HTTP until Ctrl-C or SIGTERM.
 
-    Without --privacy this is no privacy: sums tell something of rows. Every query is logged.
+    POST /v1/predict {"rows": [[0.5, 1.0]]} answers {"predictions": [...]}, with probabilities where
+    the model has them. GET /health, /v1/model and /openapi.json say that it is there, what the
+    model is, and the schema. Requests that are under way are answered before it ends.
+
+    Sums over rows that stay here are served by `fenchel owner`.
     """
-    terminal = Terminal(quiet=quiet, verbose=verbose)
-    flags = {name: context.params[name] for name in ("loss", "strength", "intercept", *BY_ROW)}
-    settings = combined(flags, None)
-    owned, server = _service()
-    address, guards = _address(context.params), _guards(context.params)
-    with terminal.warnings():
-        dataset, _ = inputs.read(
-            data, terminal, target=target, index_base=index_base, n_features=n_features
-        )
-        owner = owned(
-            dataset.X,
-            dataset.y,
-            loss=settings.loss,
-            strength=settings.strength,
-            intercept=settings.intercept is not False and settings.loss not in NOVELTY,
-            feature_names=dataset.feature_names,
-            index_base=dataset.index_base,
-            **guards,
-            **settings.loss_options(),
-        )
-    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(message)s")
-    most = "" if owner.privacy is None else f", epsilon for {owner.privacy.answers} answers"
-    terminal.note(f"serve {settings.loss} at {host}:{port}, {owner.risk.n_rows:,} rows{most}")
-    server(owner, address).run()
+    terminal = Terminal(quiet=quiet, json=json, verbose=verbose)
+    fitted = models.load(model)
+    if models.is_labeler(fitted):
+        raise UsageError("tags of tokens are not served; use fenchel predict")
+    hurried, application = _service()
+    address = _address(host, port, certificate, key, authority)
+    bounds = _bounds(max_rows, max_bytes, timeout)
+    if host not in _LOOPBACK and authority is None:
+        terminal.warn(f"{host} can be reached from elsewhere, and whoever reaches it may ask")
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+
+    def started(url: str, found: int) -> None:
+        terminal.note(f"serve {model} at {url}")
+        if json:
+            report = Serving(__version__, str(model), url, host, found)
+            result(msgspec.json.encode(report).decode(), flush=True)
+
+    app = application(fitted, models.loss_name(fitted), bounds)
+    hurried(app, address, _patience(timeout), started).run()
     return Code.OK
 
 
 def _service() -> tuple[Any, Any]:
-    """What makes an owner and a server, if all that they need is there."""
+    """What makes a server and an application, if all that they need is there."""
     try:
-        from fenchel.serve.owner import owned
-        from fenchel.serve.server import server
+        from fenchel.serve.predictions import application
+        from fenchel.serve.server import hurried
     except ImportError as error:
         raise ImportError("serving needs starlette: pip install 'fenchel[serve]'") from error
-    return owned, server
+    return hurried, application
 
 
-def _address(flags: dict[str, Any]) -> Any:
+def _address(host: str, port: int, *files: Path | None) -> Any:
     from fenchel.serve.server import Address
 
-    names = ("certificate", "key", "authority")
-    files = (None if flags[name] is None else str(flags[name]) for name in names)
-    return Address(flags["host"], flags["port"], *files)
+    for path in filter(None, files):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    ours, key, theirs = (None if path is None else str(path) for path in files)
+    return Address(host, port, ours, key, theirs, open=True)
 
 
-def _guards(flags: dict[str, Any]) -> dict[str, Any]:
-    """What the owner allows, its noise and its masks."""
-    from fenchel.serve.guard import Limits
-    from fenchel.serve.keys import roster
-    from fenchel.serve.privacy import Privacy
+def _bounds(max_rows: int, max_bytes: int, timeout: float) -> Any:
+    from fenchel.serve.predictions import Bounds
 
-    key, peers = flags["mask_key"], flags["mask_peers"]
-    if (key is None) is not (peers is None):
-        raise UsageError("--mask-key and --mask-peers belong together: give both, or neither")
-    limits = ("max_queries", "client_queries", "min_rows", "crowd", "rise", "climbs", "probes")
-    epsilon, delta = flags["privacy"], flags["privacy_delta"]
-    return {
-        "limits": Limits(**{name: flags[name] for name in limits}),
-        "privacy": None
-        if epsilon is None
-        else Privacy(epsilon, delta, flags["clip"], flags["noise"]),
-        "roster": None if key is None else roster(str(key), str(peers)),
-    }
+    return Bounds(max_rows, max_bytes, timeout)
+
+
+def _patience(timeout: float) -> Any:
+    from fenchel.serve.connections import Patience
+
+    return Patience(body=timeout, connections=512, each=512)
+
+
+def redirected(argv: list[str]) -> list[str]:
+    """`fenchel serve DATA`, as it was once written, as the `fenchel owner DATA` that it is now."""
+    if argv[:1] != ["serve"] or {"-h", "--help"} & set(argv):
+        return argv
+    files = [Path(word) for word in argv[1:] if word == "-" or Path(word).is_file()]
+    if not files or any(_is_model(path) for path in files):
+        return argv
+    Terminal().warn(
+        "fenchel serve is for models now; sums over rows that stay here are served by fenchel "
+        "owner, for which this is taken"
+    )
+    return ["owner", *argv[1:]]
+
+
+def _is_model(path: Path) -> bool:
+    """By its beginning, the length of a header of JSON; text and stores begin otherwise."""
+    if str(path) == "-" or path.suffix == ".store":
+        return False
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < 1 << 32

@@ -12,15 +12,17 @@ import msgspec
 from msgspec import Meta
 
 from fenchel.cli.choices import (
-    BEYOND_FILES,
     CLASSIFICATION,
+    COSTS,
     DEVIANCES,
     IN_PYTHON,
+    LEAVES,
     LOSS_OPTIONS,
     METRICS,
     NOVELTY,
     OF_ALL_ROWS,
     OPTIONS,
+    REGULARIZER_OPTIONS,
     SEQUENCES,
     Loss,
     Regularizer,
@@ -28,6 +30,8 @@ from fenchel.cli.choices import (
     nearest,
 )
 from fenchel.cli.exits import UsageError
+from fenchel.cli.solver_options import Value, parsed
+from fenchel.cli.sources import Format
 from fenchel.data.table_facts import Missing
 from fenchel.losses.table import Real, Whole, Word
 
@@ -72,9 +76,15 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     strength: Annotated[float, Meta(ge=0, le=LARGEST)] = 1e-4
     cost: Positive | None = None  # in place of strength: 1 / (cost * n)
     l1_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
+    radius: Positive | None = None
+    p: Annotated[float, Meta(gt=1, le=2)] | None = None
+    cap: Positive | None = None
+    label_costs: str | None = None
+    taxonomy: str | None = None
     lower: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
     upper: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = None
     solver: Solver = "auto"
+    solver_option: dict[str, Value] | None = None
     gap: Positive = 1e-4
     atol: Annotated[float, Meta(ge=0, le=LARGEST)] = 0.0
     intercept: bool | None = None
@@ -96,6 +106,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     offset: str | None = None
     exposure: str | None = None  # in place of offset, which is its logarithm
     index_base: Annotated[int, Meta(ge=0, le=1)] | None = None
+    format: Format | None = None
     columns: Names | None = None  # these and the following are of tables
     ignore: Names | None = None
     categorical: Names | None = None
@@ -114,6 +125,10 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     def solver_options(self) -> dict[str, Any]:
         """The options of the solver that were given."""
         return self._given(("seed", "batch"))
+
+    def regularizer_options(self) -> dict[str, Any]:
+        """The options of the regulariser that were given."""
+        return self._given(REGULARIZER_OPTIONS)
 
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in names}
@@ -154,12 +169,6 @@ def changed(settings: Settings, flags: Mapping[str, Any]) -> Settings:
 
 def _consistent(settings: Settings) -> Settings:
     """The settings themselves, if each of them has something to act on."""
-    if settings.loss in BEYOND_FILES:
-        needed, remedy = BEYOND_FILES[settings.loss]
-        raise UsageError(
-            f"--loss {settings.loss} needs {needed}, which files cannot give yet; in Python, use "
-            f"{remedy}"
-        )
     for name in settings.loss_options():
         if settings.loss not in LOSS_OPTIONS[name]:
             able = " and ".join(LOSS_OPTIONS[name])
@@ -174,10 +183,21 @@ def _consistent(settings: Settings) -> Settings:
     if settings.cost is not None and settings.loss in SEQUENCES:
         raise UsageError(
             f"--cost is liblinear's C, not what a wrong label costs: with --loss {settings.loss} "
-            "give --strength; in Python, SequenceLabeler(cost=...) has the costs of labels"
+            "give --strength; --label-costs FILE has the costs of labels"
         )
-    if settings.l1_ratio is not None and settings.regularizer != "elastic_net":
-        raise UsageError("--l1-ratio goes with --regularizer elastic_net only")
+    for name in settings.regularizer_options():
+        takers = REGULARIZER_OPTIONS[name]
+        if settings.regularizer not in takers:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} goes with --regularizer {' and '.join(takers)} only")
+    if settings.taxonomy is not None and settings.loss not in LEAVES:
+        raise UsageError(
+            f"--taxonomy does not go with --loss {settings.loss}: it is for {' and '.join(LEAVES)}"
+        )
+    if settings.label_costs is not None and settings.loss not in COSTS:
+        raise UsageError(
+            f"--label-costs does not go with --loss {settings.loss}: it is for {', '.join(COSTS)}"
+        )
     _check_bounds(settings.lower, settings.upper)
     for flag in ("offset", "exposure"):
         if getattr(settings, flag) is not None and settings.loss not in DEVIANCES:
@@ -245,6 +265,8 @@ def _checked(
 
 
 def _value(label: str, name: str, value: Any, strict: bool) -> Any:
+    if name == "solver_option" and isinstance(value, str | list | tuple):
+        value = parsed(value.split(",") if isinstance(value, str) else value)
     try:
         return msgspec.convert(value, _TYPES[name], strict=strict)
     except msgspec.ValidationError as error:

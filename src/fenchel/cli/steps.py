@@ -11,25 +11,25 @@ _LONGEST = 160  # characters of a step's settings
 _MOST = 8  # columns that are named
 
 
-class Step(msgspec.Struct):
+class SavedStep(msgspec.Struct):
     """A step, and those inside it."""
 
     name: str
     kind: str
     settings: str  # as scikit-learn writes them
     columns: list[str] | None  # of a ColumnTransformer's steps
-    steps: list[Step]
+    steps: list[SavedStep]
 
 
-def steps_of(whole: Any, name: str = "", columns: Any = None) -> Step:
+def steps_of(whole: Any, name: str = "", columns: Any = None) -> SavedStep:
     """What a pipeline, transformer or estimator is made of."""
     inner = [steps_of(*each) for each in _inside(whole)]
     settings = "" if inner or isinstance(whole, str) else _settings(whole)
     kind = whole if isinstance(whole, str) else type(whole).__name__
-    return Step(name, kind, settings, _named(columns), inner)
+    return SavedStep(name, kind, settings, _named(columns), inner)
 
 
-def lines(step: Step, depth: int = 0) -> Iterator[str]:
+def lines(step: SavedStep, depth: int = 0) -> Iterator[str]:
     """A line for each step, those inside it below."""
     said = step.settings or step.kind
     names = "" if step.name == "" else f"{step.name}: "

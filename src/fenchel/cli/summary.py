@@ -45,6 +45,7 @@ class Trained(msgspec.Struct):
     model: str
     bytes: int
     data: str
+    files: list[str]
     rows: int
     features: int
     nonzeros: int | None
@@ -62,18 +63,19 @@ def trained(
     dataset: Dataset,
     seconds: dict[str, float],
     *,
-    data: str,
+    files: list[str],
     output: str,
     settings: Settings,
 ) -> Trained:
-    """The report of an estimator that was fitted to the file `data` and saved as `output`."""
+    """The report of an estimator that was fitted to the files and saved as `output`."""
     rows, features, nonzeros = inputs.shape(dataset.X)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     return Trained(
         version=fenchel.__version__,
         model=output,
         bytes=os.path.getsize(output),
-        data=data,
+        data=files[0],
+        files=files,
         rows=rows,
         features=features,
         nonzeros=nonzeros,
@@ -163,6 +165,9 @@ def bounds(lower_bound: float | None, objective: float, gap: float | None) -> st
 
 def _ending(run: RunSummary, target: float) -> str:
     gap = "no gap" if run.gap is None else f"gap {run.gap:.1e}"
+    if run.status == "converged" and (run.gap is None or run.gap > target):
+        width = run.objective - (run.lower_bound or 0.0)
+        return f"converged, {width:.1e} between the bounds"  # by --atol, or as J is 0
     if run.status == "converged":
         return f"converged, {gap} within {target:.1e}"
     return f"not converged ({run.status.replace('_', ' ')}), {gap}, not {target:.1e}"

@@ -19,6 +19,7 @@ from fenchel.cli.choices import SEQUENCES, nearest
 from fenchel.cli.exits import UsageError
 from fenchel.cli.models import is_labeler
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import STDIN, Files, check_readable
 from fenchel.cli.summary import label
 from fenchel.cli.terminal import Terminal, short
 from fenchel.errors import InvalidData
@@ -41,10 +42,11 @@ class Tagged:
     index_base: int | None = None
 
 
-def settled(settings: Settings, data: Path | None) -> Settings:
+def settled(settings: Settings, source: Files | None) -> Settings:
     """The settings with the text of a template in place of its file."""
     if settings.loss not in SEQUENCES:
         return settings
+    data = None if source is None else source.only("a file of tokens")
     if data is not None and inputs.is_svmlight(data):
         _refuse_names(settings, data)
         return settings
@@ -94,7 +96,7 @@ def check(settings: Settings) -> None:
 def read(path: Path, terminal: Terminal, settings: Settings) -> tuple[Dataset, float]:
     """Tokens and tags to be trained on, and the seconds it took to read them."""
     if inputs.is_svmlight(path):
-        found, seconds = inputs.read(path, terminal, index_base=settings.index_base)
+        found, seconds = inputs.read(Files((path,)), terminal, index_base=settings.index_base)
         X, y = _cut(found.X, found.y, found.qid, path)
         return cast("Dataset", Tagged(X, y, index_base=found.index_base)), seconds
     tokens, seconds = _tokens(path, terminal)
@@ -226,7 +228,10 @@ def _takes_rows(model: Any, path: Path) -> bool:
 def _rows_for(
     model: Any, path: Path, terminal: Terminal, index_base: int | None
 ) -> tuple[list[Any], list[list[Any]]]:
-    found = reading.read_for(model, path, terminal, target=None, index_base=index_base)
+    source = Files((path,))
+    found = reading.read_for(
+        model, model.loss, source, terminal, target=None, index_base=index_base
+    )
     return _cut(found.X, found.y, found.qid, path)
 
 
@@ -271,6 +276,6 @@ def _tokens(path: Path, terminal: Terminal) -> tuple[Tokens, float]:
 
 
 def _check_file(path: Path) -> None:
-    inputs.check_readable(path)
-    if path == inputs.STDIN:
+    check_readable(path)
+    if path == STDIN:
         raise UsageError("tokens are read from a file, not from stdin")

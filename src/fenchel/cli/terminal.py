@@ -88,9 +88,11 @@ class Stage:
         self.started, self.seconds, self.found = time.perf_counter(), 0.0, "done"
 
 
-def result(text: str) -> None:
+def result(text: str, *, flush: bool = False) -> None:
     """A line on stdout."""
     sys.stdout.write(f"{text}\n")
+    if flush:
+        sys.stdout.flush()
 
 
 def short(path: str | os.PathLike[str]) -> str:

@@ -13,6 +13,7 @@ from fenchel.cli.fit_options import (
     Atol,
     Authority,
     Balanced,
+    Cap,
     Certificate,
     Config,
     Engine,
@@ -21,11 +22,16 @@ from fenchel.cli.fit_options import (
     Intercept,
     Key,
     L1Ratio,
+    LabelCosts,
     Loss,
     Lower,
     MinCount,
+    P,
+    Radius,
     Regularizer,
     Solver,
+    SolverOption,
+    Taxonomy,
     Template,
     Threads,
     Upper,
@@ -37,8 +43,9 @@ from fenchel.cli.fit_options import (
 )
 from fenchel.cli.fitting import Job, forget, run
 from fenchel.cli.options import (
-    DataPathOrOwners,
+    DataPathsOrOwners,
     Exposure,
+    Format,
     IndexBase,
     Json,
     Offset,
@@ -48,6 +55,7 @@ from fenchel.cli.options import (
     Verbose,
 )
 from fenchel.cli.settings import Settings, combined
+from fenchel.cli.sources import source
 from fenchel.cli.terminal import Terminal
 
 Cost = Annotated[float | None, what("--cost", "-c", help="liblinear's C, for strength = 1/(C n).")]
@@ -60,16 +68,21 @@ _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default
 def train(
     context: typer.Context,
     output: Annotated[Path, file("--output", "-o", help="Where to save the model.")],
-    data: DataPathOrOwners = None,
+    data: DataPathsOrOwners = None,
     loss: Loss = None,
     regularizer: Regularizer = None,
     strength: Annotated[float | None, what(help="Of the regulariser. (default 1e-4)")] = None,
     cost: Cost = None,
     l1_ratio: L1Ratio = None,
+    radius: Radius = None,
+    p: P = None,
+    cap: Cap = None,
     lower: Lower = None,
     upper: Upper = None,
     intercept: Intercept = None,
     balanced: Balanced = None,
+    label_costs: LabelCosts = None,
+    taxonomy: Taxonomy = None,
     template: Template = None,
     min_count: MinCount = None,
     hashed: Hashed = None,
@@ -78,6 +91,7 @@ def train(
     max_iterations: Annotated[int | None, when(help="(default 10000)")] = None,
     max_seconds: Annotated[float | None, when(help="Of fitting. (default no limit)")] = None,
     solver: Solver = None,
+    solver_option: SolverOption = None,
     threads: Threads = None,
     engine: Engine = None,
     certificate: Certificate = None,
@@ -90,6 +104,7 @@ def train(
     offset: Offset = None,
     exposure: Exposure = None,
     index_base: IndexBase = None,
+    format: Format = None,
     config: Config = None,
     plot: Annotated[Path | None, file(help="Draw the run: .png, .svg, .pdf or .html.")] = None,
     proof: Proof = None,
@@ -105,6 +120,7 @@ def train(
     Ctrl-C saves the best model so far; `fenchel resume` goes on from there.
     """
     given = {name: context.params[name] for name in Settings.__struct_fields__}
-    job = Job.of(data, output, combined(given, config), plot, proof)
+    settings = combined(given, config)
+    job = Job.of(source(data, settings.format), output, settings, plot, proof)
     forget(f"{job.output}.checkpoint")  # of an earlier run, whose model is replaced too
     return run(job, Terminal(quiet=quiet, json=json, verbose=verbose), context.obj)

@@ -16,7 +16,8 @@ from fenchel.cli.choices import RANKING
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fit_options import Authority, Certificate, Key
 from fenchel.cli.options import (
-    DataPathOrOwners,
+    DataPathsOrOwners,
+    Format,
     IndexBase,
     Json,
     ModelPath,
@@ -25,6 +26,7 @@ from fenchel.cli.options import (
     Verbose,
 )
 from fenchel.cli.settings import Settings
+from fenchel.cli.sources import Files, check_readable, source
 from fenchel.cli.summary import Label, bounds, label
 from fenchel.cli.terminal import Terminal, result
 from fenchel.errors import InvalidCertificate
@@ -50,13 +52,14 @@ class Verified(msgspec.Struct):
     version: str
     model: str
     data: str
+    files: list[str]
     runs: list[VerifiedRun]
 
 
 def verify(
     model: ModelPath,
     proof: Annotated[Path, typer.Option(metavar="<file>", help="What train --proof saved.")],
-    data: DataPathOrOwners = None,
+    data: DataPathsOrOwners = None,
     engine: Annotated[
         str | None, typer.Option(metavar="owners:FILE", help="Ask the owners of the rows.")
     ] = None,
@@ -65,6 +68,7 @@ def verify(
     authority: Authority = None,
     target: Target = None,
     index_base: IndexBase = None,
+    format: Format = None,
     rigorous: Annotated[
         bool, typer.Option("--rigorous", help="Bounds that hold in exact arithmetic.")
     ] = False,
@@ -85,9 +89,10 @@ def verify(
     )
     if engine is not None and not owners.named(settings):
         raise UsageError("DATA are verified here: --engine is for owners:FILE only")
-    source = owners.source(data, settings)
+    rows = source(data, format)
+    files = owners.source(rows, settings)
     with terminal.warnings():
-        posed = _posed(fitted, data, settings, terminal, target, index_base)
+        posed = _posed(fitted, rows, settings, terminal, target, index_base)
         with terminal.step("verify") as step:
             certificates = _certificates(fitted, list(posed.problems), proof, rigorous)
             step.found = f"{len(certificates)} certificate{'s' * (len(certificates) > 1)}"
@@ -97,13 +102,13 @@ def verify(
         )
         for name, each in zip(_labels(fitted, len(certificates)), certificates, strict=True)
     ]
-    _show(Verified(fenchel.__version__, str(model), source, runs), terminal)
+    _show(Verified(fenchel.__version__, str(model), files[0], files, runs), terminal)
     return Code.OK
 
 
 def _posed(
     fitted: Estimator,
-    data: Path | None,
+    data: Files | None,
     settings: Settings,
     terminal: Terminal,
     target: str | None,
@@ -114,15 +119,22 @@ def _posed(
         found = owners.read(settings, terminal, loss=models.loss_name(fitted))[0]
         return fitted._posed(found.X)
     if models.is_labeler(fitted):
-        tagged = tagging.read_for(fitted, data, terminal, index_base)
+        tagged = tagging.read_for(fitted, data.only("a file of tokens"), terminal, index_base)
         return fitted._posed(tagged.X, tagged.y)
-    rows = reading.read_for(fitted, data, terminal, target=target, index_base=index_base)
+    rows = reading.read_for(
+        fitted,
+        models.loss_name(fitted),
+        data,
+        terminal,
+        target=target,
+        index_base=index_base,
+    )
     # The rows stand in the columns of the model, but do not know their names.
     names = getattr(fitted, "feature_names_in_", None)
     penalty = fitted._settings().resolved(names).regularizer
     fitted.set_params(penalty=penalty, feature_groups=None, lower=None, upper=None)
     if models.loss_name(fitted) in RANKING:
-        inputs.check_queries(rows.qid, data)
+        inputs.check_queries(rows.qid, data.path)
         return fitted._posed(rows.X, rows.y, groups=rows.qid, sample_weight=rows.weight)
     return fitted._posed(rows.X, rows.y, offset=rows.offset, sample_weight=rows.weight)
 
@@ -130,7 +142,7 @@ def _posed(
 def _certificates(fitted: Any, problems: Sequence[Any], proof: Path, rigorous: bool) -> list[Any]:
     from fenchel.model.proof import read_proof
 
-    inputs.check_readable(proof)
+    check_readable(proof)
     witnesses = read_proof(proof)
     found = fitted.result_ if isinstance(fitted.result_, list) else [fitted.result_]
     if not len(found) == len(problems) == len(witnesses):

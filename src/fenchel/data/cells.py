@@ -32,7 +32,7 @@ _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 _DAY = 86_400
 
 
-class Levels(NamedTuple):
+class TextLevels(NamedTuple):
     """Different texts, and which of them each row has; len(texts) where it has none."""
 
     texts: list[str]
@@ -45,6 +45,11 @@ class Levels(NamedTuple):
     def first(self, code: int) -> int:
         """The first row that has it."""
         return int(np.argmax(self.codes == code))
+
+
+def counted(n_rows: int) -> str:
+    """So many rows."""
+    return "1 row" if n_rows == 1 else f"{n_rows:,} rows"
 
 
 def is_text(kind: Any) -> bool:
@@ -70,7 +75,7 @@ def is_moment(kind: Any) -> bool:
     return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind))
 
 
-def levels(name: str, column: Any, na: Collection[str] = ()) -> Levels:
+def levels(name: str, column: Any, na: Collection[str] = ()) -> TextLevels:
     """The text of a column; what is empty or one of `na` is missing."""
     pa, types = arrow(""), arrow("types")
     if types.is_dictionary(column.type):
@@ -84,7 +89,9 @@ def levels(name: str, column: Any, na: Collection[str] = ()) -> Levels:
     return _cleaned(name, whole.dictionary.to_pylist(), indices, na)
 
 
-def _cleaned(name: str, found: list[Any], indices: npt.NDArray[Any], na: Collection[str]) -> Levels:
+def _cleaned(
+    name: str, found: list[Any], indices: npt.NDArray[Any], na: Collection[str]
+) -> TextLevels:
     """Trimmed, without twins, sorted, and only those that rows have."""
     used = np.bincount(indices + 1, minlength=len(found) + 1)[1:] > 0
     trimmed = [_trimmed(name, text, indices, i) for i, text in enumerate(found)]
@@ -92,7 +99,7 @@ def _cleaned(name: str, found: list[Any], indices: npt.NDArray[Any], na: Collect
     texts = sorted({text for text, out in zip(trimmed, kept, strict=True) if not out})
     place = {text: code for code, text in enumerate(texts)}
     new = [len(texts) if out else place[t] for t, out in zip(trimmed, kept, strict=True)]
-    return Levels(texts, np.array([*new, len(texts)], dtype=np.intp)[indices])
+    return TextLevels(texts, np.array([*new, len(texts)], dtype=np.intp)[indices])
 
 
 def _trimmed(name: str, text: Any, indices: npt.NDArray[Any], code: int) -> str:
@@ -167,7 +174,7 @@ def _finite(name: str, values: Floats) -> Floats:
     return values
 
 
-def _parsed(name: str, found: Levels, decimal: Decimal | None) -> Floats:
+def _parsed(name: str, found: TextLevels, decimal: Decimal | None) -> Floats:
     values = [as_number(text, decimal) for text in found.texts]
     bad = [code for code, value in enumerate(values) if value is None]
     if bad:

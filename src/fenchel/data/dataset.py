@@ -22,7 +22,8 @@ class Dataset:
     y is float64, or text of NumPy's type `str` for classes with names. Rows of a group stand
     together. `index_base` is what the file called the first column: 0 or 1. `offset` is what a
     column that was asked for holds, to be added to the scores of rows; `weight` is how much each
-    counts. `facts` and `encoder` say how X was made of the columns of a table, if it was.
+    counts. `facts` and `encoder` say how X was made of the columns of a table, if it was. `counts`
+    are the numbers of rows that came from each of several files.
     """
 
     X: npt.NDArray[np.floating[Any]] | sparse.csr_array | Blocks
@@ -34,6 +35,7 @@ class Dataset:
     weight: npt.NDArray[np.float64] | None = None
     facts: TableFacts | None = None
     encoder: Any = None
+    counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         n_rows, n_columns = self.X.shape

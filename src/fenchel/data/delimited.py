@@ -14,7 +14,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -63,8 +63,17 @@ def read_delimited(
         return tables.dataset(content, parts.among(parts.used()), named=layout.named)
 
 
+def text_columns(path: str | os.PathLike[str], chosen: Callable[[list[str]], list[str]]) -> Any:
+    """Columns of a CSV or TSV file as they stand there, by their names."""
+    with _placed(path, None):
+        layout = _layout(path)
+        return _parsed(path, layout, chosen(layout.names), {})
+
+
 class DelimitedTable:
     """A CSV or TSV file whose columns are read as they are: numbers, text, dates."""
+
+    counts: tuple[int, ...] = ()
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path
@@ -121,12 +130,13 @@ def write_delimited(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     pa, module = tables.arrow(""), tables.arrow("csv")
     content = tables.table(dataset)
     wide = [pa.field(f.name, pa.float64() if f.type == "float" else f.type) for f in content.schema]
-    marks = module.WriteOptions(delimiter=_usual_delimiter(path))
+    marks = module.WriteOptions(delimiter=usual_delimiter(path))
     with writing(path) as file:
         module.write_csv(content.cast(pa.schema(wide)), file, write_options=marks)
 
 
-def _usual_delimiter(path: str | os.PathLike[str]) -> str:
+def usual_delimiter(path: str | os.PathLike[str]) -> str:
+    """What divides the fields of a file by its name."""
     return "\t" if suffixes(path)[0] == ".tsv" else ","
 
 
@@ -136,7 +146,7 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     blank = sum(1 for _ in itertools.takewhile(str.isspace, lines))
     if blank == len(lines):
         raise InvalidData("the file is empty")
-    delimiter = max((_usual_delimiter(path), ";", "\t", ","), key=lines[blank].count)
+    delimiter = max((usual_delimiter(path), ";", "\t", ","), key=lines[blank].count)
     quote = _quote(lines[blank : blank + 3], delimiter)
     reader = csv.reader(lines[blank:], delimiter=delimiter, quotechar=quote)
     first, second = next(reader), next((record for record in reader if record), [])

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
-from fenchel.data.table_facts import Column, Kind, TableFacts
+from fenchel.data.joined_tables import joined
+from fenchel.data.table_facts import Kind, TableColumn, TableFacts
 from fenchel.data.table_sources import Source, source
-from fenchel.errors import InvalidData
+from fenchel.errors import InvalidData, Setting
 
 _FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
 
@@ -55,7 +56,7 @@ def _listed(names: Sequence[str], given: Sequence[str], what: str) -> list[str]:
 class Cells(NamedTuple):
     """What the rows of a table hold, column by column."""
 
-    features: dict[str, npt.NDArray[np.float64] | cells.Levels]
+    features: dict[str, npt.NDArray[np.float64] | cells.TextLevels]
     y: npt.NDArray[Any] | None
     group: npt.NDArray[np.int64] | None
     offset: npt.NDArray[np.float64] | None
@@ -65,7 +66,7 @@ class Cells(NamedTuple):
     def n_rows(self) -> int:
         """How many there are."""
         first = next(iter(self.features.values()))
-        return len(first.codes if isinstance(first, cells.Levels) else first)
+        return len(first.codes if isinstance(first, cells.TextLevels) else first)
 
 
 @dataclass
@@ -76,14 +77,17 @@ class Read:
     cells: Cells
     guessed: bool = False  # the target, by its place
     said: list[str] = field(default_factory=list)
+    counts: tuple[int, ...] = ()  # of the rows of each of several files
 
 
-def read_table(path: str | os.PathLike[str], wanted: Wanted) -> Read:
-    """A table to be trained on."""
-    found = source(path)
+def read_table(paths: Sequence[os.PathLike[str]], wanted: Wanted) -> Read:
+    """A table to be trained on, which may come in several files."""
+    found = joined(paths)
     with found.placed():
         wanted = wanted.among(found.names)
-        return _learned(found, _roles(found, wanted), wanted)
+        read = _learned(found, _roles(found, wanted), wanted)
+        read.counts = found.counts
+        return read
 
 
 def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFacts, bool]:
@@ -91,7 +95,7 @@ def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFac
     found = source(path)
     with found.placed():
         parts = _roles(found, wanted)
-        columns = [Column(found.names[j], "number") for j in parts.features]
+        columns = [TableColumn(found.names[j], "number") for j in parts.features]
         facts = _facts(found, parts, columns, wanted, None)
         return facts, _guessed(facts, wanted)
 
@@ -112,7 +116,7 @@ def _roles(found: Source, wanted: Wanted) -> tables.Roles:
 def _facts(
     found: Source,
     parts: tables.Roles,
-    columns: list[Column],
+    columns: list[TableColumn],
     wanted: Wanted,
     decimal: cells.Decimal | None,
 ) -> TableFacts:
@@ -148,7 +152,7 @@ def _learned(found: Source, parts: tables.Roles, wanted: Wanted) -> Read:
         or table_kinds.kind_of(name, content.column(name), texts.get(name), decimal)
         for name in features
     }
-    columns = [Column(name, kind) for name, kind in kinds.items() if kind is not None]
+    columns = [TableColumn(name, kind) for name, kind in kinds.items() if kind is not None]
     facts = _facts(found, parts, columns, wanted, decimal)
     if not columns:
         raise InvalidData("all its columns are empty")
@@ -165,7 +169,7 @@ def _content(
     features: Sequence[str],
     wanted: Wanted,
     decimal: cells.Decimal | None,
-) -> tuple[Any, dict[str, cells.Levels]]:
+) -> tuple[Any, dict[str, cells.TextLevels]]:
     """The columns, and the levels of those features that are text."""
     content = found.read(used, text=wanted.categorical, decimal=decimal, na=wanted.na)
     _check_rows(content)
@@ -193,7 +197,10 @@ def _remarks(read: Read, empty: Sequence[str], *, commas: bool) -> Iterator[str]
     if commas:
         yield "numbers with decimal commas are read as such; else give --decimal ."
     for name, column in read.cells.features.items():
-        if isinstance(column, cells.Levels) and 2 * len(column.texts) > len(column.codes) >= 100:
+        if (
+            isinstance(column, cells.TextLevels)
+            and 2 * len(column.texts) > len(column.codes) >= 100
+        ):
             yield (
                 f"column {name!r} has {len(column.texts):,} levels in {len(column.codes):,} rows: "
                 f"if it names the rows leave it out with --ignore {name}"
@@ -210,10 +217,14 @@ def _check_rows(content: Any) -> None:
 
 
 def read_like(
-    path: str | os.PathLike[str], facts: TableFacts, *, target: str | None, offset: str | None
+    paths: Sequence[os.PathLike[str]],
+    facts: TableFacts,
+    *,
+    target: str | None,
+    offset: str | None,
 ) -> Read:
     """Another table of the columns of one that is known; target, weights and groups if there."""
-    found = source(path)
+    found = joined(paths)
     with found.placed():
         here = _called_here(found, facts, target)
         _check_there(found, facts, here, offset)
@@ -232,7 +243,7 @@ def read_like(
             na=now.na,
         ).rename_columns(used)
         _check_rows(content)
-        return Read(now, _cells(content, now, {}, offset=offset))
+        return Read(now, _cells(content, now, {}, offset=offset), counts=found.counts)
 
 
 def _check_there(
@@ -268,7 +279,7 @@ def _called_here(found: Source, facts: TableFacts, target: str | None) -> dict[s
 
 
 def _cells(
-    content: Any, facts: TableFacts, texts: Mapping[str, cells.Levels], *, offset: str | None
+    content: Any, facts: TableFacts, texts: Mapping[str, cells.TextLevels], *, offset: str | None
 ) -> Cells:
     """The cells of the columns, each as its kind has it."""
     features: dict[str, Any] = {}
@@ -296,7 +307,11 @@ def _target(column: Any, facts: TableFacts) -> npt.NDArray[Any]:
     """Numbers, or text if some of it is no number."""
     name = str(facts.target)
     if cells.is_moment(column.type):
-        raise InvalidData(f"the target {name!r} holds dates or times, neither numbers nor classes")
+        raise InvalidData(
+            f"the target {name!r} holds dates or times, neither numbers nor classes: name another "
+            "with ",
+            Setting("target"),
+        )
     if cells.is_text(column.type):
         found = cells.levels(name, column, facts.na)
         check_complete(f"the target {name!r}", np.flatnonzero(found.codes == len(found.texts)))

@@ -68,7 +68,7 @@ class SweptRows(Rows, Protocol):
 
     def sweep(
         self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
-    ) -> tuple[float, int, int, float, float]:
+    ) -> tuple[float | Array, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
 
 
@@ -137,7 +137,7 @@ class SparseRows:
 
     def sweep(
         self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
-    ) -> tuple[float, int, int, float, float]:
+    ) -> tuple[float | Array, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.csr_sweep(self.row_start, self.column, self.value, dual, *state)
 
@@ -232,7 +232,7 @@ class DenseRows:
 
     def sweep(
         self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
-    ) -> tuple[float, int, int, float, float]:
+    ) -> tuple[float | Array, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         return _kernels.dense_sweep(self.values, dual, *state)
 

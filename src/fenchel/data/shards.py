@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from scipy import sparse
 
 from fenchel.data.blocks import Blocks
-from fenchel.data.rows import Array, DenseRows, Rows, SparseRows
+from fenchel.data.rows import Array, DenseRows, Rows, SparseRows, WithOnes
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Loss
 from fenchel.losses.binding import bound
@@ -169,6 +169,8 @@ def _concatenated(parts: Sequence[Array | None]) -> Array | None:
 
 def _joined_rows(parts: Sequence[Rows]) -> Rows:
     first = parts[0]
+    if isinstance(first, WithOnes):
+        return WithOnes(_joined_rows([cast(WithOnes, part).rows for part in parts]))
     if isinstance(first, SparseRows):
         starts = [part.row_start[:-1] for part in parts if isinstance(part, SparseRows)]
         last = cast(SparseRows, parts[-1]).row_start[-1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn, TypeVar, overload
 
 import numpy as np
@@ -40,7 +40,11 @@ _WORDS = {
     Fault.label_not_a_number: ("the label is not a number", "number the classes"),
     Fault.several_labels: (
         "several labels on one line",
-        "multilabel files are not supported; make one file for each label",
+        Phrase(
+            "sets of labels are for ",
+            Setting("loss", "multilabel_hinge"),
+            "; in Python, sklearn.datasets.load_svmlight_file reads them",
+        ),
     ),
     Fault.not_finite: (
         "the number is nan, infinite or too large",
@@ -141,6 +145,30 @@ def parse_svmlight(
     n_threads: int | None = None,
 ) -> Svmlight:
     """`read_svmlight` with all that the file tells; `qid` may be there or not."""
+    size = 0 if suffixes(path)[1] else os.stat(path).st_size
+    with reading(path) as file:
+        return parsed(
+            path,
+            _blocks(file),
+            size=size,
+            qid=qid,
+            n_features=n_features,
+            index_base=index_base,
+            n_threads=n_threads,
+        )
+
+
+def parsed(
+    path: Path,
+    blocks: Iterable[npt.NDArray[np.uint8] | bytes],
+    *,
+    size: int = 0,
+    qid: bool = True,
+    n_features: int | None = None,
+    index_base: int | None = None,
+    n_threads: int | None = None,
+) -> Svmlight:
+    """The rows of a file whose text comes in blocks, in all of `size` bytes where that is known."""
     if index_base not in (None, 0, 1):
         raise InvalidData(Setting("index_base"), f" must be 0, 1 or None; got {index_base!r}")
     largest = _LARGEST
@@ -148,7 +176,7 @@ def parse_svmlight(
         largest = max(largest, whole("n_features", n_features, least=1))
     kind = _kernels.SvmlightParser32 if largest == _LARGEST else _kernels.SvmlightParser64
     parser = kind(index_base, largest, qid, checked_threads(n_threads), _CHUNK)
-    _feed(parser, path)
+    _feed(parser, path, blocks, size)
     _check_whole(parser, path, n_features)
     return _assembled(parser, n_features)
 
@@ -175,7 +203,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Sv
         for block in _blocks(file):
             n_read += len(block)
             if not parser.feed(block):
-                _refuse(path, parser.fault, *parser.fault_place)
+                refuse(path, parser.fault, *parser.fault_place)
             if parser.n_bytes >= 12 * max(numbers, 16 * parser.highest):
                 part = _joined(left, _assembled(parser, None))
                 part, left = _whole_queries(part)
@@ -184,7 +212,7 @@ def stream_svmlight(path: Path, numbers: int, *, index_base: int) -> Iterator[Sv
                     yield SvmlightPart(part, n_read - parser.n_pending, n_left)
                 del part  # before the next one is read
     if not parser.finish():
-        _refuse(path, parser.fault, *parser.fault_place)
+        refuse(path, parser.fault, *parser.fault_place)
     if parser.highest < 0:
         _check_whole(parser, path, None)
     part = _joined(left, _assembled(parser, None))
@@ -215,9 +243,9 @@ def parse_lines(path: Path, file: BinaryIO, first: int, last: int, base: int) ->
     file.seek(first)
     for block in _blocks(file, last - first):
         if not parser.feed(block):
-            _refuse(path, parser.fault, *parser.fault_place)
+            refuse(path, parser.fault, *parser.fault_place)
     if not parser.finish():
-        _refuse(path, parser.fault, *parser.fault_place)
+        refuse(path, parser.fault, *parser.fault_place)
     return _assembled(parser, None)
 
 
@@ -259,24 +287,25 @@ def _blocks(file: BinaryIO, size: float = math.inf) -> Iterator[npt.NDArray[np.u
         yield np.frombuffer(block, np.uint8, n)
 
 
-def _feed(parser: _Parser, path: Path) -> None:
+def _feed(
+    parser: _Parser, path: Path, blocks: Iterable[npt.NDArray[np.uint8] | bytes], size: int
+) -> None:
     """All of the file, block by block, as long as there is memory for what it becomes."""
     what, remedy = f"reading {os.fspath(path)}", "split the file, or use a larger machine"
     n_read = 0
-    with reading(path) as file:
-        size = 0 if suffixes(path)[1] else os.fstat(file.fileno()).st_size
-        for block in _blocks(file):
-            n = len(block)
-            n_read += n
-            to_come = max(size - n_read, 0) * parser.n_bytes / n_read
-            memory.require(_WORST * (n + parser.n_pending) + to_come, what, remedy)
-            if not parser.feed(block):
-                _refuse(path, parser.fault, *parser.fault_place)
+    for block in blocks:
+        n = len(block)
+        n_read += n
+        to_come = max(size - n_read, 0) * parser.n_bytes / n_read
+        memory.require(_WORST * (n + parser.n_pending) + to_come, what, remedy)
+        if not parser.feed(np.frombuffer(block, np.uint8)):
+            refuse(path, parser.fault, *parser.fault_place)
     if not parser.finish():
-        _refuse(path, parser.fault, *parser.fault_place)
+        refuse(path, parser.fault, *parser.fault_place)
 
 
-def _refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> NoReturn:
+def refuse(path: Path, fault: Fault, line: int, column: int, token: bytes) -> NoReturn:
+    """Says what is wrong in a line of a file, and what to do about it."""
     what, remedy = _WORDS[fault]
     raise InvalidData(f"{_at(path, line, column)}: {what}: {_shown(token)}; ", remedy)
 

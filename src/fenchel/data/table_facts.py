@@ -12,7 +12,7 @@ Missing = Literal["median", "most_frequent", "indicator", "refuse"]
 Text = Annotated[str, Meta(max_length=10_000)]
 
 
-class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A column of features, and how its values are read."""
 
     name: Text
@@ -28,7 +28,7 @@ class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     values besides the usual ones.
     """
 
-    columns: Annotated[list[Column], Meta(min_length=1)]
+    columns: Annotated[list[TableColumn], Meta(min_length=1)]
     target: Text | None = None
     weight: Text | None = None
     group: Text | None = None

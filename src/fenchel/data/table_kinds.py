@@ -24,7 +24,7 @@ from fenchel.errors import InvalidData, Setting
 _TOO_MANY = 20  # rows of which each has a text of its own
 
 
-def has_decimal_commas(found: Source, texts: Mapping[str, cells.Levels]) -> bool:
+def has_decimal_commas(found: Source, texts: Mapping[str, cells.TextLevels]) -> bool:
     """Whether a column of text says numbers with decimal commas and nothing else."""
     return not found.comma_divides and any(
         cells.marked(levels.texts, ",") for levels in texts.values()
@@ -32,7 +32,7 @@ def has_decimal_commas(found: Source, texts: Mapping[str, cells.Levels]) -> bool
 
 
 def kind_of(
-    name: str, column: Any, levels: cells.Levels | None, decimal: cells.Decimal | None
+    name: str, column: Any, levels: cells.TextLevels | None, decimal: cells.Decimal | None
 ) -> Kind | None:
     """What a column is, which has levels if it is text; None if it is empty."""
     if column.null_count == len(column) or (levels is not None and not levels.texts):
@@ -54,7 +54,7 @@ def kind_of(
     return "number"
 
 
-def _check_text(name: str, levels: cells.Levels, decimal: cells.Decimal | None) -> None:
+def _check_text(name: str, levels: cells.TextLevels, decimal: cells.Decimal | None) -> None:
     """Refuses text that is likely to be something else."""
     n_rows = levels.rows()
     plain = [cells.as_number(text, decimal) is not None for text in levels.texts]
@@ -92,7 +92,7 @@ def _check_text(name: str, levels: cells.Levels, decimal: cells.Decimal | None) 
         )
 
 
-def _refuse_mixed(name: str, levels: cells.Levels, numbers: Sequence[bool]) -> None:
+def _refuse_mixed(name: str, levels: cells.TextLevels, numbers: Sequence[bool]) -> None:
     others = [code for code, is_number in enumerate(numbers) if not is_number]
     row = min(levels.first(code) for code in others[:1000])
     text, count = levels.texts[levels.codes[row]], int(levels.rows()[others].sum())
@@ -101,8 +101,8 @@ def _refuse_mixed(name: str, levels: cells.Levels, numbers: Sequence[bool]) -> N
             f"column {name!r} has its own name in row {row}: a second header", row=row
         )
     raise InvalidData(
-        f"column {name!r} holds numbers, but for {count} rows, the first with {text!r} in row "
-        f"{row}: correct them, have them read as missing with ",
+        f"column {name!r} holds numbers, but for {cells.counted(count)}, the first with {text!r} "
+        f"in row {row}: correct them, have them read as missing with ",
         Setting("na", text),
         ", or take all as levels with ",
         Setting("categorical", name),

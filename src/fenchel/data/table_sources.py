@@ -17,6 +17,7 @@ class Source(Protocol):
 
     names: list[str]
     named: bool
+    counts: tuple[int, ...]  # of the rows that each file gave, where there are several
 
     @property
     def comma_divides(self) -> bool:
@@ -33,6 +34,7 @@ class ParquetTable:
     """A Parquet file, which knows the types of its columns."""
 
     named, comma_divides = True, True
+    counts: tuple[int, ...] = ()
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path

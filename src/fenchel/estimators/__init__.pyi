@@ -9,6 +9,7 @@ from .hierarchical import HierarchicalClassifier as HierarchicalClassifier
 from .labeler import SequenceLabeler as SequenceLabeler
 from .metric import MetricClassifier as MetricClassifier
 from .multilabel import MultilabelClassifier as MultilabelClassifier
+from .multivariate import MultivariateRegressor as MultivariateRegressor
 from .novelty import NoveltyDetector as NoveltyDetector
 from .ordinal import OrdinalRegressor as OrdinalRegressor
 from .quantiles import MultiQuantileRegressor as MultiQuantileRegressor

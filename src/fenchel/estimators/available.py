@@ -19,7 +19,7 @@ class Available(Generic[P, T]):
 
     def __init__(self, check: Callable[[Any], object], method: Callable[P, T]):
         self.check, self.method = check, method
-        functools.update_wrapper(self, method)
+        self.__doc__, self.__name__ = method.__doc__, method.__name__
 
     def __get__(self, instance: object | None, owner: type) -> Callable[..., T]:
         if instance is None:

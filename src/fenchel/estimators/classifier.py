@@ -247,11 +247,12 @@ class Classifier(ClassifierMixin, WithSummary, WithIntercept):
         return np.asarray(factors, dtype=np.float64)
 
     def _summary_labels(self, fit: Fit, y: Any, n: int, s: Array) -> tuple[Array, Array]:
-        """-1 and +1 for the two classes, which must be those that were fitted."""
-        if len(self.classes_) > 2:
+        """-1 and +1 of two classes, else their numbers; they must be those that were fitted."""
+        if len(self.classes_) > 2 and not isinstance(fit.loss, Softmax):
             raise Incompatible(
-                "a summary is one of two classes; one against the rest, each class has errors of "
-                "its own model only: fit two classes at a time"
+                "one against the rest, each class has a model of its own, and no summary is one of "
+                "all of them; use ",
+                Setting("loss", "softmax"),
             )
         classes, codes = checked_classes(self._target(y), n)
         if not np.array_equal(classes, self.classes_):
@@ -259,7 +260,8 @@ class Classifier(ClassifierMixin, WithSummary, WithIntercept):
                 f"y has the classes {classes.tolist()}, but the model {self.classes_.tolist()}"
             )
         weights = self._weights(s, classes, codes)
-        return np.where(codes == 1, 1.0, -1.0), s if weights is None else weights
+        labels = np.where(codes == 1, 1.0, -1.0) if len(classes) == 2 else codes.astype(np.float64)
+        return labels, s if weights is None else weights
 
     def decision_function(self, X: Any) -> Array:
         """The scores of each row of X: positive for the second of two classes; else one a class."""

@@ -79,6 +79,8 @@ class CrossValidated(LinearEstimator):
         """Finds the alpha that scores best, then the model at that alpha on all rows."""
         if eval_set is not None:
             raise Incompatible("cross-validation holds out rows of its own: leave out eval_set")
+        if self.penalty is None:
+            raise Incompatible("without a penalty there is no alpha to choose: give one")
         if isinstance(X, Owners):
             raise Incompatible("cross-validation leaves rows out, which owners do not do")
         shared = {k: v for k, v in self.get_params(deep=False).items() if k not in _SETTINGS}

@@ -40,7 +40,7 @@ from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
 from fenchel.estimators.protocol import Saved, State
 from fenchel.losses import Labels, Loss, Quantile
-from fenchel.losses.levels import Levels
+from fenchel.losses.levels import QuantileLevels
 from fenchel.regularizers import Boxed
 from fenchel.result import Result
 from fenchel.risks.base import Array
@@ -135,7 +135,7 @@ class MultiQuantileRegressor(RegressorMixin, LinearEstimator):
         n, m, p = rows.n_rows, len(levels), rows.n_columns
         stacked = dataclasses.replace(
             settings,
-            loss=Levels(np.tile(target, m), np.repeat(levels, n)),
+            loss=QuantileLevels(np.tile(target, m), np.repeat(levels, n)),
             regularizer=Boxed(settings.regularizer, lower=_lowest(p, m)),
             strength=settings.strength / _scale(target, weights),
             intercept=True,

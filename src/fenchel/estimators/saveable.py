@@ -9,6 +9,7 @@ from fenchel.estimators.hierarchical import HierarchicalClassifier
 from fenchel.estimators.labeler import SequenceLabeler
 from fenchel.estimators.metric import MetricClassifier
 from fenchel.estimators.multilabel import MultilabelClassifier
+from fenchel.estimators.multivariate import MultivariateRegressor
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.estimators.ordinal import OrdinalRegressor
 from fenchel.estimators.quantiles import MultiQuantileRegressor
@@ -31,6 +32,7 @@ SAVEABLE: dict[str, type[LinearEstimator]] = {
         SequenceLabeler,
         Regressor,
         QuantileRegressor,
+        MultivariateRegressor,
         MultiQuantileRegressor,
         PoissonRegressor,
         GammaRegressor,

@@ -20,10 +20,9 @@ from fenchel.errors import FenchelError, Incompatible, InvalidData, Setting
 from fenchel.losses import LOSSES, Labels, Loss, MultivariateLoss
 from fenchel.losses.reranking import Reranking
 from fenchel.losses.table import TABLE
-from fenchel.posing import checked_strength
 from fenchel.regularizers import L1, L2, REGULARIZERS, Boxed, Regularizer
 from fenchel.risks.base import Array
-from fenchel.settings import construct, parameters_of
+from fenchel.settings import checked_strength, construct, parameters_of
 from fenchel.solvers import SOLVERS, Solver
 
 # What fits losses of a kind of labels: where the table has several, the first.

@@ -23,8 +23,10 @@ from fenchel.estimators.fitting import Fit
 from fenchel.estimators.settings import in_these_words
 from fenchel.inference.covariance import Design
 from fenchel.inference.families import Family, family_of
-from fenchel.inference.likelihood import COVARIANCES, Data, summarised
+from fenchel.inference.likelihood import COVARIANCES, Asked, Data, summarised
+from fenchel.inference.multinomial import summarised_classes
 from fenchel.inference.summary import Summary
+from fenchel.losses import Logistic, Loss, Softmax
 from fenchel.posing import posed
 from fenchel.regularizers import L2
 from fenchel.risks.base import Array
@@ -33,7 +35,9 @@ _WEIGHTS = ("precision", "frequency")
 
 
 class WithSummary(LinearEstimator):
-    """A linear model of one score whose estimates have errors, where its loss is a likelihood."""
+    """A linear model whose estimates have errors, where its loss is a likelihood."""
+
+    classes_: npt.NDArray[Any]
 
     @in_these_words()
     def summary(
@@ -64,12 +68,13 @@ class WithSummary(LinearEstimator):
         if offset is not None and not self._takes_offset:
             raise Incompatible(f"{type(self).__name__} has no offsets of rows: leave them out")
         data = self._summary_data(fit, X, y, sample_weight, offset, weights == "frequency")
-        coef, b = np.ravel(self.coef_), np.ravel(self.intercept_)
-        theta = np.append(coef, b) if fit.intercept else coef
-        null = _null_loss(fit, data)
-        return summarised(
-            data, family, theta, kind=covariance, level=level, gap=self.gap_, null=null
-        )
+        coef, b = np.atleast_2d(self.coef_), np.reshape(self.intercept_, (-1, 1))
+        theta = np.hstack([coef, b]) if fit.intercept else coef
+        asked = Asked(covariance, level, self.gap_)
+        if len(theta) > 1:
+            classes = [str(label) for label in self.classes_]
+            return summarised_classes(data, data.y.astype(np.intp), theta, classes, asked)
+        return summarised(data, family, theta[0], asked, _null_loss(family.loss, fit, data))
 
     def _summary_data(
         self, fit: Fit, X: Any, y: Any, sample_weight: Any, offset: Any, frequencies: bool
@@ -96,12 +101,15 @@ class WithSummary(LinearEstimator):
 
 
 def _family(model: LinearEstimator, fit: Fit) -> Family:
-    """The family of the model's loss, if all that a summary needs is there."""
-    family = family_of(fit.loss)
+    """The family of the model's loss, if all that a summary needs is there.
+
+    Softmax of two classes is the logistic loss of their scores' difference.
+    """
+    family = family_of(Logistic() if isinstance(fit.loss, Softmax) else fit.loss)
     if family is None:
         raise Incompatible(
             f"{fit.loss!r} is no likelihood, so that its estimates have no errors that a summary "
-            "could tell: those of squared_error, logistic, poisson, gamma and tweedie have"
+            "could tell: those of squared_error, logistic, softmax, poisson, gamma and tweedie have"
         )
     if fit.strength > 0 or type(fit.regularizer) is not L2:
         raise Incompatible(
@@ -121,14 +129,14 @@ def _check_choice(name: str, value: object, able: tuple[str, ...]) -> None:
         raise InvalidData(f"{name} must be one of {', '.join(able)}; got {value!r}")
 
 
-def _null_loss(fit: Fit, data: Data) -> float:
+def _null_loss(loss: Loss, fit: Fit, data: Data) -> float:
     """The least mean loss of an intercept alone, with the rows' offsets."""
     zeros: npt.NDArray[np.float64] = np.zeros((len(data.y), 1))
     problem = posed(
         DenseRows(zeros),
         Targets(data.y),
         data.s,
-        loss=fit.loss,
+        loss=loss,
         regularizer=L2(),
         strength=0.0,
         intercept=True,

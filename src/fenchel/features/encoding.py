@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from fenchel.data.cells import Levels
-from fenchel.data.table_facts import Missing
+from fenchel.data.cells import TextLevels
+from fenchel.data.table_facts import Missing, TableFacts
 from fenchel.data.tables import arrow
 from fenchel.errors import InvalidData, Setting
 
-Columns = Mapping[str, npt.NDArray[np.float64] | Levels]
+Columns = Mapping[str, npt.NDArray[np.float64] | TextLevels]
 ABSENT = "missing"  # the level of what is missing, where it has one of its own
 
 
@@ -34,8 +34,8 @@ def needs_encoding(columns: Columns, missing: Missing | None, scale: bool) -> bo
     """Whether the columns are not features as they are."""
     if scale or missing not in (None, "refuse"):
         return True
-    return any(isinstance(column, Levels) for column in columns.values()) or any(
-        np.isnan(column).any() for column in columns.values() if not isinstance(column, Levels)
+    return any(isinstance(column, TextLevels) for column in columns.values()) or any(
+        np.isnan(column).any() for column in columns.values() if not isinstance(column, TextLevels)
     )
 
 
@@ -53,9 +53,9 @@ def check_complete(columns: Columns) -> None:
         )
 
 
-def gaps_of(column: npt.NDArray[np.float64] | Levels) -> npt.NDArray[np.bool_]:
+def gaps_of(column: npt.NDArray[np.float64] | TextLevels) -> npt.NDArray[np.bool_]:
     """Which rows have no value."""
-    if isinstance(column, Levels):
+    if isinstance(column, TextLevels):
         return np.equal(column.codes, len(column.texts))
     return np.isnan(column)
 
@@ -64,8 +64,10 @@ def fitted(columns: Columns, missing: Missing, scale: bool) -> Any:
     """The ColumnTransformer of these columns."""
     from sklearn.compose import ColumnTransformer
 
-    numbers = {name: column for name, column in columns.items() if not isinstance(column, Levels)}
-    text = {name: column for name, column in columns.items() if isinstance(column, Levels)}
+    numbers = {
+        name: column for name, column in columns.items() if not isinstance(column, TextLevels)
+    }
+    text = {name: column for name, column in columns.items() if isinstance(column, TextLevels)}
     parts = [(f"text{j}", _text(text[name], missing), [name]) for j, name in enumerate(text)]
     if numbers:
         parts.insert(0, ("numbers", _numbers(missing, scale), list(numbers)))
@@ -86,7 +88,7 @@ def _numbers(missing: Missing, scale: bool) -> Any:
     return make_pipeline(imputer, StandardScaler()) if scale else make_pipeline(imputer)
 
 
-def _text(column: Levels, missing: Missing) -> Any:
+def _text(column: TextLevels, missing: Missing) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -99,7 +101,7 @@ def _text(column: Levels, missing: Missing) -> Any:
 
 def _summary(
     numbers: Mapping[str, npt.NDArray[np.float64]],
-    text: Mapping[str, Levels],
+    text: Mapping[str, TextLevels],
     columns: Columns,
     missing: Missing,
 ) -> Any:
@@ -117,7 +119,7 @@ def _summary(
     return arrow("").table(content)
 
 
-def _levels(column: Levels, missing: Missing) -> list[str]:
+def _levels(column: TextLevels, missing: Missing) -> list[str]:
     own = missing == "indicator" and column.rows()[-1] > 0
     return [*column.texts, ABSENT] if own else column.texts
 
@@ -139,6 +141,15 @@ def _rescaled(pipeline: Any, numbers: Mapping[str, npt.NDArray[np.float64]]) -> 
         scaler.fit(imputer.transform(np.column_stack(list(numbers.values()))))
 
 
+def check_fits(transformer: Any, facts: TableFacts) -> None:
+    """Refuses a transformer, which may come from a file, that is not of the columns of a table."""
+    for _, step, names in getattr(transformer, "transformers_", [("", None, ["?"])]):
+        known = isinstance(names, list) and set(names) <= set(facts.names)
+        text = known and bool(set(names).intersection(facts.of_kind("text")))
+        if not known or (text and (len(names) > 1 or not hasattr(step[-1], "categories_"))):
+            raise InvalidData(f"its transformer is not one of the columns of its table: {names!r}")
+
+
 def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | sparse.csr_array:
     """The features of rows, as the transformer makes them."""
     with warnings.catch_warnings():
@@ -146,7 +157,6 @@ def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | spa
         parts = [
             _part(step, [columns[name] for name in names])
             for _, step, names in transformer.transformers_
-            if not (isinstance(step, str) and step == "drop")
         ]
     if transformer.sparse_output_:
         return _sparse(parts)
@@ -155,7 +165,7 @@ def encoded(transformer: Any, columns: Columns) -> npt.NDArray[np.float64] | spa
 
 def _part(step: Any, columns: list[Any]) -> tuple[Any, npt.NDArray[np.intp] | None]:
     """Numbers of all rows; or a row for each level, the last for none, and the codes of rows."""
-    if not isinstance(columns[0], Levels):
+    if not isinstance(columns[0], TextLevels):
         return step.transform(np.column_stack(columns)), None
     (column,) = columns
     texts = np.array([*column.texts, np.nan], dtype=object)
@@ -195,7 +205,7 @@ def unknown_levels(transformer: Any, columns: Columns) -> dict[str, tuple[int, l
     found = {}
     for _, step, names in transformer.transformers_:
         column = columns[names[0]] if len(names) == 1 else None
-        if isinstance(column, Levels):
+        if isinstance(column, TextLevels):
             known = set(step[-1].categories_[0].tolist())
             strange = [code for code, text in enumerate(column.texts) if text not in known]
             if strange:

@@ -74,21 +74,21 @@ def estimated(design: Design, theta: Array, h: Array, a: Array) -> Estimates:
     found[kept] = theta[kept]
     if len(rest):
         found[kept] += combinations(bordered, kept, rest) @ theta[rest]
-    inverse = _inverse(H[np.ix_(kept, kept)])
+    covariance = inverse(H[np.ix_(kept, kept)])
     g = design.adjoint(a)[kept]
-    return Estimates(found, kept, inverse, math.sqrt(max(float(g @ inverse @ g), 0.0)))
+    return Estimates(found, kept, covariance, math.sqrt(max(float(g @ covariance @ g), 0.0)))
 
 
 def sandwich(design: Design, kept: Indices, curvature: Array, squares: Array) -> Array:
     """J^-1 M J^-1 for the kept columns, the weights of J and of M given."""
     part = np.ix_(kept, kept)
-    bread = _inverse(design.gram(curvature)[part])
+    bread = inverse(design.gram(curvature)[part])
     return np.asarray(bread @ design.gram(squares)[part] @ bread)
 
 
-def _inverse(H: Array) -> Array:
+def inverse(H: Array) -> Array:
     """H^-1, H brought to a diagonal of ones, as columns may be of any size."""
     size = 1 / np.sqrt(np.diag(H))
     scaled = H * size * size[:, np.newaxis]
-    inverse = cho_solve(cho_factor(scaled, lower=True), np.eye(len(H)))
-    return np.asarray((inverse + inverse.T) / 2 * size * size[:, np.newaxis])
+    found = cho_solve(cho_factor(scaled, lower=True), np.eye(len(H)))
+    return np.asarray((found + found.T) / 2 * size * size[:, np.newaxis])

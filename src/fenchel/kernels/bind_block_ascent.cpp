@@ -69,22 +69,24 @@ auto with_products(const Matrix& X, const BlockProblem& dual, double* V, std::si
 }
 
 template <class Matrix>
-auto sweep(const Matrix& X, const BlockProblem& dual, OutputMatrix& A, OutputMatrix& V,
-           Active& active, std::size_t n_active, double margin, std::uint64_t seed) {
+auto sweep(const Matrix& X, const BlockProblem& dual, OutputMatrix& A, OutputMatrix& V, Output& b,
+           double offset_rate, Active& active, std::size_t n_active, double margin,
+           std::uint64_t seed) {
     const std::size_t K = V.shape(1);
     require(V.shape(0) == X.n_columns, "V", V.shape(0), X.n_columns);
     same_shape("A", nb::ndarray<>(A), X.n_rows, K);
+    require(b.size() == K, "b", b.size(), K);
     check_active(active, n_active, X.n_rows);
     for (const Weights& each : {dual.threshold, dual.scale})
         if (each) require(each->size() == V.size(), "threshold", each->size(), V.size());
     const fenchel::Sweep done = dual.with(X.n_rows, K, [&](const auto& loss, const auto& rows) {
         nb::gil_scoped_release unlocked;
         return with_products(X, dual, V.data(), K, [&](auto& W) {
-            return fenchel::block_sweep(W, loss, rows, A.data(), active.data(), n_active, margin,
-                                        seed);
+            return fenchel::block_sweep(W, loss, rows, A.data(), {b.data(), offset_rate},
+                                        active.data(), n_active, margin, seed);
         });
     });
-    return std::make_tuple(0.0, done.n_active, done.n_moved, done.violation, done.rise);
+    return std::make_tuple(b, done.n_active, done.n_moved, done.violation, done.rise);
 }
 
 std::size_t movable(const BlockProblem& dual, const Matrix& Z, const Matrix& A, double margin,
@@ -104,26 +106,27 @@ void bind_csr(nb::module_& m) {
     m.def(
         "csr_sweep",
         [](Start row_start, Vector<Column> column, Vector<Value> value, const BlockProblem& dual,
-           OutputMatrix A, OutputMatrix V, double, double, Active active, std::size_t n_active,
-           double margin, std::uint64_t seed) {
-            return sweep(csr_view(row_start, column, value, V.shape(0)), dual, A, V, active,
-                         n_active, margin, seed);
+           OutputMatrix A, OutputMatrix V, Output b, double offset_rate, Active active,
+           std::size_t n_active, double margin, std::uint64_t seed) {
+            return sweep(csr_view(row_start, column, value, V.shape(0)), dual, A, V, b, offset_rate,
+                         active, n_active, margin, seed);
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "dual"_a,
-        "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a, "active"_a.noconvert(),
-        "n_active"_a, "margin"_a, "seed"_a);
+        "a"_a.noconvert(), "v"_a.noconvert(), "b"_a.noconvert(), "offset_rate"_a,
+        "active"_a.noconvert(), "n_active"_a, "margin"_a, "seed"_a);
 }
 
 template <class Value>
 void bind_dense(nb::module_& m) {
     m.def(
         "dense_sweep",
-        [](Table<Value> X, const BlockProblem& dual, OutputMatrix A, OutputMatrix V, double, double,
-           Active active, std::size_t n_active, double margin, std::uint64_t seed) {
-            return sweep(dense_view(X), dual, A, V, active, n_active, margin, seed);
+        [](Table<Value> X, const BlockProblem& dual, OutputMatrix A, OutputMatrix V, Output b,
+           double offset_rate, Active active, std::size_t n_active, double margin,
+           std::uint64_t seed) {
+            return sweep(dense_view(X), dual, A, V, b, offset_rate, active, n_active, margin, seed);
         },
-        "X"_a.noconvert(), "dual"_a, "a"_a.noconvert(), "v"_a.noconvert(), "b"_a, "offset_rate"_a,
-        "active"_a.noconvert(), "n_active"_a, "margin"_a, "seed"_a);
+        "X"_a.noconvert(), "dual"_a, "a"_a.noconvert(), "v"_a.noconvert(), "b"_a.noconvert(),
+        "offset_rate"_a, "active"_a.noconvert(), "n_active"_a, "margin"_a, "seed"_a);
 }
 
 template <class L>

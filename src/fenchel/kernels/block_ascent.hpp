@@ -2,9 +2,10 @@
 // The K dual variables a_i of row i are slopes of its loss, and
 //
 //     V = -sum_i rate_i x_i a_i',    W = shrink(V)    (a row for each column of X, K numbers each)
+//     b = centre - offset_rate sum_i rate_i a_i       (the K offsets, if there are any)
 //
-// are kept up to date. A step moves all of a_i at once, which block_steps.hpp does. A hinge's steps
-// change few of them, and only those columns of V.
+// are kept up to date, and z = W'x_i + b. A step moves all of a_i at once, which block_steps.hpp
+// does. A hinge's steps change few of them, and only those columns of V.
 #pragma once
 
 #include <algorithm>
@@ -28,12 +29,18 @@ struct BlockRows {
     FENCHEL_INLINE const Label* label(std::size_t i) const { return y + i * label_stride; }
 };
 
+/// The K offsets; each changes by `rate` where V changes as by a row of one 1.
+struct BlockOffsets {
+    double* b;
+    double rate;
+};
+
 /// A step on each of the rows active[0..n), in random order. Rows whose scores lie more than
 /// `margin` inside the piece of their loss whose slopes they have are let go.
 template <class Products, class Loss>
 Sweep block_sweep(Products& W, const Loss& loss, const BlockRows<typename Loss::Label>& rows,
-                  double* A, std::int32_t* active, std::size_t n, double margin,
-                  std::uint64_t seed) {
+                  double* A, const BlockOffsets& offsets, std::int32_t* active, std::size_t n,
+                  double margin, std::uint64_t seed) {
     const std::size_t K = loss.size();
     BlockWork work(K);
     detail::Random random{seed};
@@ -44,6 +51,7 @@ Sweep block_sweep(Products& W, const Loss& loss, const BlockRows<typename Loss::
         if (k + 2 < done.n_active) detail::fetch_row(W.X, static_cast<std::size_t>(active[k + 2]));
         double* a = A + i * K;
         W.scores(i, work.z.data());
+        for (std::size_t l = 0; l < K; ++l) work.z[l] += offsets.b[l];
         const double slack = block_slack(loss, work.z.data(), rows.label(i), a);
         if (slack > 0) {  // a stays where it is
             slack > margin ? std::swap(active[k], active[--done.n_active]) : (void)++k;
@@ -61,6 +69,7 @@ Sweep block_sweep(Products& W, const Loss& loss, const BlockRows<typename Loss::
         }
         if (low < high) {
             W.add(i, work.u.data());
+            for (std::size_t l = 0; l < K; ++l) offsets.b[l] += offsets.rate * work.u[l];
             done.violation = std::max(done.violation, rows.kappa[i] * (high - low));
             done.rise += rows.rate[i] * rows.kappa[i] * square;
             std::swap(active[k++], active[done.n_moved++]);

@@ -303,6 +303,7 @@ NB_MODULE(_kernels, m) {
     bind_newton(m);
     bind_pegasos(m);
     bind_polish(m);
+    bind_block_newton(m);
     bind_offsets(m);
     bind_simplex_qp(m);
     bind_svmlight(m);

@@ -7,7 +7,7 @@ import numpy as np
 from fenchel.losses.base import Array, Conjugable, Pieces, pieces_of
 
 
-class Levels(Conjugable):
+class QuantileLevels(Conjugable):
     """l(z, i) = max(q_i (t_i - z), (1 - q_i) (z - t_i)) for the target t_i and the level q_i.
 
     The label of a row is its number i, so that rows may be taken in any order and in part.
@@ -49,4 +49,4 @@ class Levels(Conjugable):
         return self.within(alpha, y, alpha * t)
 
     def __repr__(self) -> str:
-        return f"Levels({', '.join(f'{q:g}' for q in np.unique(self.levels))})"
+        return f"QuantileLevels({', '.join(f'{q:g}' for q in np.unique(self.levels))})"

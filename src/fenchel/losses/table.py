@@ -110,7 +110,6 @@ class Row:
     options: tuple[Option, ...] = ()
     # Of a measure: its names on the command line, each with what MetricClassifier calls it.
     metrics: Mapping[str, str] = field(default_factory=dict)
-    beyond_files: str = ""  # what it needs that files cannot give yet
 
     @property
     def module(self) -> str:
@@ -303,16 +302,14 @@ TABLE: tuple[Row, ...] = (
         "MultilabelClassifier",
         "a set of labels for each row",
         (COST,),
-        beyond_files="a set of labels for each row",
     ),
     Row(
         "multivariate_squared",
         "multioutput:MultivariateSquared",
         Labels.VECTORS,
-        None,
+        "MultivariateRegressor",
         "several real targets",
         (M,),
-        beyond_files="several numbers for each row",
     ),
     Row(
         "hierarchical_hinge",
@@ -321,7 +318,6 @@ TABLE: tuple[Row, ...] = (
         "HierarchicalClassifier",
         _LEAVES,
         (TAXONOMY, COST),
-        beyond_files="a taxonomy",
     ),
     Row(
         "hierarchical_softmax",
@@ -330,7 +326,6 @@ TABLE: tuple[Row, ...] = (
         "HierarchicalClassifier",
         _LEAVES,
         (TAXONOMY,),
-        beyond_files="a taxonomy",
     ),
     Row("crf", "chains:CRF", _TAGS, "SequenceLabeler", _TOKENS, (PAIRS,)),
     Row("m3n", "chains:M3N", _TAGS, "SequenceLabeler", _TOKENS, (COST, RESCALING, PAIRS)),

@@ -85,13 +85,10 @@ def settled(value: Any) -> Any:
     """What a search or a cross-validation has found, or is to fit; anything else is itself."""
     from sklearn.model_selection._search import BaseSearchCV
 
-    from fenchel.estimators.cross_validation import CrossValidated
-
-    if not isinstance(value, BaseSearchCV | CrossValidated):
-        return value
-    if isinstance(value, CrossValidated) and not hasattr(value, "best_estimator_"):
-        raise InvalidData(f"cannot save a {type(value).__name__} before it is fitted")
-    return settled(vars(value).get("best_estimator_", getattr(value, "estimator", None)))
+    if isinstance(value, BaseSearchCV):
+        return settled(vars(value).get("best_estimator_", value.estimator))
+    ours = type(value).__module__.startswith("fenchel.")
+    return vars(value).get("best_estimator_", value) if ours else value
 
 
 # From an estimator to what is stored.
@@ -206,10 +203,15 @@ def restored(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEsti
         model.table_ = header.table
     try:
         model._check()
-    except FenchelError as error:
+    except (FenchelError, ValueError, TypeError) as error:  # scikit-learn's, of drop-ins
         raise InvalidData(f"its parameters: {error}") from error
     saved = SavedState(arrays, header.label_type, header.runs)
-    model._restore(saved)
+    try:
+        model._restore(saved)
+    except (OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidData):
+            raise
+        raise InvalidData(f"what its {header.estimator} has found cannot be: {error}") from error
     saved.check_taken(header.estimator)
     return model
 

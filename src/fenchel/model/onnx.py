@@ -10,11 +10,16 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators import (
     Classifier,
     GammaRegressor,
+    HierarchicalClassifier,
+    MultilabelClassifier,
+    MultivariateRegressor,
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
@@ -27,6 +32,7 @@ from fenchel.losses import VectorLoss
 try:
     import onnx
     import skl2onnx
+    from onnx.shape_inference import InferenceError
     from skl2onnx.algebra.onnx_ops import (
         OnnxAbs,
         OnnxAdd,
@@ -51,36 +57,75 @@ try:
     from skl2onnx.common import shape_calculator
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType
     from skl2onnx.common.utils_classifier import get_label_classes
+
+    from fenchel.model.onnx_inputs import TEXT_OPTIONS, counts_words, inputs_of
+    from fenchel.model.onnx_steps import converters
 except ImportError as error:
     raise ImportError(
         'ONNX graphs are made by onnx and skl2onnx: pip install "fenchel[onnx]"'
     ) from error
 
 
-def to_onnx(estimator: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+def to_onnx(
+    estimator: Any, *, dtype: Literal["float64", "float32"] | None = None
+) -> onnx.ModelProto:
     """A fitted estimator, or a pipeline that ends in one, as an ONNX graph.
 
-    The input is "X", of the type given; float32 is less exact, and for runtimes without float64.
+    The input is "X", of the type given: float32 is less exact, and for runtimes without float64. By
+    default it is float64, but float32 of a pipeline that counts words: ONNX has no other for them.
+    A pipeline that begins with a ColumnTransformer of named columns has an input of one column for
+    each, of text or whole numbers where that is what its encoders take; "nan" is missing text.
     The outputs of a classifier are "label" and "probabilities", or "scores" where the loss gives
-    none, with a column for each class; those of a NoveltyDetector are "label" and "scores"; a
-    regressor has "prediction".
+    none, with a column for each class; those of a NoveltyDetector are "label" and "scores", and so
+    are those of a MultilabelClassifier, whose "label" has a 1 or 0 in a column for each label; a
+    regressor has "prediction", with a column for each target.
     """
-    from sklearn.base import is_classifier
-    from sklearn.utils.validation import check_is_fitted
-
     types = {"float64": DoubleTensorType, "float32": FloatTensorType}
-    if dtype not in types:
+    if dtype is not None and dtype not in types:
         raise InvalidData(f"dtype must be 'float64' or 'float32'; got {dtype!r}")
     last = _last_step(estimator)
     check_is_fitted(last)
-    graph: onnx.ModelProto = skl2onnx.convert_sklearn(
-        estimator,
-        name=type(last).__name__,
-        initial_types=[("X", types[dtype]([None, estimator.n_features_in_]))],
-        final_types=[(name, None) for name in _outputs(last)],
-        options={id(estimator): {"zipmap": False}} if is_classifier(last) else None,
-    )
+    counts = counts_words(estimator)
+    if counts and dtype == "float64":
+        raise Incompatible("ONNX counts words in float32 only: leave dtype out, or say 'float32'")
+    dtype = dtype or ("float32" if counts else "float64")
+    inputs = inputs_of(estimator, types[dtype])
+    try:
+        graph: onnx.ModelProto = skl2onnx.convert_sklearn(
+            estimator,
+            name=type(last).__name__,
+            initial_types=inputs,
+            final_types=[(name, None) for name in _outputs(last)],
+            options=_asked(estimator, last),
+            **converters(types[dtype]),
+        )
+        _declare(graph, dtype)
+        onnx.checker.check_model(graph, full_check=True)
+    except (
+        RuntimeError,
+        NotImplementedError,
+        onnx.checker.ValidationError,
+        InferenceError,
+    ) as error:
+        raise Incompatible(
+            f"skl2onnx cannot convert it in {dtype}: {error!s:.500}. Some transformers have no "
+            "operator, or one of float32 only: use others, or dtype='float32'"
+        ) from error
     return graph
+
+
+def _declare(graph: onnx.ModelProto, dtype: str) -> None:
+    """Numbers that come out are of the type of the graph, even where only text goes in."""
+    of = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}[dtype]
+    for output in graph.graph.output:
+        if output.name != "label":
+            output.type.tensor_type.elem_type = of
+
+
+def _asked(estimator: Any, last: Any) -> dict[Any, Any]:
+    """The options: answers as arrays, and words as scikit-learn has them."""
+    arrays = {id(estimator): {"zipmap": False}} if is_classifier(last) else {}
+    return {**TEXT_OPTIONS, **arrays}
 
 
 def _last_step(estimator: Any) -> Any:
@@ -95,9 +140,10 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _outputs(estimator: Any) -> list[str]:
-    if isinstance(estimator, Classifier):
+    if isinstance(estimator, Classifier | HierarchicalClassifier):
         return ["label", "probabilities" if hasattr(estimator, "predict_proba") else "scores"]
-    return ["label", "scores"] if isinstance(estimator, NoveltyDetector) else ["prediction"]
+    scored = isinstance(estimator, NoveltyDetector | MultilabelClassifier)
+    return ["label", "scores"] if scored else ["prediction"]
 
 
 class _Graph:
@@ -109,10 +155,10 @@ class _Graph:
         double = isinstance(operator.inputs[0].type, DoubleTensorType)  # else whole numbers too
         self.dtype = np.float64 if double else np.float32
         to = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
-        coef = np.atleast_2d(self.model.coef_).T.astype(self.dtype)
-        intercept = np.atleast_1d(self.model.intercept_).astype(self.dtype)
+        coef, intercept = _lines(self.model)
         X = self.node(OnnxCast, operator.inputs[0], to=to)
-        self.scores = self.node(OnnxAdd, self.node(OnnxMatMul, X, coef), intercept)
+        products = self.node(OnnxMatMul, X, coef.T.astype(self.dtype))
+        self.scores = self.node(OnnxAdd, products, intercept.astype(self.dtype))
         self.zero = np.zeros(1, self.dtype)
 
     def node(self, kind: type, *inputs: Any, **settings: Any) -> Any:
@@ -129,6 +175,19 @@ class _Graph:
         last.add_to(self.scope, self.container)
 
 
+def _lines(model: Any) -> tuple[Any, Any]:
+    """The w and b of each score: of the leaves of a taxonomy, sums over the nodes above them.
+
+    Two leaves have one score, as two classes do: the second's less the first's.
+    """
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    if isinstance(model, HierarchicalClassifier):
+        paths = model.taxonomy_.paths
+        paths = np.diff(paths, axis=0) if len(paths) == 2 else paths
+        return paths @ coef, paths @ intercept
+    return coef, intercept
+
+
 def _regressor(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(scope, operator, container)
     link = OnnxExp if isinstance(graph.model, LogLinkRegressor) else OnnxIdentity
@@ -140,6 +199,15 @@ def _novelty_detector(scope: Any, operator: Any, container: Any) -> None:
     scores = graph.flat(graph.scores)
     novel = graph.node(OnnxLess, scores, graph.zero)
     graph.output(0, OnnxWhere, novel, np.array([-1]), np.array([1]))
+    graph.output(1, OnnxIdentity, scores)
+
+
+def _multilabel_classifier(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(scope, operator, container)
+    threshold = np.array([graph.model.threshold_], graph.dtype)
+    scores = graph.node(OnnxSub, graph.scores, threshold)
+    has = graph.node(OnnxGreater, scores, graph.zero)
+    graph.output(0, OnnxCast, has, to=onnx.TensorProto.INT64)
     graph.output(1, OnnxIdentity, scores)
 
 
@@ -172,6 +240,12 @@ def _log_sigmoid(graph: _Graph, z: Any) -> Any:
     return graph.node(OnnxSub, graph.node(OnnxMin, z, graph.zero), rest)
 
 
+def _multilabel_shapes(operator: Any) -> None:
+    n, k = operator.inputs[0].get_first_dimension(), len(operator.raw_operator.classes_)
+    operator.outputs[0].set_type(Int64TensorType([n, k]))
+    operator.outputs[1].type.shape = [n, k]
+
+
 def _novelty_shapes(operator: Any) -> None:
     n = operator.inputs[0].get_first_dimension()
     operator.outputs[0].set_type(Int64TensorType([n]))
@@ -184,6 +258,9 @@ _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False]}  # skl2on
 _CONVERTERS = {
     Classifier: (_classifier, _OF_CLASSIFIERS, _OPTIONS),
     Regressor: (_regressor, _OF_REGRESSORS, None),
+    HierarchicalClassifier: (_classifier, _OF_CLASSIFIERS, _OPTIONS),
+    MultilabelClassifier: (_multilabel_classifier, _multilabel_shapes, _OPTIONS),
+    MultivariateRegressor: (_regressor, _OF_REGRESSORS, None),
     QuantileRegressor: (_regressor, _OF_REGRESSORS, None),
     PoissonRegressor: (_regressor, _OF_REGRESSORS, None),
     GammaRegressor: (_regressor, _OF_REGRESSORS, None),

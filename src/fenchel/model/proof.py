@@ -49,15 +49,15 @@ def save_proof(result: Result, problem: Problem, path: Path) -> None:
 
     With the data in a file, tools/check_proof.py of the repository checks it without fenchel; see
     docs/proof-format.md. Raises InvalidCertificate if the result claims more than it proves, and
-    InvalidData where the problem cannot be stated for others: its loss has no dual variables, or
-    loss, regulariser or labels are none of those that the page lists.
+    InvalidData where the problem cannot be stated for others: its loss has no dual variables,
+    nothing is penalised, or loss, regulariser or labels are none of those that the page lists.
     """
     proof = proof_of([result], [problem])
     if proof.header.statement is None:
         raise InvalidData(
             "this problem cannot be stated so that others could check it: its loss has no dual "
-            "variables, or loss, regulariser or labels are none that docs/proof-format.md lists; "
-            "fenchel.verify can check the result"
+            "variables, nothing is penalised, or loss, regulariser or labels are none that "
+            "docs/proof-format.md lists; fenchel.verify can check the result"
         )
     proof.write(path)
 

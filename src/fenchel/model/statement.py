@@ -106,8 +106,8 @@ def _named(problem: Problem) -> dict[str, Any] | None:
     risk, omega = problem.risk, problem.regularizer
     if not isinstance(risk, LinearRisk) or type(risk) not in (LinearRisk, OffsetsRisk):
         return None
-    if not risk.facts.has_duals or risk.loss.labels not in _LABELS:
-        return None
+    if not risk.facts.has_duals or risk.loss.labels not in _LABELS or problem.strength == 0:
+        return None  # without a penalty it is not the dual variables that prove the bound
     losses = [name for name, kind in LOSSES.items() if type(risk.loss) is kind]
     penalties = [name for name, kind in REGULARIZERS.items() if type(omega) is kind]
     options = [_given(risk.loss.settings()), _given(omega.settings(), "weights")]

@@ -29,11 +29,12 @@ class ClassFlows:
         self._ways = back, _paths(room, hub)  # to the hub, and from it
         self.connected = all(path is not None for ways in self._ways for path in ways)
         price = np.divide(1.0, room, out=np.full_like(room, np.inf), where=room > 0)
-        self._prices = [np.array([_sum_over(price, path) for path in ways]) for ways in self._ways]
+        # What a unit of r above 0 in each class takes of phi, and one below it.
+        self.prices = [np.array([_sum_over(price, path) for path in ways]) for ways in self._ways]
 
     def share(self, r: Array) -> float:
         """phi: how much has to be mixed in to take off the residual r."""
-        to, back = self._prices
+        to, back = self.prices
         return float(np.maximum(r, 0.0) @ to + np.maximum(-r, 0.0) @ back)
 
     def moves(self, r: Array) -> Array:

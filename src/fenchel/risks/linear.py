@@ -110,7 +110,7 @@ class LinearRisk(ShardedLoss):
             z = self.engine.map(shardwork.scores, self.outputs(w))
         else:
             z = self.engine.map(shardwork.zeros, self.width)
-        return LinearPoint(self, w, z, 0.0 if near is None else near.intercept)
+        return self.point(self, w, z, 0.0 if near is None else near.intercept)
 
     def fingerprint(self) -> bytes:
         """A digest of the loss and of every shard."""

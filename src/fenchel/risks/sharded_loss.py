@@ -19,6 +19,7 @@ from fenchel.data.rows import WithOnes
 from fenchel.engines import Engine
 from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses.offset_rows import takes_offsets
 from fenchel.losses.scalar_rows import is_built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Facts
@@ -70,8 +71,13 @@ class ShardedLoss:
 
     @functools.cached_property
     def offsets(self) -> Offsets | None:
-        """How the offsets of a vector loss are profiled out; None where it has none."""
-        if self.classes is None or not self.facts.has_intercept:
+        """How the offsets of a vector loss are profiled out; None where it has none, or no way.
+
+        Where they are coordinates it tells how dual variables are balanced.
+        """
+        if self.classes is None or not (self.facts.has_intercept or self.n_offsets):
+            return None
+        if not takes_offsets(self.loss):
             return None
         return Offsets(self.loss, self.engine, self.weight, self.n_outputs)
 

@@ -178,7 +178,7 @@ def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
     return z + eta * q
 
 
-def shifted(shard: Shard, z: Array, b: float) -> Array:
+def shifted(shard: Shard, z: Array, b: float | Array) -> Array:
     return z + b
 
 

@@ -9,11 +9,12 @@ from typing import TypeVar
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from fenchel.engines.messages import Opened, Opening, Query, Refusal, description
+from fenchel.serve.bodies import body, decoded, reply
 from fenchel.serve.guard import Refused
 from fenchel.serve.owner import Owner
 
@@ -34,7 +35,7 @@ def application(owner: Owner, seconds: float = 60.0) -> Starlette:
         return Response(about, media_type="application/json")
 
     async def shape(request: Request) -> Response:
-        return _json(200, owner.shape)
+        return reply(200, owner.shape)
 
     async def session(request: Request) -> Response:
         return await replied(request, Opening, lambda *given: Opened(owner.open(*given)))
@@ -43,18 +44,18 @@ def application(owner: Owner, seconds: float = 60.0) -> Starlette:
         return await replied(request, Query, lambda *given: owner.answer(*given))
 
     async def replied(
-        request: Request, kind: type[T], reply: Callable[[T, str], msgspec.Struct]
+        request: Request, kind: type[T], answer: Callable[[T, str], msgspec.Struct]
     ) -> Response:
         try:
             async with asyncio.timeout(seconds):
-                content = await _body(request, largest)
-            given = _decoded(content, kind)
-            return _json(200, await run_in_threadpool(reply, given, _client(request)))
+                content = await body(request, largest)
+            given = decoded(content, kind)
+            return reply(200, await run_in_threadpool(answer, given, _client(request)))
         except TimeoutError:
             refusal = Refusal(f"the body did not come within {seconds:g} s")
-            return _json(408, refusal, {"connection": "close"})
+            return reply(408, refusal, {"connection": "close"})
         except Refused as error:
-            return _json(error.status, Refusal(str(error)))
+            return reply(error.status, Refusal(str(error)))
 
     return Starlette(
         routes=[
@@ -72,31 +73,3 @@ def _client(request: Request) -> str:
     if named is not None:
         return named
     return request.client.host if request.client else "unknown"
-
-
-async def _body(request: Request, largest: int) -> bytes:
-    """All of the body; a larger one is refused before it is read."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refused(415, "the body must be application/json")
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > largest:
-                raise Refused(413, f"the body has more than {largest} bytes")
-            parts.append(part)
-    except ClientDisconnect as error:
-        raise Refused(400, "the client went away") from error
-    return b"".join(parts)
-
-
-def _decoded(body: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(400, f"the body cannot be understood: {error}") from error
-
-
-def _json(status: int, content: msgspec.Struct, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")

@@ -7,6 +7,7 @@ from typing import Any
 from fenchel.errors import Incompatible
 from fenchel.risks.base import Problem
 from fenchel.settings import construct
+from fenchel.solvers._unpenalised import unpenalised
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
@@ -20,7 +21,7 @@ from fenchel.solvers.hybrid import Hybrid
 from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
-from fenchel.solvers.newton import Newton, unpenalised
+from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
 from fenchel.solvers.pegasos import Pegasos
@@ -110,5 +111,5 @@ def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
         able = [name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None]
         remedy = f"solvers that can: {', '.join(able)}" if able else "no solver here can"
         raise Incompatible(f"{picked.name} cannot minimise this problem: ", obstacle, f"; {remedy}")
-    proves = isinstance(picked, Newton)  # at any strength
+    proves = isinstance(picked, Newton | NewtonCG)  # at any strength
     return picked, "asked for" + ("" if proves else unproved(problem))

@@ -37,12 +37,16 @@ class Step:
 
 
 class Found(NamedTuple):
-    """A minimiser and what its solver claims of it, of which nothing is verified."""
+    """A minimiser and what its solver claims of it, of which nothing is verified.
+
+    `alpha` makes the dual variables that prove the bound, where it is known how.
+    """
 
     w: Array
     intercept: float
     objective: float
     lower_bound: float
+    alpha: Callable[[], Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,10 +101,14 @@ class Solver(Configured, ABC):
         """
         return None
 
+    def _penalises_enough(self, problem: Problem) -> bool:
+        """Whether the regulariser is as strongly convex as the solver needs it."""
+        return problem.regularizer.strong_convexity > 0
+
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
-        if needs.strongly_convex and regularizer.strong_convexity == 0:
+        if needs.strongly_convex and not self._penalises_enough(problem):
             return (
                 "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"
             )

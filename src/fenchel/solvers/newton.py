@@ -21,17 +21,16 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
 from fenchel.errors import Phrase
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
+from fenchel.solvers._decrement import claimed
 from fenchel.solvers._line_search import Along, search
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _SAFE = 0.5  # of the gap, at which a run of steps ends
-_DECREMENT = 0.51  # of its square: a half, and what a proof may lose of curvature on the way
-_PROVABLE = 1e-16  # of J: the decrement's square; few rows are so far out that this is too much
 
 
 class Newton(Solver):
@@ -71,7 +70,7 @@ class Newton(Solver):
                 yield Step(point, J, problem.tangent_bound(point), witness, kept)
             elif begun:
                 p = hessian.newton_step(point, diagonal, point.subgradient)
-                yield _claimed(point, J, p, kept)
+                yield claimed(point, J, p, kept)
             else:
                 yield Step(point, J, state=kept)
             begun = True
@@ -91,6 +90,14 @@ class Newton(Solver):
                 return
             point = along.at(eta)
 
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """Where a kernel takes runs of steps: those at all strengths, each from the last."""
+        hessian, d = Hessian(problem.risk), problem.risk.n_parameters
+        if not hessian.takes_paths(len(strengths)):
+            return None
+        unit, aim = problem.regularizer.curvature(d), _SAFE * self._aim
+        return (Found(*claim) for claim in hessian.path(unit, strengths, aim, problem.pulse))
+
     def obstacle(self, problem: Problem) -> str | None:
         """The Hessian's factor must be cheap."""
         risk = problem.risk
@@ -100,23 +107,6 @@ class Newton(Solver):
         if min(risk.n_parameters, risk.n_rows) > MOST_UNKNOWNS:
             return f"it needs at most {MOST_UNKNOWNS} columns or rows"
         return super().obstacle(problem)
-
-
-def _claimed(point: Point, J: float, p: Array, kept: Callable[[], State]) -> Step:
-    """A step at strength 0; with a bound where the decrement is so small that a proof is likely."""
-    squared = max(-float(point.subgradient @ p), 0.0)
-    if squared > _PROVABLE * abs(J):
-        return Step(point, J, state=kept)
-    witness = functools.partial(getattr, point, "witness")
-    return Step(point, J, J - _DECREMENT * squared, witness, kept)
-
-
-def unpenalised(problem: Problem) -> tuple[Solver, str] | None:
-    """What proves a bound where nothing is penalised, and why; None where nothing does."""
-    able = problem.strength == 0 and problem.risk.facts.in_one_memory
-    if not able or Newton().obstacle(problem) is not None:
-        return None
-    return Newton(), "nothing is penalised, and Newton's decrement proves what the gap is"
 
 
 def _state(w: Array) -> State:

@@ -6,23 +6,29 @@
 As in `newton`, few steps are needed at any strength; but the Hessian is never made, so that rows
 and columns may both be many. Conjugate gradients see it by products, of two passes each, scaled by
 its diagonal. They go on until the residual is `_ROUGH` of the gradient or less, ever less as the
-gradient vanishes, which makes the steps of the method superlinear in the end.
+gradient vanishes, which makes the steps of the method superlinear in the end. On small data with
+several scores a row a kernel takes runs of steps (risks/views/block_run.py).
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 
 import numpy as np
 
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views.block_run import BlockRun, serves
 from fenchel.risks.views.products import HessianProducts
+from fenchel.solvers._decrement import claimed
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Needs, Solver, State, Step
 
 _ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
 _MOST = 50  # products in one step: a system that takes more is not worth them
+_FEW_NUMBERS = 300_000  # in X, up to which the steps are a kernel's: beyond, BLAS is faster
+_SAFE = 0.5  # of the gap, at which a run of steps ends
 
 
 class NewtonCG(Solver):
@@ -33,11 +39,34 @@ class NewtonCG(Solver):
         regularizer=("quadratic", "separable"),
         differentiable=True,
         strongly_convex=True,
+        positive_strength=False,
         views=(HessianProducts,),
     )
 
+    def __init__(self) -> None:
+        self._aim = 0.0
+
+    def aiming(self, gap: float) -> NewtonCG:
+        """A run of steps ends where the gap may be small enough."""
+        solver = copy.copy(self)
+        solver._aim = gap
+        return solver
+
+    def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """Runs of steps for losses of several scores, and more while the gap is not proved."""
+        at, gap, more = BlockRun(problem, w, growth=1.0, state=state), _SAFE * self._aim, True
+        while more:
+            yield Step(at.point, at.J, at.bound, at.witness, at.state)
+            problem.pulse()
+            reached, more = at.advance(gap)
+            gap *= 0.1 if reached else 1.0
+        yield Step(at.point, at.J, at.bound, at.witness, at.state)
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
+        if problem.strength > 0 and serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS:
+            yield from self._in_kernel(problem, w, state)
+            return
         C = problem.strength * problem.regularizer.curvature(len(w))
         point, first = problem.risk.at(w), np.inf
         if state is not None and "first" in state:
@@ -46,13 +75,17 @@ class NewtonCG(Solver):
             g = problem.subgradient(point)
             size = float(np.linalg.norm(g))
             first = size if np.isinf(first) else first
-            J, bound = problem.objective(point), problem.tangent_bound(point)
-            witness = functools.partial(getattr, point, "witness")
-            yield Step(point, J, bound, witness, functools.partial(_state, point.w, first))
+            J, kept = problem.objective(point), functools.partial(_state, point.w, first)
+            if problem.strength > 0 or size == 0:
+                witness = functools.partial(getattr, point, "witness")
+                yield Step(point, J, problem.tangent_bound(point), witness, kept)
             if size == 0:
                 return
             rough = min(_ROUGH, np.sqrt(size / first))
-            along = Along(problem, point, _solved(problem, C, HessianProducts(point), -g, rough))
+            p = _solved(problem, C, HessianProducts(point), -g, rough)
+            if problem.strength == 0:
+                yield claimed(point, J, p, kept)
+            along = Along(problem, point, p)
             eta = search(along, J)
             if eta == 0:
                 return
@@ -68,7 +101,8 @@ def _solved(problem: Problem, C: Array, H: HessianProducts, b: Array, rough: flo
 
     Started from p = 0, every iterate has <b, p> > 0: the step descends however early it ends.
     """
-    scale = 1 / (C + H.diagonal())
+    diagonal = C + H.diagonal()
+    scale = 1 / np.where(diagonal > 0, diagonal, 1.0)  # 0 of columns of zeros, at strength 0
     p, r = np.zeros_like(b), b
     d = z = scale * r
     rz = float(r @ z)

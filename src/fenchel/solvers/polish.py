@@ -16,18 +16,23 @@ passes, X p and X'u.
 Below, `_by_passes` is that method, for L2. Where all rows are at hand the same steps are taken by a
 kernel, many at a time (risks/views/multiplier_run.py); it takes the kinks of L1 and the elastic net
 as those of more rows, and under them works on the columns that are not 0, where columns are many.
+Another kernel takes them for hinges of several scores a row (risks/views/block_run.py).
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fenchel.errors import InvalidData
+from fenchel.losses import VectorLoss
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views import multiplier_path
+from fenchel.risks.views.block_run import BlockRun
+from fenchel.risks.views.block_run import serves as serves_blocks
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
 from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
@@ -38,7 +43,7 @@ from fenchel.risks.views.multiplier_run import (
 )
 from fenchel.risks.views.working_columns import WorkingRun
 from fenchel.settings import real
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers
 _AHEAD = 3  # steps of the multipliers that those of a nearby problem save
@@ -70,6 +75,8 @@ class Polish(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Where columns are many, or rows elsewhere, it takes L2 alone."""
+        if isinstance(getattr(problem.risk, "loss", None), VectorLoss):
+            return self._vector_obstacle(problem)
         found, regularizer = super().obstacle(problem), problem.regularizer
         if found is not None or serves(problem):
             return found
@@ -82,10 +89,32 @@ class Polish(Solver):
             )
         return None
 
+    def _vector_obstacle(self, problem: Problem) -> str | None:
+        if (
+            problem.strength > 0
+            and not problem.risk.facts.differentiable
+            and serves_blocks(problem)
+        ):
+            return None
+        return (
+            "of several scores a row it takes multiclass_hinge of rescaled margins and "
+            "multilabel_hinge, under l2 and with all rows in one memory; with intercepts if every "
+            "class has a row"
+        )
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton steps, and steps of the multipliers between them."""
+        if isinstance(getattr(problem.risk, "loss", None), VectorLoss):
+            return self._in_blocks(problem, w, state)
         native = serves(problem) and (in_one_shard(problem) or not _is_ridge(problem))
         return (self._in_kernel if native else self._by_passes)(problem, w, state)
+
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """In one shard and of few columns: all Newton steps of a path, with no Python between."""
+        if not multiplier_path.follows(problem, len(strengths)):
+            return None
+        claims = multiplier_path.claims(problem, strengths, self.growth, self._gap)
+        return (Found(*claim) for claim in claims)
 
     def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""
@@ -99,6 +128,18 @@ class Polish(Solver):
             problem.pulse()
             if at.advance(gap):
                 gap *= 0.5
+
+    def _in_blocks(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
+        """The same for several scores a row, whose systems are solved by conjugate gradients."""
+        at, gap, more = BlockRun(problem, w, self.growth, state), self._gap, True
+        if state is not None and "gap" in state:
+            gap = min(gap, float(state["gap"]))
+        while more:
+            yield Step(at.point, at.J, at.bound, at.witness, functools.partial(_run_state, at, gap))
+            problem.pulse()
+            reached, more = at.advance(gap)
+            gap *= 0.5 if reached else 1.0
+        yield Step(at.point, at.J, at.bound, at.witness, functools.partial(_run_state, at, gap))
 
     def _by_passes(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """The same from Python under L2, for any number of columns and of shards, anywhere."""
@@ -138,7 +179,7 @@ def _is_ridge(problem: Problem) -> bool:
     return problem.regularizer.quadratic and problem.regularizer.strong_convexity > 0
 
 
-def _run_state(at: MultiplierRun | WorkingRun, gap: float) -> State:
+def _run_state(at: MultiplierRun | WorkingRun | BlockRun, gap: float) -> State:
     return {**at.state(), "gap": np.array(gap)}
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from fenchel.result import relative_gap
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views.dual_ascent import DualAscent
+from fenchel.risks.views.dual_ascent import DualAscent, only_offsets_are_free
 from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
 
@@ -66,21 +66,25 @@ class SDCA(Solver):
         solver._aim = gap
         return solver
 
+    def _penalises_enough(self, problem: Problem) -> bool:
+        """Strongly convex in all but coordinates that are the offsets of a vector loss."""
+        return problem.regularizer.strong_convexity > 0 or only_offsets_are_free(problem)
+
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Rounds of sweeps, and a look at the gap where it may have fallen far enough."""
         dual = DualAscent(problem, self.at_once)
         ascent = _Ascent(problem, dual, self.seed)
         if state is not None and "alpha" in state:
-            dual.start(state["alpha"], float(state["b"]))
+            dual.start(state["alpha"], state["b"])
         elif state is not None and "a" in state:
             ascent.restore(state)
         elif w.any():
             start = problem.risk.at(w)
             yield Step(start, problem.objective(start))
-            dual.start(start.duals, float(start.intercept))
+            dual.start(start.duals, dual.offset_at(start))
         point = dual.point(dual.w if ascent.n_rounds == 0 else ascent.mean)
         if state is None and not w.any():
-            dual.b = float(point.intercept)  # labels may be far from 0
+            dual.b = dual.offset_at(point)  # labels may be far from 0
         while True:
             cut, here = dual.cut(), functools.partial(ascent.state, point.w)
             bound = problem.bound(cut.a, cut.b, cut.sizes)
@@ -136,6 +140,6 @@ class _Ascent:
 
     def restore(self, state: State) -> None:
         """Takes over a state."""
-        self.dual.assign(state["a"], float(state["b"]))
+        self.dual.assign(state["a"], state["b"])
         self.n_rounds, self.mean = int(state["rounds"]), state["w"]
         self.margin, self.rise = state["last"].tolist()

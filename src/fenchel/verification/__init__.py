@@ -7,7 +7,10 @@ computed from these, is computed here.
 
 from __future__ import annotations
 
-from fenchel.errors import InvalidData, Phrase
+from collections.abc import Iterator, Sequence
+
+from fenchel.errors import InvalidData, Phrase, Setting
+from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
@@ -15,14 +18,23 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.check import Recomputed, judged, recomputed
+from fenchel.verification.curvature import is_curved
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.dependence import nearly_dependent
 from fenchel.verification.evidence import Evidence
 from fenchel.verification.rigorous import proved
 from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
+from fenchel.verification.together import recomputed_together
 
-__all__ = ["Recomputed", "can_recompute", "dependence", "recompute", "verify"]
+__all__ = [
+    "Recomputed",
+    "can_recompute",
+    "recompute",
+    "recompute_all",
+    "unprovable",
+    "verify",
+]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -48,17 +60,27 @@ def recompute(result: Result, problem: Problem) -> Recomputed:
     return recomputed(result, problem, _evidence(problem.risk))
 
 
+def recompute_all(
+    results: Sequence[Result], problems: Sequence[Problem]
+) -> Iterator[Recomputed | None]:
+    """The same for several problems, at once where they share their rows; None where that fails."""
+    return recomputed_together(results, problems)
+
+
 def can_recompute(risk: Risk) -> bool:
     """Whether bounds can be had without asking others, who count what they are asked."""
     return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
 
 
-def dependence(problem: Problem) -> Phrase | None:
-    """What hides the minimum of a problem without a penalty, if columns depend on each other."""
+def unprovable(problem: Problem) -> Phrase | None:
+    """Why nothing is proved of a problem without a penalty: its loss, or columns that depend."""
     risk = problem.risk
-    if problem.strength > 0 or type(risk) is not LinearRisk:
+    if problem.strength > 0 or not isinstance(risk, LinearRisk):
         return None
-    return nearly_dependent(RowEvidence(risk))
+    if not is_curved(risk.loss) and type(risk.loss) is not Softmax:
+        why = f"{type(risk.loss).__name__} has no curvature to prove a bound from"
+        return Phrase(f"Without a penalty {why}: use ", Setting("strength"), " > 0")
+    return nearly_dependent(RowEvidence(risk)) if type(risk) is LinearRisk else None
 
 
 def _evidence(risk: Risk) -> Evidence:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.errors import InvalidCertificate
+from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.tolerances import ROUND_OFF
@@ -22,6 +23,7 @@ from fenchel.verification import penalties
 from fenchel.verification.curvature import curvature_bound
 from fenchel.verification.evidence import Array, Evidence
 from fenchel.verification.row_data import RowEvidence
+from fenchel.verification.softmax_curvature import softmax_bound
 from fenchel.witness import Bracket, Tangency, Tilted, Witness
 
 
@@ -115,6 +117,13 @@ def touching(w: Array, b: float | Array) -> Tangency:
     return Tangency(w, Bracket(b, b))
 
 
+def _around(evidence: RowEvidence, w: Array, b: float | Array) -> float:
+    """What the curvature around w proves of min R, if anything is known of it."""
+    if evidence.K is None:
+        return curvature_bound(evidence, w, float(b))
+    return softmax_bound(evidence, w, b) if type(evidence.loss) is Softmax else -np.inf
+
+
 def _proved(
     evidence: Evidence, problem: Problem, witness: Witness, w: Array, b: float | Array
 ) -> float:
@@ -123,8 +132,8 @@ def _proved(
     Where nothing is penalised the curvature around w may prove one, for which it needs no witness.
     """
     least = 0.0 if evidence.nonnegative else -np.inf
-    if problem.strength == 0 and type(evidence) is RowEvidence and evidence.K is None:
-        lower = curvature_bound(evidence, w, float(b))
+    if problem.strength == 0 and type(evidence) is RowEvidence:
+        lower = _around(evidence, w, b)
         if lower > -np.inf:
             return max(least, lower)
     cut = evidence.cut(witness, problem, w, b)

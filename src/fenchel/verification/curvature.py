@@ -62,9 +62,11 @@ from fenchel.verification.dependence import MOST_COLUMNS, all_combinations, inde
 from fenchel.verification.row_data import RowEvidence
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
+MOST_WORK = 1e12  # products of two numbers: about a minute
 _TRIES = 5  # at reaches that grow
-_SLACK = 0.01  # of lengths, for the round-off of their products
+SLACK = 0.01  # of lengths, for the round-off of their products
 
 _BENDING = (Logistic, Exponential, Poisson, Gamma, Tweedie)
 _PIECEWISE = (
@@ -120,14 +122,15 @@ class Inverted(NamedTuple):
 
     W: Array  # with rows of zeros for the columns that are
     scale: Array  # the roots of the diagonal of H on the columns that are not
-    chosen: npt.NDArray[np.intp]  # those
+    chosen: Indices  # those
     least: float  # eigenvalue, with a diagonal of ones
     kappa: float  # the share of H that round-off may have made up
 
 
 def curvature_bound(data: RowEvidence, w: Array, b: float) -> float:
     """A lower bound of min R from the data around (w, b); -inf where there is none."""
-    if data.n_columns + 1 > MOST_COLUMNS or not is_curved(data.loss):
+    m = data.n_columns + 1
+    if m > MOST_COLUMNS or m * m * len(data.y) > MOST_WORK or not is_curved(data.loss):
         return -math.inf
     z = data.scores(w) + b + data.offset
     off = data.score_error(w) + SCORES * (abs(b) + np.abs(data.offset))
@@ -144,7 +147,8 @@ def curvature_bound(data: RowEvidence, w: Array, b: float) -> float:
             h, inverse = kept, inverse_of(data, kept)
         if inverse is None or factor == 0:
             break
-        delta, d = (x / math.sqrt(factor) for x in _lengths(data, inverse, g, g_error))
+        delta = decrement(inverse, g, g_error) / math.sqrt(factor)
+        d = longest(data, inverse.W, inverse.kappa) / math.sqrt(factor)
         needed = 2 * delta * d * (1 + ROUND_OFF) + moved
         if needed <= rho:
             return floor - delta**2 / 2 * (1 + ROUND_OFF)
@@ -182,6 +186,11 @@ def inverse_of(data: RowEvidence, h: Array) -> Inverted | None:
     chosen, rest = independent(H, data.has_intercept)
     if not len(chosen) or not all_combinations(data, H, chosen, rest):
         return None
+    return inverted(H, chosen)
+
+
+def inverted(H: Array, chosen: Indices) -> Inverted | None:
+    """The inverse of a sum of products of rows on the chosen columns, if it is well known."""
     scale = np.sqrt(np.diag(H)[chosen])
     scaled = H[np.ix_(chosen, chosen)] / scale / scale[:, np.newaxis]
     if not np.isfinite(scaled).all():
@@ -190,25 +199,28 @@ def inverse_of(data: RowEvidence, h: Array) -> Inverted | None:
     m, least = len(values), max(float(values[0]), EPSILON)
     # Of chunks, of their sum by pairs, of the scaling, and of eigh's own arithmetic.
     kappa = EPSILON * (products.GRAM_ROWS + 64 + 16 * m) * m / least
-    if not (kappa < 0.5 and m * m * EPSILON / math.sqrt(least) < _SLACK):
+    if not (kappa < 0.5 and m * m * EPSILON / math.sqrt(least) < SLACK):
         return None
     W = np.zeros((len(H), m))
     W[chosen] = vectors / np.sqrt(values) / scale[:, np.newaxis]
     return Inverted(W, scale, chosen, least, kappa)
 
 
-def _lengths(data: RowEvidence, inverse: Inverted, g: Array, g_error: Array) -> tuple[float, float]:
-    """No less than (delta, d).
+def decrement(inverse: Inverted, g: Array, g_error: Array) -> float:
+    """No less than delta, the length of a gradient that may be off by so much in each entry.
 
     With the diagonal of H brought to 1, W has the norm 1 / sqrt(least), and a row the length l in
-    the norm of H^-1 if it is at most l sqrt(m) long: so the products with W are off by `_SLACK`.
+    the norm of H^-1 if it is at most l sqrt(m) long: so the products with W are off by `SLACK`.
     """
     W, scale, chosen, least, kappa = inverse
-    m = len(chosen)
-    doubt = g_error[chosen] / scale + m * EPSILON * np.abs(g[chosen] / scale)
+    doubt = g_error[chosen] / scale + len(chosen) * EPSILON * np.abs(g[chosen] / scale)
     delta = float(np.linalg.norm(W.T @ g)) + float(np.linalg.norm(doubt)) / math.sqrt(least)
+    return delta * (1 + SLACK) / math.sqrt(1 - kappa)
+
+
+def longest(data: RowEvidence, W: Array, kappa: float) -> float:
+    """No less than d, the length of the longest row that counts in the norm of H^-1."""
     data.passes += 1
     lengths = products.by_rows(data.engine, products.lengths, W)
-    d = float(np.max(lengths[data.share > 0], initial=0.0)) * (1 + _SLACK)
-    lost = math.sqrt(1 - kappa)
-    return delta * (1 + _SLACK) / lost, d / lost
+    d = float(np.max(lengths[data.share > 0], initial=0.0))
+    return d * (1 + SLACK) / math.sqrt(1 - kappa)

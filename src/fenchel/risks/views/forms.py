@@ -33,7 +33,8 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
-from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
+from fenchel.risks.views.dual_ascent import has_dual_steps
+from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 

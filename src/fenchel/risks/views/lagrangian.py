@@ -31,7 +31,8 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Risk, State
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import cut_of, has_dual_steps
+from fenchel.risks.views.dual_ascent import has_dual_steps
+from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.newton import NewtonSystem
 
 

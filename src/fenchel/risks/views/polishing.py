@@ -26,13 +26,8 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
-from fenchel.risks.views.dual_ascent import (
-    cut_of,
-    offset_rate,
-    row_duals,
-    row_squares,
-    sweep,
-)
+from fenchel.risks.views.dual_cut import cut_of
+from fenchel.risks.views.row_duals import offset_rate, row_duals, row_squares, sweep
 
 Indices = npt.NDArray[np.intp]
 
@@ -95,10 +90,10 @@ def _ascended(
     rows = row_duals(near, risk.loss, squares, shrinkage, unit, rate, None)
     rows.a[:] = a
     rows.active[:], rows.n_active = np.arange(len(a)), len(a)
-    v, b = -point.subgradient / strength, float(point.intercept)
+    v, b = -point.subgradient / strength, point.intercept
     for seed in range(_SWEEPS):
         v, db, *_ = sweep(near, v, b, rows, rate, [seed], np.inf, None)
-        b += db
+        b = b + db
     risk.passes += round(2 * _SWEEPS * len(a) / risk.n_rows)
     return rows.a
 

@@ -63,7 +63,7 @@ class SmoothedRisk:
 
     def at(self, z: PerShard[Array], near: float | Array = 0.0) -> Smooth:
         """R_mu there; `near` is a guess of the offset, or offsets. No pass."""
-        if self.risk.offsets is not None:
+        if self.risk.facts.has_intercept and self.risk.offsets is not None:
             return self._at_offsets(self.risk.offsets, z, near)
         assert isinstance(near, float)
         if not self.risk.facts.has_intercept:

@@ -1,0 +1,400 @@
+// Newton's method with products for losses of K scores a row, for rows in one memory, with nothing
+// but kernels between its passes. Minimised is
+//
+//     J(W, b) = 1/2 sum_jk D_jk W_jk^2 + 1/S sum_i s_i l(W'x_i + b, y_i)
+//
+// over W and, if they are free, the K offsets b: the last row of the parameters.
+//
+// A hinge is no business of Newton's. As polish.hpp has it for one score, l is put in its augmented
+// form, with multipliers a_i that are slopes of l and a width kappa,
+//
+//     M_i(z) = max over u of <u, z> - l*(u) - kappa/2 |u - a_i|^2,
+//
+// whose gradient u_i is the step of block_steps.hpp, a projection on a scaled simplex, and whose
+// Hessian h_i is that of block_bends.hpp: F, with M in the place of l, is piecewise quadratic and
+// smooth. A handful of Newton steps minimise it; then the slopes are taken for multipliers and
+// kappa falls. u are dual variables of l itself at every step, and once the K sums of s_i u_i are
+// 0,
+//
+//     D(u) = -1/S sum_i s_i l*(u_i) - sum_jk V_jk^2 / (2 D_jk),    V = X'(s u)/S,
+//
+// is a bound. What the sums still cost is put down as their share in flows (risks/class_flows.py)
+// of all there is to lose. What is claimed here decides only when to stop: whoever asked computes J
+// and the bound anew. Softmax is smooth: M is l, u its slopes, and there are no multipliers.
+//
+// Newton's systems are solved by conjugate gradients, scaled by the diagonal, to a residual that
+// falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
+// bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
+// the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
+// as long as few products do with it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "block_bends.hpp"
+#include "block_hessian.hpp"
+#include "block_newton_state.hpp"
+#include "block_steps.hpp"
+#include "output_products.hpp"
+#include "vector_losses.hpp"
+
+namespace fenchel {
+
+template <class Loss>
+class BlockNewton {
+  public:
+    using Label = typename Loss::Label;
+    static constexpr bool kSmooth = std::is_same_v<Loss, Softmax>;
+
+    BlockNewton(const OutputProducts& X, const Loss& loss, const VectorRows<Label>& rows,
+                const double* D, const BlockNewtonSettings& settings, BlockNewtonState& at)
+        : X(X),
+          loss(loss),
+          rows(rows),
+          D(D),
+          settings(settings),
+          at(at),
+          n(X.n_rows),
+          d(X.n_columns),
+          K(loss.size()),
+          size((d + 1) * K),
+          bent(n),
+          inertia(K),
+          work(K) {
+        for (auto* each : {&z, &u, &trial, &next, &q, &t}) each->resize(n * K);
+        for (auto* each : {&g, &p, &gradient, &diagonal, &residual, &scaled, &direction, &product_})
+            each->resize(size);
+    }
+
+    BlockNewtonDone run() {
+        score();
+        slopes_at(z, u);
+        look();
+        for (;;) {
+            const double left = remainder();
+            evaluate(left);
+            if (done.newton == settings.steps || done.reached) return done;
+            if (settled(left)) update();
+            ++done.newton;
+            if (!step()) {
+                if (kSmooth || at.kappa <= settings.least) return done;
+                update();
+            }
+        }
+    }
+
+  private:
+    static constexpr double kInexact = 0.1, kLoose = 1e-3, kFlat = 0.1, kRough = 0.1;
+    static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
+    static constexpr int kTrials = 40, kProducts = 300;
+    static constexpr double kLeastTypical = 30, kEndless = 1e30;
+    static constexpr int kReused = 25;                  // products before a factor is made anew
+    static constexpr std::size_t kMostFactored = 1500;  // parameters
+
+    double share(std::size_t i) const { return rows.weight(i) / settings.weight; }
+    double* offsets(std::vector<double>& v) const { return v.data() + d * K; }
+
+    /// Z = X W + b: a pass.
+    void scores(const double* w, std::vector<double>& Z) {
+        X.scores(nullptr, n, w, K, Z.data());
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t k = 0; k < K; ++k) Z[i * K + k] += w[d * K + k];
+        done.passes += 1;
+    }
+    void score() { scores(at.w, z); }
+
+    /// The gradients of M, or of l.
+    void slopes_at(const std::vector<double>& Z, std::vector<double>& U) {
+        if constexpr (kSmooth) {
+            vector_slopes(loss,
+                          VectorRows<Label>{n, K, Z.data(), rows.y, nullptr, rows.label_stride},
+                          U.data());
+        } else {
+            for (std::size_t i = 0; i < n; ++i) {
+                std::copy_n(&Z[i * K], K, work.z.data());
+                block_step(loss, rows.label(i), at.kappa, at.a + i * K, work);
+                std::copy_n(work.u.data(), K, &U[i * K]);
+            }
+        }
+    }
+
+    /// The rows that are bent, with the diagonals of their h in t, and the gradient of F: a pass.
+    void look() {
+        n_bent = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double s = share(i);
+            double *of = &next[i * K], *h = &t[n_bent * K];
+            for (std::size_t k = 0; k < K; ++k) of[k] = s > 0 ? s * u[i * K + k] : 0.0;
+            if (!(s > 0) || !bends_of_row(loss, rows.label(i), &u[i * K], at.kappa, h)) continue;
+            for (std::size_t k = 0; k < K; ++k) h[k] *= s;
+            bent[n_bent++] = static_cast<std::int32_t>(i);
+        }
+        std::fill(gradient.begin(), gradient.end(), 0.0);
+        X.adjoint(nullptr, n, next.data(), K, gradient.data());
+        done.passes += 1;
+        double* sums = offsets(gradient);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t k = 0; k < K; ++k) sums[k] += next[i * K + k];
+        for (std::size_t j = 0; j < d * K; ++j) g[j] = gradient[j] + D[j] * at.w[j];
+        for (std::size_t k = 0; k < K; ++k) g[d * K + k] = settings.has_intercept ? sums[k] : 0.0;
+        std::fill(inertia.begin(), inertia.end(), 0.0);
+        for (std::size_t r = 0; r < n_bent; ++r)
+            for (std::size_t k = 0; k < K; ++k) inertia[k] += t[r * K + k];
+    }
+
+    /// What F's gradient may cost.
+    double remainder() const {
+        double left = 0;
+        for (std::size_t j = 0; j < d * K; ++j) left += g[j] * g[j] / (2 * D[j]);
+        for (std::size_t k = 0; k < K; ++k) {
+            const double slope = g[d * K + k];
+            if (slope != 0)
+                left += inertia[k] > 0 ? slope * slope / (2 * inertia[k]) : std::abs(slope);
+        }
+        return left;
+    }
+
+    double distance() const {
+        double sum = 0;
+        if constexpr (!kSmooth)
+            for (std::size_t i = 0; i < n; ++i)
+                for (std::size_t k = i * K; k < (i + 1) * K; ++k)
+                    sum += share(i) * (u[k] - at.a[k]) * (u[k] - at.a[k]);
+        return at.kappa / 2 * sum;
+    }
+
+    bool settled(double left) const {
+        if (kSmooth) return false;
+        const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
+        return left <= kInexact * std::max(distance(), open);
+    }
+
+    void evaluate(double left) {
+        double J = 0;
+        for (std::size_t j = 0; j < d * K; ++j) J += D[j] * at.w[j] * at.w[j] / 2;
+        const VectorRows<Label> here{n, K, z.data(), rows.y, rows.s, rows.label_stride};
+        J += vector_slopes(loss, here, trial.data()) / settings.weight;
+        if (J < at.upper) {
+            at.upper = J;
+            std::copy_n(at.w, size, at.best_w);
+        }
+        if (kSmooth) {
+            at.lower = std::max(at.lower, J - left);
+        } else if (J - left > at.lower) {
+            bound();
+        }
+        done.reached = at.upper - at.lower <= settings.gap * std::abs(at.upper);
+    }
+
+    void bound() {
+        double D_u = 0, square = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            D_u += share(i) > 0 ? share(i) * height(loss, rows.label(i), &u[i * K]) : 0.0;
+            for (std::size_t k = i * K; k < (i + 1) * K; ++k) square += share(i) * z[k] * z[k];
+        }
+        for (std::size_t j = 0; j < d * K; ++j) D_u -= gradient[j] * gradient[j] / (2 * D[j]);
+        double phi = 0;
+        for (std::size_t k = 0; k < K && settings.has_intercept; ++k) {
+            const double sum = gradient[d * K + k];
+            phi += sum > 0 ? sum * settings.up[k] : -sum * settings.down[k];
+        }
+        D_u -= phi * (std::abs(D_u) + std::sqrt(square));
+        if (!(D_u > at.lower)) return;
+        at.lower = D_u;
+        std::copy(u.begin(), u.end(), at.best_u);
+    }
+
+    void update() {
+        std::copy(u.begin(), u.end(), at.a);
+        at.kappa = std::max(at.kappa / settings.growth, settings.least);
+        score();
+        slopes_at(z, u);
+        look();
+    }
+
+    bool step() {
+        newton();
+        scores(p.data(), q);
+        const double eta = search();
+        if (!(eta > 0)) return false;
+        for (std::size_t k = 0; k < n * K; ++k) z[k] += eta * q[k];
+        for (std::size_t j = 0; j < size; ++j) at.w[j] += eta * p[j];
+        slopes_at(z, u);
+        look();
+        return true;
+    }
+
+    /// out = (Hessian of F) v
+    void product(const std::vector<double>& v, std::vector<double>& out) {
+        X.scores(bent.data(), n_bent, v.data(), K, q.data());
+        const double* by = v.data() + d * K;
+        for (std::size_t r = 0; r < n_bent; ++r) {
+            const auto i = static_cast<std::size_t>(bent[r]);
+            double *each = &q[r * K], *to = &t[r * K];
+            for (std::size_t k = 0; k < K; ++k) each[k] += by[k];
+            bend_row(loss, rows.label(i), &u[i * K], at.kappa, each, to);
+            const double s = share(i);
+            for (std::size_t k = 0; k < K; ++k) to[k] *= s;
+        }
+        for (std::size_t j = 0; j < d * K; ++j) out[j] = D[j] * v[j];
+        X.adjoint(bent.data(), n_bent, t.data(), K, out.data());
+        double* sums = offsets(out);
+        for (std::size_t k = 0; k < K; ++k) sums[k] = inertia[k] * by[k];
+        if (settings.has_intercept)
+            for (std::size_t r = 0; r < n_bent; ++r)
+                for (std::size_t k = 0; k < K; ++k) sums[k] += t[r * K + k];
+        done.passes += 2.0 * static_cast<double>(n_bent) / static_cast<double>(n);
+    }
+
+    /// p = -(Hessian of F)^-1 g, up to round-off or roughly.
+    void newton() {
+        std::copy_n(D, d * K, diagonal.data());
+        X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
+        for (std::size_t k = 0; k < K; ++k) {
+            const double h = inertia[k];
+            inertia[k] = h > 0 ? kInertia * h : 1.0;
+            diagonal[d * K + k] = h + inertia[k];
+        }
+        if (hessian.factored() && gradients(kReused)) return;
+        if (!factored_anew() && !gradients(kProducts)) factored_anew();
+        if (hessian.factored()) gradients(kProducts);
+    }
+
+    /// Makes a factor if that pays.
+    bool factored_anew() {
+        if constexpr (kSmooth) return false;
+        if (!factoring_pays()) return false;
+        hessian.factor(X, D, inertia.data());
+        return hessian.factored();
+    }
+
+    /// Whether the Hessian and its factor take less than the last system's products.
+    bool factoring_pays() {
+        const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
+        if (size > kMostFactored) return false;
+        const double product = 4.0 * static_cast<double>(n_bent * d * K);
+        double left = typical * product - N * N * N / 3;
+        if (!(left > 0)) return false;
+        hessian.clear(d, K, settings.has_intercept);
+        for (std::size_t r = 0; r < n_bent; ++r) {
+            const auto i = static_cast<std::size_t>(bent[r]);
+            if constexpr (!kSmooth)
+                detail::with_groups(loss, rows.label(i), &u[i * K], [&](auto&& member) {
+                    left -= width * width * hessian.gather(i, share(i) / at.kappa, member);
+                });
+            if (!(left > 0)) return false;
+        }
+        return true;
+    }
+
+    /// scaled = (the factor that there is, or the diagonal)^-1 residual
+    void precondition() {
+        if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
+        for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
+    }
+
+    double along_residual() const {
+        double sum = 0;
+        for (std::size_t j = 0; j < size; ++j) sum += residual[j] * scaled[j];
+        return sum;
+    }
+
+    /// Conjugate gradients; false if so many products do not lead to a small residual.
+    bool gradients(int most) {
+        std::fill(p.begin(), p.end(), 0.0);
+        for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
+        precondition();
+        direction = scaled;
+        double along = along_residual();
+        const double start = along;
+        first = std::max(first, start);
+        const double rough = std::min(kRough, std::sqrt(std::sqrt(start / first)));
+        int k = 0;
+        for (; k < most && along > rough * rough * start; ++k) {
+            product(direction, product_);
+            double curvature = 0;
+            for (std::size_t j = 0; j < size; ++j) curvature += direction[j] * product_[j];
+            if (!(curvature > 0)) break;
+            const double by = along / curvature;
+            for (std::size_t j = 0; j < size; ++j) {
+                p[j] += by * direction[j];
+                residual[j] -= by * product_[j];
+            }
+            precondition();
+            const double now = along_residual();
+            for (std::size_t j = 0; j < size; ++j)
+                direction[j] = scaled[j] + now / along * direction[j];
+            along = now;
+        }
+        const bool solved = along <= rough * rough * start;
+        if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
+        return solved;
+    }
+
+    /// The slope of F along the ray at eta, and its own.
+    Slope slope(double eta) {
+        Slope at_eta{0, 0};
+        for (std::size_t j = 0; j < d * K; ++j) {
+            at_eta.slope += D[j] * p[j] * (at.w[j] + eta * p[j]);
+            at_eta.curvature += D[j] * p[j] * p[j];
+        }
+        for (std::size_t k = 0; k < n * K; ++k) trial[k] = z[k] + eta * q[k];
+        slopes_at(trial, next);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double s = share(i);
+            if (!(s > 0)) continue;
+            const double *along = &q[i * K], *slopes = &next[i * K];
+            bend_row(loss, rows.label(i), slopes, at.kappa, along, work.t.data());
+            double rise = 0, rate = 0;
+            for (std::size_t k = 0; k < K; ++k) {
+                rate += slopes[k] * along[k];
+                rise += work.t[k] * along[k];
+            }
+            at_eta.slope += s * rate;
+            at_eta.curvature += s * rise;
+        }
+        return at_eta;
+    }
+
+    /// A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
+    double search() {
+        double start = 0;
+        for (std::size_t j = 0; j < size; ++j) start += g[j] * p[j];
+        if (!(start < 0)) return 0;
+        constexpr double inf = std::numeric_limits<double>::infinity();
+        double low = 0, high = inf, eta = 1;
+        for (int k = 0; k < kTrials; ++k) {
+            const auto [total, rise] = slope(eta);
+            if (std::abs(total) <= -kFlat * start) return eta;
+            (total < 0 ? low : high) = eta;
+            eta = rise > 0 ? eta - total / rise : inf;
+            if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
+        }
+        return low;
+    }
+
+    const OutputProducts& X;
+    const Loss& loss;
+    const VectorRows<Label> rows;  // without scores
+    const double* D;
+    const BlockNewtonSettings settings;
+    BlockNewtonState& at;
+    const std::size_t n, d, K, size;
+    std::vector<double> z, u, trial, next, q, t;
+    std::vector<std::int32_t> bent;
+    std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
+    std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
+    BlockWork work;
+    GroupHessian hessian;
+    std::size_t n_bent = 0;
+    double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
+    BlockNewtonDone done;
+};
+
+}  // namespace fenchel
