@@ -21,6 +21,7 @@ had: iterations go on until nothing moves any more.
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, NamedTuple, Self
 
@@ -42,7 +43,7 @@ from fenchel.sklearn.biased import joined, lines
 from fenchel.sklearn.files import Found, InFiles, results_of
 from fenchel.solvers import SOLVERS, Solver
 
-_LEAST_GAP = 1e-10
+LEAST_GAP = 1e-10
 _LEAST_TOL, _NO_GAP = 1e-7, 1e-14  # below the first, the second: a gap that is hardly ever proved
 _ROUND_OFF = 1e-8  # a gap that is no reason for a warning, if no more can be proved
 # In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
@@ -51,7 +52,7 @@ _THEIRS = frozenset(  # the names of scikit-learn's solvers
     "auto cholesky highs highs-ds highs-ipm interior-point lbfgs liblinear lsqr newton-cg "
     "newton-cholesky sag saga sparse_cg svd".split()
 ) | {"revised simplex"}
-_MANY = 10_000  # iterations, where scikit-learn's class has no limit
+_MANY = 1000  # iterations, where scikit-learn's class has no limit
 
 
 class Task(NamedTuple):
@@ -176,8 +177,8 @@ class DropIn(InFiles):
 def gap_of(tol: float | None) -> float:
     """The relative gap that a tolerance of scikit-learn's stands for, see above."""
     if tol is None:
-        return _LEAST_GAP
-    return max(float(tol) ** 2, _LEAST_GAP) if tol >= _LEAST_TOL else _NO_GAP
+        return LEAST_GAP
+    return max(float(tol) ** 2, LEAST_GAP) if tol >= _LEAST_TOL else _NO_GAP
 
 
 def solver_of(solver: str | Solver) -> str | Solver:
@@ -188,14 +189,14 @@ def solver_of(solver: str | Solver) -> str | Solver:
 def weights_of(X: Any, sample_weight: Any) -> Array | None:
     """Sample weights, checked; a number is one for all rows."""
     n = _num_samples(X)
-    if sample_weight is not None and np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, numbers.Number):
         sample_weight = np.full(n, sample_weight)
     return checked_weights(sample_weight, n)
 
 
 def total(X: Any, s: Array | None) -> float:
     """S, the sum of the weights of rows."""
-    return float(_num_samples(X)) if s is None else float(s.sum())
+    return float(_num_samples(X) if s is None else s.sum()) or 1.0  # no rows are refused later
 
 
 def penalty_of(l1_ratio: float) -> str:

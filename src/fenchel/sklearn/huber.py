@@ -194,8 +194,8 @@ def _beyond(first: Place, second: Place, sigma: float) -> float:
 
 def _vertex(places: list[Place]) -> float:
     """Where the parabola through three places has its minimum, not far outside of them."""
-    t = [math.log(each.sigma) for each in places]
-    a, b, _ = np.polyfit(np.array(t) - t[1], [each.upper for each in places], 2)
-    width = t[2] - t[1]
-    step = -b / (2 * a) if a > 0 else -math.copysign(width, b)
-    return math.exp(t[1] + min(max(step, -4 * width), 4 * width))
+    left, middle, right = (place.upper for place in places)
+    width = math.log(places[2].sigma / places[1].sigma)
+    bend = left - 2 * middle + right
+    step = (left - right) / (2 * bend) if bend > 0 else math.copysign(1.0, left - right)
+    return places[1].sigma * math.exp(width * min(max(step, -4.0), 4.0))

@@ -23,11 +23,9 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params
 
 from fenchel._system import blas
-from fenchel.data.checked import checked_classes
-from fenchel.estimators.classifier import Classifier
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, total, weights_of, with_our_solvers
-from fenchel.sklearn.logistic import LogisticRegression, logistic_task
+from fenchel.sklearn.logistic import LogisticRegression, logistic_task, weighed
 from fenchel.sklearn.routing import of_splitter_and_scorer
 
 _NEVER = -1e3  # the score of a class that a fold has no rows of: exp of it is 0
@@ -72,12 +70,10 @@ class LogisticRegressionCV(DropIn, Base):
             The fitted estimator.
         """
         splits, scored = of_splitter_and_scorer(self, sample_weight, params)
-        s, y = weights_of(X, sample_weight), Classifier()._target(y)
+        y, classes, weights = weighed(X, y, weights_of(X, sample_weight), self.class_weight)
         X, y = indexable(X, y)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **splits))
         given, ratios = self._ratios()
-        classes, codes = checked_classes(y, len(y))
-        weights = Classifier(class_weight=self.class_weight)._weights(s, classes, codes)
         self.Cs_ = _grid(self.Cs)
         self.classes_ = classes
         trials = self._tried(X, y, weights, folds, ratios, scored)

@@ -22,6 +22,7 @@ from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.regressor import Regressor
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import (
+    LEAST_GAP,
     NEARLY_ZERO,
     DropIn,
     Task,
@@ -62,19 +63,24 @@ class Squares(DropIn):
     def _model(self, k: int, strength: float, l1_ratio: float) -> LinearEstimator:
         if strength == 0 and self.positive:
             strength = NEARLY_ZERO
+        settings = self._common()
+        settings["tol"] = max(settings["tol"], LEAST_GAP)  # the solvers of squares are direct
+        settings["solver"] = self._method(settings["solver"], l1_ratio if strength else 0.0)
         model = Regressor(
             penalty=penalty_of(l1_ratio if strength else 0.0),
             l1_ratio=l1_ratio,
             alpha=strength,
             lower=0.0 if self.positive else None,
             fit_intercept=self.fit_intercept,
-            **{**self._common(), "solver": self._method(l1_ratio if strength else 0.0)},
+            **{
+                **settings,
+                "solver": self._method(settings["solver"], l1_ratio if strength else 0.0),
+            },
         )
         return self._warmed(model, slice(k, k + 1))
 
-    def _method(self, l1_ratio: float) -> Any:
+    def _method(self, solver: Any, l1_ratio: float) -> Any:
         """The solver: what the user says, else what suits squares."""
-        solver = self._common()["solver"]
         if solver != "auto" or (l1_ratio == 0 and not self.positive):
             return solver
         return "proximal-gradient" if self.positive else "column-descent"
