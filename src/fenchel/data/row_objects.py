@@ -18,7 +18,7 @@ Value = float | str | bool | None
 
 def features_of(
     rows: Sequence[Mapping[str, Value]], facts: TableFacts
-) -> dict[str, npt.NDArray[np.float64] | cells.Levels]:
+) -> dict[str, npt.NDArray[np.float64] | cells.TextLevels]:
     """The columns that features are made of; None is a missing value, but each must be there."""
     for i, row in enumerate(rows):
         for name in facts.names:
