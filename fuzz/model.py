@@ -3,15 +3,18 @@
 An input is a file as it is, or, so that mutations get past the digests, its parts: header, layout
 and data between zero bytes, from which a file with the right lengths and digests is made. Whatever
 it is, `load` may refuse it with InvalidData; else the model must predict, and survive another save.
+What is a pipeline may instead raise what scikit-learn raises, but must do no harm.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +26,18 @@ sys.path.insert(0, str(ROOT / "tests"))
 with atheris.instrument_imports(include=["fenchel.model"]):  # instruments nothing else
     import numpy as np
     from forged import TYPES, envelope, safetensors_file
+    from prepared import ESTIMATORS, TRANSFORMERS
+    from sklearn.exceptions import NotFittedError
 
     import fenchel
     import fenchel.model.file
+    import fenchel.model.pipelines
     from fenchel.losses import LOSSES
     from fenchel.regularizers import REGULARIZERS
     from fenchel.solvers import SOLVERS
 
+GOLDEN = ROOT / "tests" / "model" / "golden"
+REASONS = (ValueError, TypeError, AttributeError, IndexError, KeyError, MemoryError)
 DTYPES = {name: np.dtype(code) for code, name in TYPES.items()}
 FOLDER = tempfile.TemporaryDirectory(prefix="fenchel-fuzz-", dir="/dev/shm")
 PATH, AGAIN = os.path.join(FOLDER.name, "model"), os.path.join(FOLDER.name, "again")
@@ -42,7 +50,9 @@ WORDS = ["inf", "-inf", "nan", "balanced", "auto", "none", "type", "kind", "name
          "float64", "int8",
          "uint64", "bool", "str", "object", "F64", "I64", "U8", "coef", "coef.mask",
          "coef.values", "history", "intercept", "classes", "feature_names", "penalty.weights",
-         "Classifier", "Regressor", "NoveltyDetector",
+         "Classifier", "Regressor", "NoveltyDetector", "several", "numbers", "objects", "words",
+         "vocabulary", "sparse", "function", "object", "model", "unfitted", "pairs", "special",
+         *fenchel.model.pipelines.KINDS, *fenchel.model.pipelines.FUNCTIONS,
          *LOSSES, *REGULARIZERS, *SOLVERS]  # fmt: skip
 
 
@@ -63,7 +73,8 @@ def put_together(data: bytes) -> bytes:
     if not zero or not header.startswith(b"{"):
         return data
     arrays = arrays_in(layout, content)
-    metadata = json.dumps({"fenchel": envelope(header.decode(errors="replace"), arrays)})
+    kind = "pipeline" if b'"root"' in header else "model"
+    metadata = json.dumps({"fenchel": envelope(header.decode(errors="replace"), arrays, kind=kind)})
     text = '{"__metadata__": ' + metadata + ", " + layout[1:].decode(errors="replace")
     return safetensors_file(text, content)
 
@@ -121,6 +132,9 @@ def one_input(data: bytes) -> None:
     except fenchel.InvalidData as error:
         assert PATH in str(error)
         return
+    if not hasattr(model, "coef_"):
+        one_pipeline(model)
+        return
     assert np.isfinite(model.coef_).all()
     if model.n_features_in_ < 1000:
         names = getattr(model, "feature_names_in_", None)
@@ -133,13 +147,29 @@ def one_input(data: bytes) -> None:
     fenchel.model.file.header(AGAIN)
 
 
+def one_pipeline(model: Any) -> None:
+    """What must hold for a pipeline: it answers, or raises, and is saved again if it is fitted."""
+    width = min(getattr(model, "n_features_in_", 1), 1000)
+    rows = [np.ones((2, width)), ["a b", "c"], [{"a": 1}], np.full((2, width), "a", dtype=object)]
+    for X in rows:
+        with warnings.catch_warnings(action="ignore"), contextlib.suppress(*REASONS):
+            model.predict(X) if hasattr(model, "predict") else model.transform(X)
+    with contextlib.suppress(NotFittedError):
+        fenchel.save(model, AGAIN)
+        assert type(fenchel.load(AGAIN)) is type(model)
+
+
 def seeds(folder: Path) -> None:
-    """Fills a corpus with the golden models, as files and in parts."""
+    """Fills a corpus with golden models and small pipelines, as files and in parts."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted((ROOT / "tests" / "golden").glob("*.fenchel")):
-        content = path.read_bytes()
-        (folder / path.name).write_bytes(content)
-        (folder / f"{path.name}.parts").write_bytes(parts(content))
+    found = {path.stem: path.read_bytes() for path in GOLDEN.glob("*.fenchel")}
+    for name, (model, X, y) in {**TRANSFORMERS, **ESTIMATORS}.items():
+        with warnings.catch_warnings(action="ignore"):
+            fenchel.save(model.fit(X) if y is None else model.fit(X, y), PATH)
+        found[f"pipeline-{name}"] = Path(PATH).read_bytes()
+    for name, content in found.items():
+        (folder / name).write_bytes(content)
+        (folder / f"{name}.parts").write_bytes(parts(content))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing driver stopping proving starts paths checkpoint verification report inference",
+    "advice posing driver stopping following proving starts paths checkpoint verification report "
+    "inference",
     "estimators",
     "sklearn",
     "model serve",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,12 @@ import numpy.typing as npt
 from fenchel._system import blas
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData, Setting
-from fenchel.result import Certificate, Path, Record, Result, Status, relative_gap
-from fenchel.risks.base import Array, Problem, Risk
+from fenchel.following import claimed
+from fenchel.proving import proved_together
+from fenchel.result import Path, Record, Result, Status
+from fenchel.risks.base import Array, Problem
 from fenchel.settings import checked_strength, positive, understood, whole
-from fenchel.solvers import Found, Solver, chosen
+from fenchel.solvers import Solver
 from fenchel.witness import Witness
 
 Strengths = int | npt.ArrayLike
@@ -57,18 +58,26 @@ def path(
         )
     grid = decreasing("strengths", strengths, [problem])
     gap, hurried = positive("gap", gap), max_seconds is not None or callback is not None
-    starts = None if hurried else followed(problem, grid, solver, gap)
+    known = None if hurried else claimed(problem, grid, solver, gap)
+    problems = [dataclasses.replace(problem, strength=strength) for strength in grid]
+    if known is not None:
+        problems = problems[: len(known)]  # up to where Ctrl-C ended it
+    proofs = [] if known is None or not verify else proved_together(known, problems, gap)
     results: list[Result] = []
-    for strength in grid:
+    for k, each in enumerate(problems):
+        done = proofs[k] if proofs else None
+        if done is not None:
+            results.append(done)
+            continue
         try:
             result = minimize(
-                dataclasses.replace(problem, strength=strength),
+                each,
                 solver,
                 gap=gap,
                 atol=atol,
                 max_iterations=max_iterations,
                 max_seconds=max_seconds,
-                w0=_ahead(problem, results, grid) if starts is None else next(starts),
+                w0=_ahead(problem, results, grid) if known is None else known[k],
                 callback=callback,
                 verify=verify,
             )
@@ -80,41 +89,6 @@ def path(
         if result.status is Status.INTERRUPTED:
             break
     return Path(np.array(grid[: len(results)]), tuple(results))
-
-
-def followed(
-    problem: Problem, strengths: Sequence[float], solver: str | Solver, gap: float
-) -> Iterator[Result] | None:
-    """The results at strengths that decrease, of a solver that follows paths by itself, or None.
-
-    Nothing but the solver's word is known of them, and the status of those short of the gap says
-    so: a minimisation that starts from one proves it, or does what is left.
-    """
-    if not strengths or not strengths[-1] > 0:
-        return None
-    method, reason = chosen(solver, dataclasses.replace(problem, strength=strengths[0]))
-    start = time.perf_counter(), problem.risk.passes
-    trail = method.aiming(gap).follow(problem, strengths)
-    if trail is None:
-        return None
-    return _results(trail, problem.risk, gap, (method.name, reason), *start)
-
-
-def _results(
-    trail: Iterator[Found],
-    risk: Risk,
-    gap: float,
-    solver: tuple[str, str],
-    then: float,
-    before: int,
-) -> Iterator[Result]:
-    for w, b, J, lower in trail:
-        now, passes = time.perf_counter(), risk.passes
-        record = Record(1, J, lower, relative_gap(J, lower), passes - before, now - then)
-        status = Status.CONVERGED if record.gap <= gap else Status.MAX_ITERATIONS
-        cost = 1, record.passes, record.seconds, [record]
-        yield Result(w, b, Certificate(lower, J), status, *cost, *solver, None)
-        then, before = now, passes
 
 
 def _ahead(problem: Problem, results: Sequence[Result], grid: Sequence[float]) -> Result | None:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from fenchel.errors import InvalidCertificate
-from fenchel.result import Certificate, Record, Result, relative_gap
+from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
 from fenchel.solvers import Solver
 from fenchel.tolerances import CONTRADICTION, ROUND_OFF
-from fenchel.verification import Recomputed, can_recompute, recompute, verify
+from fenchel.verification import Recomputed, can_recompute, recompute, recompute_all, verify
 from fenchel.witness import Witness
 
 
@@ -49,13 +52,7 @@ class Prover:
             raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
         excess = claim.lower_bound - proof.lower_bound
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
-        # Scores that are carried along drift: where J is far smaller than they are, what is left of
-        # it is the J that the data say.
-        agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
-        objective = claim.objective if agrees else proof.objective
-        # Above its own J a bound is not known: verify, which has no other, returns that instead.
-        lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
-        return Certificate(lower_bound, objective, "witness")
+        return _agreed(claim, proof)
 
     def _recomputed(self, claim: Result) -> Recomputed:
         if self.strict and not isinstance(claim.witness, Witness):
@@ -78,6 +75,47 @@ class Prover:
             f"{self.solver} has not proved what its last Step claims: {why}; a Step's witness= "
             "must prove its lower_bound, as problem.tangent_bound(point) is by point.witness"
         )
+
+
+def _agreed(claim: Result, proof: Recomputed) -> Certificate:
+    """The bounds that are claimed, as far as they are proved."""
+    # Scores that are carried along drift: where J is far smaller than they are, what is left of
+    # it is the J that the data say.
+    agrees = abs(proof.objective - claim.objective) <= ROUND_OFF * abs(claim.objective)
+    objective = claim.objective if agrees else proof.objective
+    # Above its own J a bound is not known: verify, which has no other, returns that instead.
+    lower_bound = min(claim.lower_bound, proof.lower_bound, objective, proof.objective)
+    return Certificate(lower_bound, objective, "witness")
+
+
+def proved_together(
+    claims: Sequence[Result], problems: Sequence[Problem], gap: float
+) -> list[Result | None]:
+    """The claims whose evidence proves the gap, with what it proves; None for others.
+
+    Problems on the same rows are proved together: a few products with many columns.
+    """
+    with np.errstate(all="ignore"):
+        proofs = list(recompute_all(claims, problems))
+    return [_proved(claim, proof, gap) for claim, proof in zip(claims, proofs, strict=True)]
+
+
+def _proved(claim: Result, proof: Recomputed | None, gap: float) -> Result | None:
+    if proof is None:
+        return None
+    certificate = _agreed(claim, proof)
+    if not certificate.gap <= gap:
+        return None
+    *before, last = claim.history
+    lower, upper = certificate.lower_bound, certificate.upper_bound
+    last = last._replace(objective=upper, lower_bound=lower, gap=certificate.gap)
+    return dataclasses.replace(
+        claim,
+        certificate=certificate,
+        status=Status.CONVERGED,
+        history=[*before, last],
+        proof_passes=proof.passes,
+    )
 
 
 def lower(history: list[Record], bound: float) -> None:

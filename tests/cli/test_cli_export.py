@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import onnxruntime
+import pytest
 from commands import Command, rows, table
 from prepared import ESTIMATORS
 
@@ -69,3 +70,12 @@ def test_what_cannot_be_exported_is_refused(run: Command) -> None:
     assert "ends in .onnx" in run("export", "m", "out.bin").err
     assert "there is no file" in run("export", "none", "m.onnx").err
     assert not Path("m.onnx").exists()
+
+
+@pytest.mark.parametrize("name", ["frame", "calibrated-isotonic"])
+def test_other_commands_send_such_a_pipeline_to_python(run: Command, name: str) -> None:
+    model, X, y = ESTIMATORS[name]
+    fenchel.save(model.fit(X, y), "m")
+    done = run("predict", "m", table("data.csv", np.sign(rows()[1])))
+    assert done.code == 2
+    assert "holds a pipeline that fenchel train did not make: in Python, use" in done.err

@@ -342,7 +342,7 @@ def test_files_without_names_take_features_in_their_order(tmp_path):
         ("qid,a,y\n1.5,1,1\n", ["whole numbers"]),
         ("qid,a,y\n,1,1\n", [":2: column 'qid' has 1 missing value"]),
         ("a,when,y\n1,2020-01-01,3\n", ["column 'when'", "not numbers"]),
-        (b"a,\xe9,y\n1,2,3\n", ["line 1 is not UTF-8"]),
+        (b"a,\xe9,y\n1,2,3\n", [":1: the line is not UTF-8"]),
         (b"a,b,y\n1,2,\xe9\n", ["not UTF-8"]),
     ],
 )
@@ -473,7 +473,8 @@ def test_other_formats_are_recognised(tmp_path, content, said):
 
 
 def test_a_table_without_the_suffix_of_one_is_recognised(tmp_path):
-    refuses(saved(tmp_path, "data.txt", "1,2,3\n"), "looks like a table; name it .csv")
+    found = read(saved(tmp_path, "data.txt", "1,2,3\n4,5,6\n"))
+    assert found.X.tolist() == [[1, 2], [4, 5]] and found.y.tolist() == [3, 6]
 
 
 def test_a_missing_file_and_a_folder_are_the_systems_errors(tmp_path):

@@ -215,11 +215,11 @@ def test_the_keyboard_before_the_first_iteration_of_a_strength_loses_nothing(mon
         return fenchel.minimize(*args, **options)
 
     monkeypatch.setattr("fenchel.paths.minimize", minimize)
-    path = fenchel.path(problem_for(losses.Hinge()), STRENGTHS)
+    path = fenchel.path(problem_for(losses.Hinge()), STRENGTHS, "ls-bmrm")
     assert len(path) == 2 and path.converged
     with pytest.raises(KeyboardInterrupt):
         calls[:] = [None, None]
-        fenchel.path(problem_for(losses.Hinge()), STRENGTHS)
+        fenchel.path(problem_for(losses.Hinge()), STRENGTHS, "ls-bmrm")
 
 
 # The object

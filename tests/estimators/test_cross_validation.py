@@ -180,7 +180,8 @@ def test_the_model_is_proved_by_other_code_and_a_callback_changes_nothing(case):
     for problem, result in zip(problems, results, strict=True):
         fenchel.verify(result, problem)
     watched = clone(model).set_params(callback=lambda record: False).fit(X, y)
-    assert watched.scores_ == pytest.approx(model.scores_, abs=2e-2)
+    # Both are within the gap of the minimum, but rows near the boundary may change sides.
+    assert watched.scores_ == pytest.approx(model.scores_, abs=2 / 30 + 1e-9)
     assert watched.alpha_ == model.alpha_
 
 
@@ -234,9 +235,10 @@ def longest(model, X, y):
 @pytest.mark.slow
 def test_an_interrupt_on_all_rows_leaves_the_model_it_came_to():
     X, y = classes()
-    whole = ClassifierCV(alphas=ALPHAS, cv=3, scoring=longest).fit(X, y)
+    settings = {"alphas": ALPHAS, "cv": 3, "scoring": longest, "solver": "ls-bmrm"}
+    whole = ClassifierCV(**settings).fit(X, y)
     assert whole.alpha_ == ALPHAS[-1]
-    model = ClassifierCV(alphas=ALPHAS, cv=3, scoring=longest, callback=stopping_in_run(10))
+    model = ClassifierCV(**settings, callback=stopping_in_run(10))
     with pytest.warns(ConvergenceWarning, match="stopped short"):
         model.fit(X, y)
     assert model.alpha_ == model.best_estimator_.alpha == ALPHAS[0]

@@ -123,6 +123,7 @@ ESTIMATORS = [
 
 ROUGH = (
     "Classifier()",
+    "Classifier(class_weight='balanced', n_jobs=1, penalty='l1')",
     "ClassifierCV(alphas=[0.001, 0.1], cv=3, loss='logistic')",
     "QuantileRegressor()",
     "Classifier(loss=Cauchy())",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fenchel
@@ -14,6 +15,7 @@ from fenchel.model.file import header
 FOLDER = Path(__file__).parent / "golden"
 EXPECTED = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
 FILES = sorted(FOLDER.glob("*.fenchel"))
+PIPELINES = sorted(FOLDER.with_name("golden_pipelines").glob("*.fenchel"))
 
 
 def expected(path):
@@ -37,6 +39,15 @@ def test_a_golden_file_loads_and_says_what_it_said(path):
             np.testing.assert_allclose(found, answer, rtol=1e-12, atol=1e-12)
         else:
             assert found.tolist() == answer
+
+
+@pytest.mark.filterwarnings("ignore:it was saved with scikit-learn")
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_golden_pipeline_loads_and_says_what_it_said(path):
+    facts = json.loads(path.with_suffix(".json").read_text())
+    frame = pd.DataFrame(facts["X"])
+    found = fenchel.load(path).predict_proba(frame)
+    np.testing.assert_allclose(found, facts["probabilities"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -22,7 +22,8 @@ NAMES = {
 }  # fmt: skip
 MODELS = {
     **{name: TRANSFORMERS[name] for name in sorted(NAMES)},
-    **{name: ESTIMATORS[name] for name in ("frame", "calibrated-isotonic", "one-vs-rest")},
+    **{name: ESTIMATORS[name] for name in ("frame", "calibrated-isotonic", "drop-in")},
+    "one-vs-rest": ESTIMATORS["one-vs-rest"],
 }
 
 
@@ -169,6 +170,8 @@ HOSTILE = [
     ("frame", _set(*_OWN, "arrays", "coef", "shape", to=[3, 2]), "'coef' must be"),
     ("frame", _set(*_OWN, "arrays", "more", to={"type": "numbers", "dtype": "bool", "shape": [0]}),
      "arrays that no model has: ['more']"),
+    ("drop-in", _set(*_OWN, "header", "parameters", "C", to=0), "its parameters: The 'C'"),
+    ("drop-in", _set(*_OWN, "header", "estimator", to="sklearn.os"), "'sklearn.os'"),
     ("calibrated-isotonic", _set("fitted", "classes_", to=None), "the classes_ of its"),
 ]  # fmt: skip
 

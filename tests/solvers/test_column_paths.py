@@ -28,7 +28,9 @@ class Trail(NamedTuple):
 
 def followed(problem, strengths=STRENGTHS, gap=GAP):
     found = list(ColumnDescent().aiming(gap).follow(problem, strengths))
-    w, intercepts, *bounds = (np.array(each) for each in zip(*found, strict=True))
+    w, intercepts, *bounds = (
+        np.array(each) for each in zip(*(each[:4] for each in found), strict=True)
+    )
     assert w.shape == (len(strengths), problem.risk.n_parameters)
     return Trail(w, intercepts, np.stack(bounds, axis=1))
 

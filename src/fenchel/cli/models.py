@@ -18,17 +18,18 @@ def load(path: Path) -> Any:
     from fenchel.features.encoding import check_fits
 
     found = whole(path)
-    if type(found).__name__ != "Pipeline":
+    if hasattr(found, "result_"):
         return found
-    model = found[-1]
-    if len(found.steps) != 2 or not hasattr(model, "table_"):
+    steps: Any = [step for _, step in getattr(found, "steps", ())]
+    if len(steps) != 2 or not hasattr(steps[-1], "table_"):
         raise UsageError(
             f"{path} holds a pipeline that fenchel train did not make: in Python, use "
             "fenchel.load(path) and its methods"
         )
-    check_fits(found[0], model.table_)
-    model.encoder_ = found[0]
-    model.feature_names_in_ = model.encoder_.get_feature_names_out()
+    encoder, model = steps
+    check_fits(encoder, model.table_)
+    model.encoder_ = encoder
+    model.feature_names_in_ = encoder.get_feature_names_out()
     return model
 
 

@@ -66,7 +66,7 @@ class KeptRows(ABC):
 
     def sweep(
         self, dual: _kernels.DualProblem | _kernels.BlockProblem, *state: Any
-    ) -> tuple[float, int, int, float, float]:
+    ) -> tuple[float | Array, int, int, float, float]:
         """Steps on some rows: see kernels/dual_ascent.hpp."""
         with self.opened() as rows:
             return rows.sweep(dual, *state)

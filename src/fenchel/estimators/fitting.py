@@ -20,9 +20,10 @@ from fenchel.driver import minimize
 from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
 from fenchel.estimators.settings import in_these_words
+from fenchel.following import at_once, followed
 from fenchel.losses import Loss
-from fenchel.paths import followed
 from fenchel.posing import across, for_loss, posed
+from fenchel.proving import proved_together
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
@@ -113,7 +114,16 @@ class Fit:
         """
         end = time.perf_counter() + self.max_seconds
         results: list[Result] = []
-        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+        cold = verify and not interrupted and all(start is None for start in starts)
+        pairs = (
+            at_once(problems, self.solver, self.tol)
+            if cold and self._unwatched
+            else ((problem, None) for problem in problems)
+        )
+        for k, ((problem, known), start) in enumerate(zip(pairs, starts, strict=True)):
+            if known is not None:
+                results.append(known)
+                continue
             w0 = _inside(problem, start)
             if interrupted:
                 first = minimize(problem, self.solver, gap=self.tol, max_iterations=1, w0=w0)
@@ -126,6 +136,11 @@ class Fit:
             results.append(self._minimized(problem, w0, seconds, file, verify))
             interrupted = results[-1].status is Status.INTERRUPTED
         return results
+
+    @property
+    def _unwatched(self) -> bool:
+        """Whether nobody looks at single steps, by a callback, the clock or a checkpoint."""
+        return self.callback is None and self.max_seconds == math.inf and self.checkpoint is None
 
     def _minimized(
         self,
@@ -188,28 +203,36 @@ class Posed:
         An interrupt is the end of it. Those at the strengths in `proved`, by default all, are
         proved by other code than the solver's; of the others its word is taken.
         """
-        starts, paths = self.starts, self._followed(strengths)
+        proved = strengths if proved is None else proved
+        starts, paths = self.starts, self._followed(strengths, proved)
         for strength in strengths:
-            verify = proved is None or strength in proved
-            results = [next(path) for path in paths]
-            if verify or not results or not all(result.converged for result in results):
+            results, verify = [next(path) for path in paths], strength in proved
+            if not results or not all(result.converged for result in results):
                 results = self.fit.run(self._at(strength), results or starts, verify=verify)
+            elif verify:
+                results = self._proved(strength, results)
             yield results
             if any(result.status is Status.INTERRUPTED for result in results):
                 return
             starts = results
 
+    def _proved(self, strength: float, claims: list[Result]) -> list[Result]:
+        """What a solver found by itself, proved together; else what is proved by going on."""
+        known = proved_together(claims, list(self._at(strength)), self.fit.tol)
+        found = [result for result in known if result is not None]
+        return found if len(found) == len(claims) else self.fit.run(self._at(strength), claims)
+
     @in_these_words()
-    def _followed(self, strengths: Sequence[float]) -> list[Iterator[Result]]:
+    def _followed(
+        self, strengths: Sequence[float], proved: Collection[float]
+    ) -> list[Iterator[Result]]:
         """The path of each problem as its solver follows it by itself; none if one of them cannot.
 
         Nor where each fit is watched, by a callback or by the clock.
         """
         paths, fit = [], self.fit
-        for problem in (
-            self.problems if fit.callback is None and fit.max_seconds == math.inf else ()
-        ):
-            path = followed(problem, strengths, fit.solver, fit.tol)
+        for problem in self.problems if fit._unwatched else ():
+            path = followed(problem, strengths, fit.solver, fit.tol, evidence=proved)
             if path is None:
                 return []
             paths.append(path)

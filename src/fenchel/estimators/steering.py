@@ -23,6 +23,7 @@ from fenchel.result import Certificate, Record, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.settings import whole
 from fenchel.solvers._stepwise import REASON, stepwise
+from fenchel.stopping import Tolerance
 from fenchel.verification import can_recompute, recompute
 from fenchel.watching import LineWriter, Pace
 
@@ -174,11 +175,15 @@ class HeldOut:
         if self.rounds is None or self.best is None or self.best.iterations >= result.iterations:
             return result
         self.estimator.best_iteration_ = self.best.iterations
-        return _stopped(result, self.best, self.problem)
+        fit = self.posed.fit
+        return _stopped(result, self.best, self.problem, Tolerance(fit.tol, fit.atol))
 
 
-def _stopped(result: Result, best: Result, problem: Problem) -> Result:
-    """A run's result with an earlier iterate in place of its last, proved for what it is."""
+def _stopped(result: Result, best: Result, problem: Problem, tolerance: Tolerance) -> Result:
+    """A run's result with an earlier iterate in place of its last, proved for what it is.
+
+    That may be as near the minimum as was asked for after all.
+    """
     kept = dataclasses.replace(
         result,
         w=best.w,
@@ -186,15 +191,16 @@ def _stopped(result: Result, best: Result, problem: Problem) -> Result:
         status=Status.EARLY_STOPPED,
         certificate=Certificate(result.lower_bound, best.objective, result.certificate.source),
     )
-    if not can_recompute(problem.risk):
-        return kept
-    proof = recompute(kept, problem)
-    lower = min(result.lower_bound, proof.objective)
-    return dataclasses.replace(
-        kept,
-        certificate=Certificate(lower, proof.objective, result.certificate.source),
-        proof_passes=result.proof_passes + proof.passes,
-    )
+    if can_recompute(problem.risk):
+        proof = recompute(kept, problem)
+        lower = min(result.lower_bound, proof.objective)
+        kept = dataclasses.replace(
+            kept,
+            certificate=Certificate(lower, proof.objective, result.certificate.source),
+            proof_passes=result.proof_passes + proof.passes,
+        )
+    near = tolerance.met(kept.objective, kept.lower_bound)
+    return dataclasses.replace(kept, status=Status.CONVERGED) if near else kept
 
 
 # Lines, and scikit-learn's callbacks.

@@ -10,6 +10,7 @@
 
 #include "bindings.hpp"
 #include "polish.hpp"
+#include "polish_path.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -32,7 +33,9 @@ struct PolishProblem {
         for (const Vector<double>& each : {h, t, ratio, prox})
             require(each.size() == d, "a column's terms", each.size(), d);
     }
-    const double* weights() const { return s ? s->data() : nullptr; }
+    fenchel::Rows rows() const { return {nullptr, y.data(), s ? s->data() : nullptr}; }
+    const double* offsets() const { return offset ? offset->data() : nullptr; }
+    fenchel::ColumnTerms terms() const { return {h.data(), t.data(), ratio.data(), prox.data()}; }
 };
 
 /// The arrays and numbers that a polish changes.
@@ -48,6 +51,35 @@ struct PolishPoint {
     }
 };
 
+/// The numbers of a point, taken out for a kernel and put back when it ends.
+class Lent {
+  public:
+    explicit Lent(PolishPoint& point)
+        : state{point.w.data(),      point.a.data(),      point.c.data(), point.centre.data(),
+                point.best_w.data(), point.best_u.data(), point.b,        point.kappa,
+                point.rho,           point.best_b,        point.upper,    point.lower},
+          point(point) {}
+    ~Lent() {
+        point.b = state.b;
+        point.kappa = state.kappa;
+        point.rho = state.rho;
+        point.best_b = state.best_b;
+        point.upper = state.upper;
+        point.lower = state.lower;
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+    fenchel::PolishState state;
+
+  private:
+    PolishPoint& point;
+};
+
+fenchel::PolishSettings settings_of(const PolishProblem& problem, double gap, std::size_t steps) {
+    return {problem.has_intercept, problem.weight, problem.growth, problem.least, gap, steps};
+}
+
 template <class Matrix>
 auto polish(const Matrix& X, const PolishProblem& problem, PolishPoint& point, double gap,
             std::size_t steps) {
@@ -55,25 +87,52 @@ auto polish(const Matrix& X, const PolishProblem& problem, PolishPoint& point, d
     point.check(X.n_rows, X.n_columns);
     nb::gil_scoped_release unlocked;
     const fenchel::ProductsOf<Matrix> products(X);
-    const fenchel::Rows rows{nullptr, problem.y.data(), problem.weights()};
-    const fenchel::ColumnTerms terms{problem.h.data(), problem.t.data(), problem.ratio.data(),
-                                     problem.prox.data()};
-    fenchel::PolishState at{
-        point.w.data(),      point.a.data(),      point.c.data(), point.centre.data(),
-        point.best_w.data(), point.best_u.data(), point.b,        point.kappa,
-        point.rho,           point.best_b,        point.upper,    point.lower};
-    const fenchel::PolishSettings settings{
-        problem.has_intercept, problem.weight, problem.growth, problem.least, gap, steps};
-    fenchel::Polish run(products, problem.loss.scalar, rows,
-                        problem.offset ? problem.offset->data() : nullptr, terms, settings, at);
+    Lent at(point);
+    fenchel::Polish run(products, problem.loss.scalar, problem.rows(), problem.offsets(),
+                        problem.terms(), settings_of(problem, gap, steps), at.state);
     const fenchel::Polished done = run.run();
-    point.b = at.b;
-    point.kappa = at.kappa;
-    point.rho = at.rho;
-    point.best_b = at.best_b;
-    point.upper = at.upper;
-    point.lower = at.lower;
     return std::make_tuple(done.newton, done.updates, done.passes, done.reached);
+}
+
+/// Where a path is, and what is known of its strengths.
+struct PathOutput {
+    Vector<double> strengths;
+    OutputMatrix w, u, bounds;
+    Output b;
+    double kappa, rho;  // of a start from 0
+
+    void check(std::size_t n, std::size_t d) const {
+        const std::size_t m = strengths.size();
+        require(b.size() == m, "b", b.size(), m);
+        for (const OutputMatrix& each : {w, u, bounds})
+            require(each.shape(0) == m, "a row for each strength", each.shape(0), m);
+        require(w.shape(1) == d, "w", w.shape(1), d);
+        require(u.shape(1) == n, "u", u.shape(1), n);
+        require(bounds.shape(1) == 2, "bounds", bounds.shape(1), 2);
+    }
+};
+
+/// The strengths from `first` on: how many more are done, steps at the one that is not, passes.
+template <class Matrix>
+auto follow(const Matrix& X, const PolishProblem& problem, PolishPoint& point, double gap,
+            std::size_t steps, PathOutput& path, std::size_t first, bool begun) {
+    problem.check(X.n_rows, X.n_columns);
+    point.check(X.n_rows, X.n_columns);
+    path.check(X.n_rows, X.n_columns);
+    const std::size_t m = path.strengths.size();
+    if (first > m) throw std::invalid_argument("there is no such strength");
+    nb::gil_scoped_release unlocked;
+    const fenchel::ProductsOf<Matrix> products(X);
+    Lent at(point);
+    fenchel::PolishFollower follower(
+        {products, problem.loss.scalar, problem.rows(), problem.offsets(), problem.terms(),
+         settings_of(problem, gap, steps), path.kappa, path.rho},
+        at.state);
+    const auto done =
+        follower.run(path.strengths.data() + first, m - first, begun,
+                     {path.w.data() + first * X.n_columns, path.b.data() + first,
+                      path.u.data() + first * X.n_rows, path.bounds.data() + 2 * first});
+    return std::make_tuple(done.strengths, done.newton, done.passes);
 }
 
 template <class Value, class Column>
@@ -87,6 +146,16 @@ void bind_csr(nb::module_& m) {
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "problem"_a,
         "point"_a, "gap"_a, "steps"_a);
+    m.def(
+        "csr_polish_path",
+        [](Vector<std::int64_t> row_start, Vector<Column> column, Vector<Value> value,
+           const PolishProblem& problem, PolishPoint& point, double gap, std::size_t steps,
+           PathOutput& path, std::size_t first, bool begun) {
+            const auto X = csr_view(row_start, column, value, point.w.size());
+            return follow(X, problem, point, gap, steps, path, first, begun);
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "problem"_a,
+        "point"_a, "gap"_a, "steps"_a, "path"_a, "first"_a, "begun"_a);
 }
 
 template <class Value>
@@ -96,6 +165,14 @@ void bind_dense(nb::module_& m) {
         [](Table<Value> X, const PolishProblem& problem, PolishPoint& point, double gap,
            std::size_t steps) { return polish(dense_view(X), problem, point, gap, steps); },
         "X"_a.noconvert(), "problem"_a, "point"_a, "gap"_a, "steps"_a);
+    m.def(
+        "dense_polish_path",
+        [](Table<Value> X, const PolishProblem& problem, PolishPoint& point, double gap,
+           std::size_t steps, PathOutput& path, std::size_t first, bool begun) {
+            return follow(dense_view(X), problem, point, gap, steps, path, first, begun);
+        },
+        "X"_a.noconvert(), "problem"_a, "point"_a, "gap"_a, "steps"_a, "path"_a, "first"_a,
+        "begun"_a);
 }
 
 }  // namespace
@@ -131,6 +208,14 @@ void bindings::bind_polish(nb::module_& m) {
         .def_ro("best_b", &PolishPoint::best_b)
         .def_ro("upper", &PolishPoint::upper)
         .def_rw("lower", &PolishPoint::lower);
+    nb::class_<PathOutput>(m, "PolishStrengths")
+        .def(
+            "__init__",
+            [](PathOutput* self, Vector<double> strengths, OutputMatrix w, OutputMatrix u,
+               OutputMatrix bounds, Output b, double kappa,
+               double rho) { new (self) PathOutput{strengths, w, u, bounds, b, kappa, rho}; },
+            "strengths"_a.noconvert(), "w"_a.noconvert(), "u"_a.noconvert(), "bounds"_a.noconvert(),
+            "b"_a.noconvert(), "kappa"_a, "rho"_a);
     bind_csr<double, std::int32_t>(m);
     bind_csr<double, std::int64_t>(m);
     bind_csr<float, std::int32_t>(m);

@@ -14,10 +14,12 @@
 // offset is -g_b / sum_i h_i away, up to second order, and J lower by g_b^2 / (2 sum_i h_i).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "cholesky.hpp"
@@ -35,6 +37,10 @@ struct NewtonProblem {
     const double *y, *s, *offsets, *D;
     double total;  // S
     bool intercept;
+};
+
+struct NewtonBounds {
+    double J, lower;
 };
 
 class NewtonMethod {
@@ -58,6 +64,27 @@ class NewtonMethod {
 
     double b() const { return b_; }
 
+    /// J where it is, with an offset of which little is left to gain, and the tangent's bound.
+    NewtonBounds bounds() {
+        double J = look();
+        for (int k = 0; on_.intercept && k < kOffsetSteps; ++k) {
+            const double slope = g_[on_.X.n_columns], step = -slope / h_total_;
+            if (!(std::abs(slope) * std::abs(step) > kLittle * std::abs(J))) break;
+            shift(step);
+            const double moved = look();
+            if (!(std::abs(g_[on_.X.n_columns]) < std::abs(slope))) {  // it was too long
+                shift(-step);
+                J = look();
+                break;
+            }
+            J = moved;
+        }
+        return {J, J - what_is_left()};
+    }
+
+    /// s_i l'(z_i), as `bounds` saw them.
+    const std::vector<double>& slopes_seen() const { return a_; }
+
     /// One step; false where none is needed for a gap of `gap` |J|, or none leads down.
     bool step(double gap) {
         const double J = look();
@@ -71,6 +98,14 @@ class NewtonMethod {
     }
 
   private:
+    static constexpr int kOffsetSteps = 4;
+    static constexpr double kLittle = 1e-14;  // of J
+
+    void shift(double step) {
+        for (double& each : z_) each += step;
+        b_ += step;
+    }
+
     std::size_t width() const { return on_.X.n_columns + 1; }
 
     /// J, its gradient g (whose last entry is the slope in b) and the rows' curvatures h.
@@ -181,5 +216,38 @@ class NewtonMethod {
     std::vector<double> g_, p_, L_;  // of columns and b: gradient, step; the Hessian's factor
     double h_total_ = 0;
 };
+
+/// What is known of a strength, for each of them: rows of d and n numbers, and J with its bound.
+struct NewtonStrengths {
+    double *w, *b, *alpha, *bounds;
+};
+
+/// The same at one strength after the other, D being that of strength 1; each starts from the last.
+/// Ends before the strength at which `steps` are taken; returns how many are done, and the steps.
+inline std::pair<std::size_t, std::size_t> newton_path(NewtonProblem problem, double* w, double b,
+                                                       const double* strengths, std::size_t count,
+                                                       double gap, std::size_t most,
+                                                       std::size_t steps, NewtonStrengths to) {
+    const std::size_t n = problem.X.n_rows, d = problem.X.n_columns;
+    std::vector<double> D(d);
+    const double* unit = problem.D;
+    problem.D = D.data();
+    NewtonMethod method(problem, w, b);
+    std::size_t taken = 0, k = 0;
+    for (; k < count && taken < steps; ++k) {
+        for (std::size_t j = 0; j < d; ++j) D[j] = strengths[k] * unit[j];
+        std::size_t here = 0;
+        while (here < most && method.step(gap)) ++here;
+        taken += here + 1;
+        const auto [J, lower] = method.bounds();
+        std::copy(w, w + d, to.w + k * d);
+        for (std::size_t i = 0; i < n; ++i)
+            to.alpha[k * n + i] = method.slopes_seen()[i] / problem.total;
+        to.b[k] = method.b();
+        to.bounds[2 * k] = J;
+        to.bounds[2 * k + 1] = lower;
+    }
+    return {k, taken};
+}
 
 }  // namespace fenchel

@@ -84,7 +84,8 @@ class Polish {
         for (;;) {
             const bool first = done.newton == 0, last = done.newton == settings.steps;
             const double left = remainder();
-            if (first || last || !sparse || settled(left)) evaluate(left);
+            const bool early = done.newton < settings.at_least && !last;
+            if (!early && (first || last || !sparse || settled(left))) evaluate(left);
             if (last || done.reached) return done;
             if (settled(left)) update();
             ++done.newton;

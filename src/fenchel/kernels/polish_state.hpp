@@ -12,11 +12,12 @@ struct ColumnTerms {
 
 struct PolishSettings {
     bool has_intercept;
-    double weight;      // S
-    double growth;      // of 1/kappa
-    double least;       // below which kappa does not fall
-    double gap;         // the relative gap that is asked for
-    std::size_t steps;  // of Newton's, at most
+    double weight;             // S
+    double growth;             // of 1/kappa
+    double least;              // below which kappa does not fall
+    double gap;                // the relative gap that is asked for
+    std::size_t steps;         // of Newton's, at most
+    std::size_t at_least = 0;  // of them, before J is looked at
 };
 
 /// Where the method is, and the best that it has seen: `upper` at (best_w, best_b), `lower` by u.

@@ -1,4 +1,4 @@
-"""Fitted estimators in files.
+"""Fitted estimators and pipelines in files.
 
 A model file holds what predicts and what was proved: the estimator's name and parameters, its
 coefficients, classes, column names, and the certificate and history of each minimisation. It holds
@@ -15,6 +15,10 @@ is new, has its default.
 and whatever else an estimator's `_state` has, such as the thresholds of an OrdinalRegressor. A loss
 of all scores has one run and a line of coef for each class, even where `coef_` has but the
 difference of two; one of a taxonomy has a line for each node.
+
+A pipeline, or anything else of scikit-learn's that is on the allow-list, is a tree of such values:
+see objects.py for how it is stored, transformers.py and pipelines.py for the list. The estimators
+in it are described as in a file of their own, and all arrays are one array of bytes, `content`.
 """
 
 from __future__ import annotations
@@ -63,7 +67,11 @@ def save(
     exposure_column: str | None = None,
     table: TableFacts | None = None,
 ) -> None:
-    """Writes a fitted estimator to a file, or replaces the file, in one step.
+    """Writes a fitted estimator or pipeline to a file, or replaces the file, in one step.
+
+    A pipeline may hold the transformers and meta-estimators of scikit-learn's that
+    docs/model-files.md lists; anything else is refused by the name of its step. A search is saved
+    as its `best_estimator_`.
 
     `feature_names` are the names of the columns, by default those that `fit` saw; `index_base` says
     whether the indices in the svmlight file of the training data began at 0 or 1. `offset_column`
@@ -90,10 +98,11 @@ def save(
 
 
 def load(path: Path, *, allow: Iterable[type | str] = ()) -> Any:
-    """The fitted estimator in a file that `save` wrote; it predicts the same, bit for bit.
+    """The fitted estimator or pipeline in a file of `save`'s; it predicts the same, bit for bit.
 
     Files may come from anyone: what is damaged, forged or of a newer format raises InvalidData, and
-    nothing in a file is ever run. `result_` is restored but for its witness.
+    nothing in a file is ever run. `result_` is restored but for its witness. A pipeline that was
+    saved with another scikit-learn comes with a warning.
 
     A model whose loss or penalty is of a class of someone's own is refused unless `allow` has that
     class, or its name as in "my_package.losses:MyLoss", which is then imported. Allow what you

@@ -203,10 +203,15 @@ def restored(header: Stored, arrays: Arrays, allowed: own.Allowed) -> LinearEsti
         model.table_ = header.table
     try:
         model._check()
-    except FenchelError as error:
+    except (FenchelError, ValueError, TypeError) as error:  # scikit-learn's, of drop-ins
         raise InvalidData(f"its parameters: {error}") from error
     saved = SavedState(arrays, header.label_type, header.runs)
-    model._restore(saved)
+    try:
+        model._restore(saved)
+    except (OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidData):
+            raise
+        raise InvalidData(f"what its {header.estimator} has found cannot be: {error}") from error
     saved.check_taken(header.estimator)
     return model
 

@@ -15,7 +15,8 @@ the same minimisers and the same relative gap, and bounds of J times f are bound
 
 `tol` is in scikit-learn a bound on a gradient, and so about one on the distance to the minimiser:
 near it J - min J grows with the square of either. Here it stands for a certified relative gap of
-tol^2, at least of 1e-10: about what float64 can prove.
+tol^2, at least of 1e-10: about what float64 can prove. A tol below 1e-7 asks for all that can be
+had: iterations go on until nothing moves any more.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from fenchel.sklearn.files import Found, InFiles, results_of
 from fenchel.solvers import SOLVERS, Solver
 
 _LEAST_GAP = 1e-10
+_LEAST_TOL, _NO_GAP = 1e-7, 1e-14  # below the first, the second: a gap that is hardly ever proved
 _ROUND_OFF = 1e-8  # a gap that is no reason for a warning, if no more can be proved
 # In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
 NEARLY_ZERO = 1e-6
@@ -173,7 +175,9 @@ class DropIn(InFiles):
 
 def gap_of(tol: float | None) -> float:
     """The relative gap that a tolerance of scikit-learn's stands for, see above."""
-    return _LEAST_GAP if tol is None else max(float(tol) ** 2, _LEAST_GAP)
+    if tol is None:
+        return _LEAST_GAP
+    return max(float(tol) ** 2, _LEAST_GAP) if tol >= _LEAST_TOL else _NO_GAP
 
 
 def solver_of(solver: str | Solver) -> str | Solver:

@@ -123,11 +123,11 @@ class LogisticRegressionCV(DropIn, Base):
                     score = float(scorer(judge, *left, **more))
                     line = _line(judge, self.fit_intercept)
                     found[k, j, i] = line, score, int(judge.n_iter_[0]), short
-        coefs, scores, counts, short = (
+        coefs, scores, counts, n_short = (
             np.array(each).reshape(*shape, *np.shape(each[0]))
             for each in zip(*(found[place] for place in np.ndindex(*shape)), strict=True)
         )
-        return Trials(coefs, scores, counts.astype(np.int32), int(short.sum()))
+        return Trials(coefs, scores, counts.astype(np.int32), int(n_short.sum()))
 
     def _along(
         self, X: Any, y: Any, s: Array | None, ratio: float

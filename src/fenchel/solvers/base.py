@@ -37,12 +37,16 @@ class Step:
 
 
 class Found(NamedTuple):
-    """A minimiser and what its solver claims of it, of which nothing is verified."""
+    """A minimiser and what its solver claims of it, of which nothing is verified.
+
+    `alpha` makes the dual variables that prove the bound, where it is known how.
+    """
 
     w: Array
     intercept: float
     objective: float
     lower_bound: float
+    alpha: Callable[[], Array] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.columns import MOST_FREE, Columns, RowState, columns_of, point_at
 from fenchel.risks.views.grams import Penalty, Which
 from fenchel.risks.views.moments import moments
+from fenchel.risks.zero_sum import even
 from fenchel.settings import whole
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.tolerances import ROUND_OFF
@@ -93,7 +94,10 @@ class ColumnDescent(Solver):
             w = np.zeros(columns.n_columns)
             found = moments(problem.risk).path(t, m, np.array(strengths), _AIM * self._gap, w)
             columns.pay(problem.risk)
-            return (Found(w, float(b), *J.tolist()) for w, b, J in zip(*found, strict=True))
+            return (
+                Found(w, float(b), J, lower, functools.partial(_residuals, columns, w, float(b)))
+                for w, b, (J, lower) in zip(*found, strict=True)
+            )
         return self._walk(problem, strengths) if columns.small and not columns.quadratic else None
 
     def _walk(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found]:
@@ -103,7 +107,7 @@ class ColumnDescent(Solver):
             at.newton_on_all(_AIM * self._gap)
             J, lower = at.closed()
             w, b = at.w, at.rows.b
-            yield Found(w, b, J, lower)
+            yield Found(w, b, J, lower, functools.partial(getattr, at.rows, "alpha"))
 
     def obstacle(self, problem: Problem) -> str | None:
         """What it needs; and of unpenalised columns it makes a dense copy."""
@@ -111,6 +115,12 @@ class ColumnDescent(Solver):
         if found is None and len(problem.regularizer.free(problem.risk.n_parameters)) > MOST_FREE:
             return f"it takes at most {MOST_FREE} unpenalised columns (weights of 0)"
         return found
+
+
+def _residuals(columns: Columns, w: Array, b: float) -> Array:
+    """The dual variables of a squared error."""
+    alpha = columns.at(columns.scores(w), b).alpha
+    return even(alpha) if columns.has_intercept else alpha
 
 
 def _rates(problem: Problem) -> tuple[Array, Array]:

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fenchel.errors import Phrase
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
 from fenchel.solvers._decrement import claimed
 from fenchel.solvers._line_search import Along, search
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _SAFE = 0.5  # of the gap, at which a run of steps ends
 
@@ -89,6 +89,14 @@ class Newton(Solver):
             if eta == 0:
                 return
             point = along.at(eta)
+
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """Where a kernel takes runs of steps: those at all strengths, each from the last."""
+        hessian, d = Hessian(problem.risk), problem.risk.n_parameters
+        if not hessian.takes_paths(len(strengths)):
+            return None
+        unit, aim = problem.regularizer.curvature(d), _SAFE * self._aim
+        return (Found(*claim) for claim in hessian.path(unit, strengths, aim, problem.pulse))
 
     def obstacle(self, problem: Problem) -> str | None:
         """The Hessian's factor must be cheap."""

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fenchel.errors import InvalidData
 from fenchel.losses import VectorLoss
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.views import multiplier_path
 from fenchel.risks.views.block_run import BlockRun
 from fenchel.risks.views.block_run import serves as serves_blocks
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
@@ -42,7 +43,7 @@ from fenchel.risks.views.multiplier_run import (
 )
 from fenchel.risks.views.working_columns import WorkingRun
 from fenchel.settings import real
-from fenchel.solvers.base import Needs, Solver, State, Step
+from fenchel.solvers.base import Found, Needs, Solver, State, Step
 
 _INEXACT = 0.1  # the gap that M's gradient leaves, relative to that of the multipliers
 _AHEAD = 3  # steps of the multipliers that those of a nearby problem save
@@ -107,6 +108,13 @@ class Polish(Solver):
             return self._in_blocks(problem, w, state)
         native = serves(problem) and (in_one_shard(problem) or not _is_ridge(problem))
         return (self._in_kernel if native else self._by_passes)(problem, w, state)
+
+    def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
+        """In one shard and of few columns: all Newton steps of a path, with no Python between."""
+        if not multiplier_path.follows(problem, len(strengths)):
+            return None
+        claims = multiplier_path.claims(problem, strengths, self.growth, self._gap)
+        return (Found(*claim) for claim in claims)
 
     def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
         """Many Newton steps at a time, and more of them while the gap is claimed but not proved."""

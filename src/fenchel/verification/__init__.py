@@ -7,6 +7,8 @@ computed from these, is computed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from fenchel.errors import InvalidData, Phrase, Setting
 from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
@@ -23,8 +25,16 @@ from fenchel.verification.evidence import Evidence
 from fenchel.verification.rigorous import proved
 from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
+from fenchel.verification.together import recomputed_together
 
-__all__ = ["Recomputed", "can_recompute", "recompute", "unprovable", "verify"]
+__all__ = [
+    "Recomputed",
+    "can_recompute",
+    "recompute",
+    "recompute_all",
+    "unprovable",
+    "verify",
+]
 
 
 def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certificate:
@@ -48,6 +58,13 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
 def recompute(result: Result, problem: Problem) -> Recomputed:
     """The same without a judgement: both bounds, as the driver takes them over."""
     return recomputed(result, problem, _evidence(problem.risk))
+
+
+def recompute_all(
+    results: Sequence[Result], problems: Sequence[Problem]
+) -> Iterator[Recomputed | None]:
+    """The same for several problems, at once where they share their rows; None where that fails."""
+    return recomputed_together(results, problems)
 
 
 def can_recompute(risk: Risk) -> bool:

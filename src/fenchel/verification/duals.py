@@ -70,7 +70,7 @@ def feasible(data: WeightedRows, alpha: Array) -> Array:
 def conjugate_cut(data: WeightedRows, line: RowCut, blurred: bool) -> RowCut:
     """What the dual variables of a cut prove, moved inside the domain: -sum_i s_i/S l*(t_i / s_i).
 
-    A conjugate is computed by a few operations on terms of the magnitudes in `_sizes`, and added up
+    A conjugate is computed by a few operations on terms of the magnitudes in `sizes`, and added up
     over the rows. It does not matter how alpha was found; if blurred it does, to those who have
     found it otherwise.
     """
@@ -88,8 +88,8 @@ def conjugate_cut(data: WeightedRows, line: RowCut, blurred: bool) -> RowCut:
     alpha[counted] = t / S
     conjugate, shift = loss.conjugate(each, y), alpha * data.offset
     share = data.share[counted]
-    sizes = share * (np.abs(conjugate) + _sizes(loss, each, y))
-    error = ROUND_OFF * float(np.sum(sizes) + np.sum(np.abs(shift)))
+    size = share * (np.abs(conjugate) + sizes(loss, each, y))
+    error = ROUND_OFF * float(np.sum(size) + np.sum(np.abs(shift)))
     if blurred and loss.labels not in _NUMBERS:
         error += ROUND_OFF  # others may compute 1 - p of probabilities p, and their shares are 1
     constant = float(np.sum(shift)) - float(np.sum(share * conjugate))
@@ -98,7 +98,7 @@ def conjugate_cut(data: WeightedRows, line: RowCut, blurred: bool) -> RowCut:
     )
 
 
-def _sizes(loss: Any, each: Array, y: npt.NDArray[Any]) -> Array:
+def sizes(loss: Any, each: Array, y: npt.NDArray[Any]) -> Array:
     """The magnitudes that conjugates are added up from, beside themselves."""
     size = np.abs(each)
     if loss.labels in (Labels.COUNT, Labels.POSITIVE):
@@ -126,8 +126,12 @@ def _exactly(data: WeightedRows, t: Array, y: npt.NDArray[Any], s: Array) -> Arr
 
 
 def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool) -> Array:
-    """Dual variables near t with t_i / s_i in the domain for sure, and the sum 0 if `balance`."""
-    lowest, highest = (_times_inward(end, s) for end in domain_within(loss, y))
+    """Dual variables near t with t_i / s_i in the domain for sure, and the sum 0 if `balance`.
+
+    The last axis is that of the rows; of several vectors each has its own sum.
+    """
+    ends = domain_within(loss, y)
+    lowest, highest = (_times_inward(end.reshape(t.shape), s) for end in ends)
     t = np.minimum(np.maximum(t, lowest), highest)
     if not balance:
         return t
@@ -137,17 +141,21 @@ def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool
 def nearly_balanced(t: Array, s: Array, lowest: Array, highest: Array) -> Array:
     """Dual variables moved within their domain, each by its room, so that they nearly add up to 0.
 
-    Few rows moved far would lose more than many moved a little.
+    Few rows moved far would lose more than many moved a little. The last axis is that of the rows.
     """
     for _ in range(3):
-        total = float(t.sum())
-        if abs(total) <= EPSILON * float(np.abs(t).sum()):  # what is left is a matter of rounding
+        total = t.sum(axis=-1, keepdims=True)
+        # What is left is a matter of rounding, or there is no room.
+        open_ = np.abs(total) > EPSILON * np.abs(t).sum(axis=-1, keepdims=True)
+        if not open_.any():
             break
-        room = np.minimum((t - lowest) if total > 0 else (highest - t), s)
-        rooms = float(room.sum())
-        if not rooms > abs(total):
+        room = np.minimum(np.where(total > 0, t - lowest, highest - t), s)
+        rooms = room.sum(axis=-1, keepdims=True)
+        open_ &= rooms > np.abs(total)
+        if not open_.any():
             break
-        t = np.minimum(np.maximum(t - (total / rooms) * room, lowest), highest)
+        share = np.divide(total, rooms, out=np.zeros_like(total), where=open_)
+        t = np.minimum(np.maximum(t - share * room, lowest), highest)
     return t
 
 

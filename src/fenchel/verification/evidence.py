@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,14 @@ Array = npt.NDArray[np.float64]
 class CheckedCut(NamedTuple):
     """R(v) >= <a', v> + c - c_error for all v, with an a' whose |a' - a| is at most a_error.
 
-    Both are 0 in unpenalised coordinates.
+    Both are 0 in unpenalised coordinates. Of several problems each array has a line, and c and its
+    error a number, for each.
     """
 
     a: Array
-    c: float
+    c: Any
     a_error: Array
-    c_error: float
+    c_error: Any
 
 
 class Evidence(ABC):

@@ -54,13 +54,43 @@ def grid_of(t: Array) -> Grid:
 
 
 def balanced(t: Array, lowest: Array, highest: Array) -> Array:
-    """Dual variables of one score a row, with the sum 0; lowest <= 0 <= highest."""
+    """Dual variables of one score a row, with the sum 0; lowest <= 0 <= highest.
+
+    The last axis is that of the rows; of several vectors each has its own sum.
+    """
+    if t.ndim > 1:
+        return _balanced_each(t, lowest, highest)
     grid = grid_of(t)
     k, least, most = grid.units(np.stack([t, lowest, highest]))  # which keeps least <= k <= most
     surplus = _sum(k)
     room = k - least if surplus > 0 else most - k
     back = most - k if surplus > 0 else k - least
     return grid.numbers(k - np.sign(surplus) * _spread(abs(surplus), room, back))
+
+
+def _balanced_each(t: Array, lowest: Array, highest: Array) -> Array:
+    """The same for each line of t: at once where one row of it has room for all of its surplus.
+
+    On a grid for each; a surplus of less than 2^52 is added up without a carry from its two parts.
+    """
+    top = np.frexp(np.max(np.abs(t), axis=-1, keepdims=True, initial=0.0))[1]
+    exponent = np.maximum(top - _BITS, -1074)
+    k, least, most = (
+        np.minimum(np.maximum(np.trunc(np.ldexp(each, -exponent)), -_LARGEST), _LARGEST)
+        .astype(np.int64) for each in (t, lowest, highest)
+    )  # fmt: skip
+    high, low = np.sum(k >> 26, axis=-1), np.sum(k & ((1 << 26) - 1), axis=-1)
+    small = np.abs(high) < 1 << 26
+    surplus = np.where(small, (high << 26) + low, 0)
+    up = (surplus > 0)[:, np.newaxis]
+    room, back = np.where(up, k - least, most - k), np.where(up, most - k, k - least)
+    best, lines = np.argmax(np.minimum(room, back), axis=-1), np.arange(len(k))
+    small &= room[lines, best] >= np.abs(surplus)
+    k[lines, best] -= surplus
+    found: Array = np.ldexp(k.astype(np.float64), exponent)
+    for i in np.flatnonzero(~small):
+        found[i] = balanced(t[i], lowest[i], highest[i])
+    return found
 
 
 def balanced_columns(t: Array) -> Array:

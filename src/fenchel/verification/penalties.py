@@ -36,16 +36,24 @@ Array = npt.NDArray[np.float64]
 
 
 class Formulas(NamedTuple):
-    """Omega(w) and Omega*(u), which is inf outside its domain."""
+    """Omega(w) and Omega*(u), which is inf outside its domain.
 
-    value: Callable[[Any, Array], float]
-    conjugate: Callable[[Any, Array], float]
+    Those of `SEPARABLE` take the last axis for the columns, and so any number of vectors at once.
+    """
+
+    value: Callable[[Any, Array], Any]
+    conjugate: Callable[[Any, Array], Any]
 
 
 def value(omega: Regularizer, w: Array) -> float:
     """Omega(w), by formulas of this package where the regulariser is a built-in one."""
+    return float(values(omega, w))
+
+
+def values(omega: Regularizer, w: Array) -> Any:
+    """The same for each of several w under `SEPARABLE` regularisers."""
     ours = known(omega)
-    return float(omega.value(w) if ours is None else ours.value(omega, w))
+    return omega.value(w) if ours is None else ours.value(omega, w)
 
 
 def size(omega: Regularizer, w: Array) -> float:
@@ -71,20 +79,27 @@ def bound(problem: Problem, cut: CheckedCut, nonnegative: bool, side: int = 1) -
     the cut are at its disadvantage, or with side = -1 at its advantage; so is that of what is added
     up here, sums by pairs of up to 2^60 terms: less than 80 units of their magnitudes.
     """
-    c = cut.c - side * cut.c_error
     if problem.strength == 0:
-        return c if not cut.a.any() else -math.inf
-    u, omega = -cut.a / problem.strength, problem.regularizer
-    error = side * cut.a_error / problem.strength
-    u, doubt = _with_error(omega, u, error, cut.c / problem.strength)
+        return cut.c - side * cut.c_error if not cut.a.any() else -math.inf
+    return float(bounds(problem.regularizer, problem.strength, cut, nonnegative, side))
+
+
+def bounds(
+    omega: Regularizer, strength: Any, cut: CheckedCut, nonnegative: bool, side: int = 1
+) -> Any:
+    """The same at strengths > 0: one, or under `SEPARABLE` regularisers several, a cut for each."""
+    c = cut.c - side * cut.c_error
+    each = np.asarray(strength)[..., np.newaxis]
+    u, error = -cut.a / each, side * cut.a_error / each
+    u, doubt = _with_error(omega, u, error, cut.c / strength)
     scale = _scale(omega, u)
-    if scale < 1 and not nonnegative:
-        return -math.inf
     ours = known(omega)
-    conjugate = omega.conjugate if ours is None else lambda u: ours.conjugate(omega, u)
-    penalty = problem.strength * (conjugate(scale * u) + side * doubt)
-    size = abs(penalty) + problem.strength * _cancelled(omega, scale * u)
-    return float(scale * c - penalty - side * ROUND_OFF * (abs(scale * c) + size))
+    shrunk = np.asarray(scale)[..., np.newaxis] * u
+    conjugate = omega.conjugate(shrunk) if ours is None else ours.conjugate(omega, shrunk)
+    penalty = strength * (conjugate + side * doubt)
+    size = np.abs(penalty) + strength * _cancelled(omega, shrunk)
+    found = scale * c - penalty - side * ROUND_OFF * (np.abs(scale * c) + size)
+    return found if nonnegative else np.where(scale < 1, -math.inf, found)
 
 
 def _cancelled(omega: Regularizer, u: Array) -> float:
@@ -115,16 +130,15 @@ def _with_error(omega: Regularizer, u: Array, error: Array, value: float) -> tup
     return u, doubt
 
 
-def _scale(omega: Regularizer, u: Array) -> float:
+def _scale(omega: Regularizer, u: Array) -> Any:
     """An s <= 1, as large as possible, for which Omega*(s u) is finite."""
-    if type(omega) is L1:
-        inside = np.abs(u) <= omega.c
-        c = np.broadcast_to(np.asarray(omega.c), u.shape)
-        s = float(np.min(c[~inside] / np.abs(u[~inside]), initial=1.0))
-        while s > 0 and np.any(np.abs(s * u) > omega.c):  # rounded up
-            s = math.nextafter(s, 0.0)
-        return s
-    return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
+    if type(omega) is not L1:
+        return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
+    size, outside = np.abs(u), np.abs(u) > omega.c
+    s = np.min(np.divide(omega.c, size, out=np.ones_like(u), where=outside), axis=-1)
+    while np.any(over := np.any(s[..., np.newaxis] * size > omega.c, axis=-1)):  # rounded up
+        s = np.where(over, np.nextafter(s, 0.0), s)
+    return s
 
 
 def known(omega: Regularizer) -> Formulas | None:
@@ -133,33 +147,33 @@ def known(omega: Regularizer) -> Formulas | None:
     return FORMULAS.get(type(omega)) if coupled is None else Formulas(*coupled)
 
 
-def _l2(omega: L2, w: Array) -> float:
-    return float(np.sum(omega.c * w**2)) / 2
+def _l2(omega: L2, w: Array) -> Any:
+    return np.sum(omega.c * w**2, axis=-1) / 2
 
 
-def _l2_conjugate(omega: L2, u: Array) -> float:
+def _l2_conjugate(omega: L2, u: Array) -> Any:
     """sum u_j^2 / (2 c_j)."""
-    return float(np.sum(_over(u**2, omega.c))) / 2
+    return np.sum(_over(u**2, omega.c), axis=-1) / 2
 
 
-def _l1(omega: L1, w: Array) -> float:
-    return float(np.sum(omega.c * np.abs(w)))
+def _l1(omega: L1, w: Array) -> Any:
+    return np.sum(omega.c * np.abs(w), axis=-1)
 
 
-def _l1_conjugate(omega: L1, u: Array) -> float:
+def _l1_conjugate(omega: L1, u: Array) -> Any:
     """0 in the box |u_j| <= c_j."""
-    return 0.0 if np.all(np.abs(u) <= omega.c) else math.inf
+    return np.where(np.all(np.abs(u) <= omega.c, axis=-1), 0.0, math.inf)
 
 
-def _elastic_net(omega: ElasticNet, w: Array) -> float:
+def _elastic_net(omega: ElasticNet, w: Array) -> Any:
     rho = omega.l1_ratio
-    return float(np.sum(omega.c * (rho * np.abs(w) + (1 - rho) * w**2 / 2)))
+    return np.sum(omega.c * (rho * np.abs(w) + (1 - rho) * w**2 / 2), axis=-1)
 
 
-def _elastic_net_conjugate(omega: ElasticNet, u: Array) -> float:
+def _elastic_net_conjugate(omega: ElasticNet, u: Array) -> Any:
     """sum max(0, |u_j| - c_j rho)^2 / (2 c_j (1 - rho))."""
     excess = np.maximum(np.abs(u) - omega.c * omega.l1_ratio, 0.0)
-    return float(np.sum(_over(excess**2, omega.c))) / (2 * (1 - omega.l1_ratio))
+    return np.sum(_over(excess**2, omega.c), axis=-1) / (2 * (1 - omega.l1_ratio))
 
 
 def _ball(omega: ElasticNetBall, w: Array) -> float:
@@ -178,14 +192,14 @@ def _ball_conjugate(omega: ElasticNetBall, u: Array) -> float:
 
     def excess(log_kappa: float) -> float:
         w = np.maximum(np.abs(u) / math.exp(log_kappa) - rho, 0.0) / (1 - rho)
-        return _elastic_net(omega.net, w) - omega.radius
+        return float(_elastic_net(omega.net, w)) - omega.radius
 
     high = math.log(top) - math.log(rho)
     low = high - 1.0
     while excess(low) < 0:
         low -= 1.0
     kappa = math.exp(brentq(excess, low, high, xtol=1e-14))
-    return kappa * (omega.radius + _elastic_net_conjugate(omega.net, u / kappa))
+    return kappa * (omega.radius + float(_elastic_net_conjugate(omega.net, u / kappa)))
 
 
 def _entropy(omega: Entropy, w: Array) -> float:
@@ -258,6 +272,8 @@ FORMULAS: dict[type[Regularizer], Formulas] = {
     Entropy: Formulas(_entropy, _entropy_conjugate),
     SquaredPNorm: Formulas(_p_norm, _p_norm_conjugate),
 }
+
+SEPARABLE = (L2, L1, ElasticNet)
 
 # Regularisers whose conjugate does not fall as any |u_j| grows.
 _GROWING = (L2, L1, ElasticNet, ElasticNetBall, SquaredPNorm, GroupL1)

@@ -116,8 +116,9 @@ class BlockRun:
 
     def _restore(self, state: State) -> None:
         self.arrays = tuple(np.array(state[name], dtype=np.float64) for name in _ARRAYS)
-        numbers = (float(state[name]) for name in _NUMBERS)
-        self.at = _kernels.BlockNewtonPoint(*self.arrays, *numbers)
+        kappa, upper, lower = (float(state[name]) for name in _NUMBERS)
+        p, a, best_p, best_u = self.arrays
+        self.at = _kernels.BlockNewtonPoint(p, a, best_p, best_u, kappa, upper, lower)
         self._look()
 
     def state(self) -> State:

@@ -31,7 +31,7 @@ from fenchel.tolerances import OFFSET_BLUR
 from fenchel.witness import Bracket, Witness
 
 MOST_COLUMNS = 300  # whose Hessian is added up and factored in the kernel
-_PROXIMAL = 1e-2  # the proximal term, relative to the Hessian that all rows have at first
+PROXIMAL = 1e-2  # the proximal term, relative to the Hessian that all rows have at first
 _AHEAD = 0.1  # times the relative gap of a start nearby: kappa, relative to that of one from 0
 _NEAREST = 1e-6  # the least of that
 _LEAST = 1e-12  # of kappa, relative to the first
@@ -76,6 +76,27 @@ def in_one_shard(problem: Problem) -> bool:
     return isinstance(problem.risk, LinearRisk) and problem.risk.engine.n_shards == 1
 
 
+def native_problem(
+    columns: Columns, risk: LinearRisk, terms: ColumnTerms, growth: float, scale: float
+) -> _kernels.PolishProblem:
+    """What the kernel takes beside X, with the largest kappa that it needs."""
+    t, h = terms
+    m = np.ones(len(h))  # of no consequence under L2
+    if t.any() or not h.all():
+        m = np.maximum(risk.squares, 1e-300)
+    return _kernels.PolishProblem(
+        columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m,
+        np.where(h > 0, 0.0, m), columns.has_intercept, risk.weight, growth, _LEAST * scale,
+    )  # fmt: skip
+
+
+def newton_steps(risk: LinearRisk, most: int) -> int:
+    """How many Newton steps the kernel may take in one call, so that a clock can be looked at."""
+    per_row, d = risk.n_numbers / risk.n_rows, risk.n_parameters
+    work = risk.n_numbers * (8 + per_row / 4) + d**3 / 6
+    return int(min(max(_WORK / work, _LEAST_STEPS), most))
+
+
 class MultiplierRun:
     """Where the method is: w, b, multipliers a and c, kappa; and the best J and bound so far."""
 
@@ -113,7 +134,7 @@ class MultiplierRun:
             t, h = self.terms
             c = np.clip(-columns.adjoint(columns.share * a) - h * w, -t, t)
         self.arrays = w.copy(), a, c, w.copy(), w.copy(), a.copy()
-        numbers = b, self.scale, _PROXIMAL / self.scale, b, math.inf, -math.inf
+        numbers = b, self.scale, PROXIMAL / self.scale, b, math.inf, -math.inf
         self.at = _kernels.PolishPoint(*self.arrays, *numbers)
         if alpha is None:  # slopes of 0 prove nothing that R >= 0 does not say
             self.point = self._best_point()
@@ -139,16 +160,8 @@ class MultiplierRun:
         return {**arrays, **numbers, "scale": np.array(self.scale)}
 
     def _pose(self, growth: float) -> None:
-        columns, (t, h) = self.columns, self.terms
-        m = np.maximum(self.risk.squares, 1e-300)
-        prox = np.where(h > 0, 0.0, m)
-        self.native = _kernels.PolishProblem(
-            columns.loss.native, columns.y, columns.s, columns.offset, h, t, 1 / m, prox,
-            columns.has_intercept, self.risk.weight, growth, _LEAST * self.scale,
-        )  # fmt: skip
-        per_row, d = self.risk.n_numbers / self.risk.n_rows, len(h)
-        work = self.risk.n_numbers * (8 + per_row / 4) + d**3 / 6
-        self.steps = int(min(max(_WORK / work, _LEAST_STEPS), _MOST_STEPS))
+        self.native = native_problem(self.columns, self.risk, self.terms, growth, self.scale)
+        self.steps = newton_steps(self.risk, _MOST_STEPS)
 
     def advance(self, gap: float) -> bool:
         """Some Newton steps; whether they claim the gap."""

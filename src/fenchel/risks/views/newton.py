@@ -17,9 +17,10 @@ Where all rows are one shard and columns are few, a kernel takes whole runs of s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from fenchel import _kernels
 from fenchel.data.blocks import KeptRows
-from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.rows import DenseRows, Rows, SparseRows
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.losses import Loss
@@ -45,6 +46,17 @@ MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
 _FEW_COLUMNS = 300  # up to which steps are a kernel's
 _STEPS = 50  # of a run at most
 _WORK = 2e8  # products of two numbers that a run of steps may take: some ten milliseconds
+MOST_SLOPES = 1 << 22  # that the slopes of all strengths of a path may be: 32 MB
+
+
+class AtStrength(NamedTuple):
+    """What is claimed at a strength: w, b, J there, a bound and what makes its proof."""
+
+    w: Array
+    b: float
+    J: float
+    lower: float
+    alpha: Callable[[], Array]
 
 
 class Hessian:
@@ -90,8 +102,12 @@ class Hessian:
     @property
     def at_once(self) -> int:
         """The most steps of a run, so that a clock can be looked at between runs."""
-        work = self.risk.n_numbers * self.risk.n_parameters
-        return max(1, min(_STEPS, round(_WORK / max(work, 1))))
+        return max(1, min(_STEPS, self._affordable))
+
+    @property
+    def _affordable(self) -> int:
+        """Steps that take some ten milliseconds."""
+        return round(_WORK / max(self.risk.n_numbers * self.risk.n_parameters, 1))
 
     def at(self, w: Array) -> Point:
         """The risk at w; where runs of steps follow, its gradient is their business."""
@@ -107,6 +123,43 @@ class Hessian:
         w, b, taken = risk.engine.map(_run, risk.loss, *settings, gap, self.at_once)[0]
         risk.passes += 3 * taken + 2
         return LinearPoint(risk, w, risk.engine.map(shardwork.scores, w), b), taken
+
+    def takes_paths(self, n_strengths: int) -> bool:
+        """Whether `path` can be called: as `run`, if all slopes fit into memory."""
+        return self.takes_runs and self.risk.n_rows * n_strengths <= MOST_SLOPES
+
+    def path(
+        self, unit: Array, strengths: Sequence[float], gap: float, pulse: Callable[[], None]
+    ) -> Iterator[AtStrength]:
+        """Newton's steps at one strength after the other, from w = 0, then from the last.
+
+        `unit` is the regulariser's Hessian at strength 1.
+        """
+        risk, shard = self.risk, self.risk.engine.shards[0]
+        n, d, m = risk.n_rows, risk.n_parameters, len(strengths)
+        W, alpha, bounds, b = np.empty((m, d)), np.empty((m, n)), np.empty((m, 2)), np.empty(m)
+        terms = built_in(shard.bound(risk.loss)).newton_terms(
+            unit, risk.weight, risk.facts.has_intercept
+        )
+        found = _kernels.NewtonStrengths(np.array(strengths), W, alpha, bounds, b)
+        done, w, offset = 0, np.zeros(d), 0.0
+        for k in range(m):
+            if done <= k:
+                pulse()
+                steps = gap, _STEPS, max(1, self._affordable), found, done
+                more, taken = _path(shard.rows, terms, w, offset, *steps)
+                risk.passes += 3 * taken
+                done, offset = done + more, float(b[done + more - 1])
+            J, lower = bounds[k].tolist()
+            yield AtStrength(W[k], float(b[k]), J, lower, partial(alpha.__getitem__, k))
+
+
+def _path(rows: Rows, *settings: Any) -> tuple[int, int]:
+    """Some strengths of a path: how many, and the steps that they took."""
+    if isinstance(rows, SparseRows):
+        return _kernels.csr_newton_path(rows.row_start, rows.column, rows.value, *settings)
+    assert isinstance(rows, DenseRows)
+    return _kernels.dense_newton_path(rows.values, *settings)
 
 
 def _run(
