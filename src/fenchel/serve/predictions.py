@@ -112,7 +112,9 @@ class Served:
         self.names = None if names is None else [str(name) for name in names]
         self.base = getattr(model, "index_base_", 0)
         self.encoder = getattr(model, "encoder_", None)  # of the columns of a table
-        self.kind = PredictRows if self.encoder is None else TableRows
+        self.kind: type[PredictRows | TableRows] = (
+            PredictRows if self.encoder is None else TableRows
+        )
         self.about = self._about(loss)
 
     def _about(self, loss: str) -> ModelFacts:
