@@ -37,7 +37,8 @@ def followed(
     """
     if not strengths or not strengths[-1] > 0:
         return None
-    picked = chosen(solver, dataclasses.replace(problem, strength=strengths[0]))
+    # The smallest strength is the hardest, and what the solver must be good at.
+    picked = chosen(solver, dataclasses.replace(problem, strength=strengths[-1]))
     return _by(picked, problem, strengths, gap, evidence)
 
 
