@@ -6,6 +6,7 @@ seconds, or data that not everyone has.
 
 import doctest
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def test_the_examples_of_a_page_are_true(page, tmp_path, monkeypatch, own_module
         str(page), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8"
     )
     assert tried >= 4 and not failed
+
+
+def test_the_blocks_of_the_readme_run_when_pasted_in_order(tmp_path):
+    text = (DOCS.parent / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    run = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert len(blocks) >= 3 and run.returncode == 0, run.stderr
+    accuracy, certificate = run.stdout.splitlines()[:2]
+    assert float(accuracy) > 0.9 and len(certificate.split()) == 3
 
 
 @pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"], ids=str)

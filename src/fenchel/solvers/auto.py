@@ -47,7 +47,7 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "kinked, l1": (Polish, LineSearchBMRM),
     "kinked, elastic_net": (Polish, SDCA, LineSearchBMRM),
     "smooth vectors, l2": (LBFGS, NewtonCG, SDCA),
-    "kinked vectors, l2": (SDCA, LineSearchBMRM),
+    "kinked vectors, l2": (Polish, SDCA, LineSearchBMRM),
 }
 
 # Numbers in X below which coordinate ascent is left out: its models depend on the order of rows, if
