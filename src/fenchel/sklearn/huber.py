@@ -174,6 +174,8 @@ class _Profile:
     def _first(self) -> float:
         """The standard deviation of y, the scale of a model that explains nothing."""
         y = checked_labels(self.y, Labels.REAL, len(self.y))
+        if not len(y):
+            return 1.0  # no rows are refused later
         mean = np.average(y, weights=self.s)
         return math.sqrt(float(np.average((y - mean) ** 2, weights=self.s))) or 1.0
 
