@@ -1,9 +1,9 @@
 """scikit-learn's generalised linear models: F is our J, half the mean deviance and alpha/2 ||w||^2.
 
 Half the Tweedie deviance of exp(z) is convex in z for powers from 1 to 2. With the identity link,
-its second derivative in z is (1 - p) z^-p + p y z^(-p-1) at a power p, negative at large z for p > 1:
-of the powers that scikit-learn has, 0 is convex, and 1 is, but infinite for z < 0, where a model of
-new rows may well end. What is not convex has no lower bounds. Both are refused.
+its second derivative in z is (1 - p) z^-p + p y z^(-p-1) at a power p, negative at large z where
+p > 1, and at small ones where p < 0: only 0 is convex, and 1, which is infinite at z < 0, where the
+scores of new rows may well be. What is not convex has no lower bounds. All but 0 are refused.
 """
 
 from __future__ import annotations
