@@ -33,6 +33,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from fenchel.data.checked import checked_weights
+from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import words
 from fenchel.estimators.shortcomings import worst
@@ -191,6 +192,10 @@ def weights_of(X: Any, sample_weight: Any) -> Array | None:
     n = _num_samples(X)
     if isinstance(sample_weight, numbers.Number):
         sample_weight = np.full(n, sample_weight)
+    if np.ndim(sample_weight) > 1:
+        raise InvalidData(
+            f"Sample weights must be 1D array or scalar; got shape {np.shape(sample_weight)}"
+        )
     return checked_weights(sample_weight, n)
 
 
