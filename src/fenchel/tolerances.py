@@ -101,6 +101,11 @@ AGREEMENT = 1e-9
 # products of features in single precision, 6e-8 each, average out over them.
 INDEFINITE = 1e-8
 
+# Of J, the gap of a drop-in estimator that stalled which is no reason for a warning: the digits
+# that are left are those of round-off, and coefficients are known to about its root, 1e-4, which
+# is the tolerance that scikit-learn's classes have when none is given.
+STALLED = 1e-8
+
 # Of the terms of J: a lower bound that is above J by more refutes the claim that the loss is
 # convex. Our own arithmetic explains no more than `ROUND_OFF`, which bounds are reduced by anyway;
 # but a user's loss or oracle may compute in single precision, 6e-8 an operation: 16 of these.

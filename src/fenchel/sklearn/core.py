@@ -33,6 +33,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
 from fenchel.data.checked import checked_weights
+from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.settings import words
 from fenchel.estimators.shortcomings import worst
@@ -42,10 +43,10 @@ from fenchel.risks.base import Array
 from fenchel.sklearn.biased import joined, lines
 from fenchel.sklearn.files import Found, InFiles, results_of
 from fenchel.solvers import SOLVERS, Solver
+from fenchel.tolerances import STALLED
 
 LEAST_GAP = 1e-10
 _LEAST_TOL, _NO_GAP = 1e-7, 1e-14  # below the first, the second: a gap that is hardly ever proved
-_ROUND_OFF = 1e-8  # a gap that is no reason for a warning, if no more can be proved
 # In place of alpha = 0 where no solver does without a penalty: kinked losses and bounds.
 NEARLY_ZERO = 1e-6
 _THEIRS = frozenset(  # the names of scikit-learn's solvers
@@ -142,7 +143,7 @@ class DropIn(InFiles):
     def _shortfall(self, model: LinearEstimator, results: list[Result]) -> str:
         """What to say of a fit that did not converge; nothing of one that did."""
         last = worst(results)
-        if last.converged or (last.status is Status.STALLED and last.gap <= _ROUND_OFF):
+        if last.converged or (last.status is Status.STALLED and last.gap <= STALLED):
             return ""
         return (
             f"{type(self).__name__} did not converge within {last.iterations} iterations: the "
@@ -191,6 +192,10 @@ def weights_of(X: Any, sample_weight: Any) -> Array | None:
     n = _num_samples(X)
     if isinstance(sample_weight, numbers.Number):
         sample_weight = np.full(n, sample_weight)
+    if np.ndim(sample_weight) > 1:
+        raise InvalidData(
+            f"Sample weights must be 1D array or scalar; got shape {np.shape(sample_weight)}"
+        )
     return checked_weights(sample_weight, n)
 
 

@@ -1,7 +1,9 @@
 """scikit-learn's generalised linear models: F is our J, half the mean deviance and alpha/2 ||w||^2.
 
-Half the Tweedie deviance of exp(z) is convex in z for powers from 1 to 2, and no others but 0 have
-a convex one with the identity link. What is not convex has no lower bounds, and is refused.
+Half the Tweedie deviance of exp(z) is convex in z for powers from 1 to 2. With the identity link,
+its second derivative in z is (1 - p) z^-p + p y z^(-p-1) at a power p, negative at large z where
+p > 1, and at small ones where p < 0: only 0 is convex, and 1, which is infinite at z < 0, where the
+scores of new rows may well be. What is not convex has no lower bounds. All but 0 are refused.
 """
 
 from __future__ import annotations
@@ -69,10 +71,11 @@ class TweedieRegressor(Deviance, BaseTweedie):
         if power == 0 and not log:
             return Regressor, {}
         if not log or not 1 <= power <= 2:
+            fault = "not convex" if log or power != 1 else "infinite at scores below 0"
             raise Incompatible(
                 f"the deviance of power={power!r} with the {'log' if log else 'identity'} link is "
-                "not convex, so that no minimum can be certified: use a power from 1 to 2 with the "
-                "log link, power=0 with the identity, or scikit-learn's TweedieRegressor"
+                f"{fault}, so that no minimum is certified: use a power from 1 to 2 with the log "
+                "link, power=0 with the identity, or scikit-learn's TweedieRegressor"
             )
         if power in (1, 2):
             return (deviances.PoissonRegressor if power == 1 else deviances.GammaRegressor), {}

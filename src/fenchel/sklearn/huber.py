@@ -41,8 +41,9 @@ from fenchel.losses import Labels
 from fenchel.result import relative_gap
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, Task, gap_of, total, weights_of
+from fenchel.tolerances import EPSILON
 
-_LEAST_SCALE = 10 * float(np.finfo(np.float64).eps)  # scikit-learn's bound of sigma
+_LEAST_SCALE = 10 * EPSILON  # scikit-learn's bound of sigma
 _LEAST_GAP = 1e-9  # because it takes values of g up to a small part of it
 _PART = 1 / 30  # which is this one
 _STEPS = 50  # of Newton's method, which takes about five

@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import SGDOneClassSVM as Base
 from sklearn.utils.metaestimators import available_if
 
-from fenchel.errors import Incompatible
+from fenchel.errors import Incompatible, Setting
 from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, Task, weights_of
@@ -48,8 +48,9 @@ class SGDOneClassSVM(DropIn, Base):
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         if not self.fit_intercept:
             raise Incompatible(
-                "without an offset w = 0 is the minimum, at which no row is novel; use "
-                "fit_intercept=True, or fenchel.NoveltyDetector with a rho of your own"
+                "without an offset w = 0 is the minimum, at which no row is novel; use ",
+                Setting("intercept", True, "fit_intercept=True"),
+                ", or fenchel.NoveltyDetector with a rho of your own",
             )
         model = NoveltyDetector(nu=float(self.nu), alpha=float(self.nu), **self._common())
         return [Task(self._warmed(model), None, s)]

@@ -63,25 +63,25 @@ class Squares(DropIn):
     def _model(self, k: int, strength: float, l1_ratio: float) -> LinearEstimator:
         if strength == 0 and self.positive:
             strength = NEARLY_ZERO
-        settings = self._common()
-        settings["tol"] = max(settings["tol"], LEAST_GAP)  # the solvers of squares are direct
-        settings["solver"] = self._method(settings["solver"], l1_ratio if strength else 0.0)
+        settings, share = self._common(), l1_ratio if strength else 0.0
+        smooth = share == 0 and not self.positive
+        # scikit-learn's ridge regression is direct at any tol; other penalties gain nothing below.
+        nearest = min if smooth else max
+        settings["tol"] = nearest(settings["tol"], LEAST_GAP)
+        settings["solver"] = self._method(settings["solver"], smooth)
         model = Regressor(
-            penalty=penalty_of(l1_ratio if strength else 0.0),
+            penalty=penalty_of(share),
             l1_ratio=l1_ratio,
             alpha=strength,
             lower=0.0 if self.positive else None,
             fit_intercept=self.fit_intercept,
-            **{
-                **settings,
-                "solver": self._method(settings["solver"], l1_ratio if strength else 0.0),
-            },
+            **settings,
         )
         return self._warmed(model, slice(k, k + 1))
 
-    def _method(self, solver: Any, l1_ratio: float) -> Any:
+    def _method(self, solver: Any, smooth: bool) -> Any:
         """The solver: what the user says, else what suits squares."""
-        if solver != "auto" or (l1_ratio == 0 and not self.positive):
+        if solver != "auto" or smooth:
             return solver
         return "proximal-gradient" if self.positive else "column-descent"
 
@@ -125,7 +125,7 @@ class Ridge(Squares, BaseRidge):
         return self._each(y, s, np.asarray(self.alpha, dtype=np.float64) / S, 2 * S, 0.0)
 
     def _adopt(self, found: Found) -> None:
-        self.coef_ = found.coef[0] if self._flat else found.coef
+        self.coef_ = found.coef[0] if len(found.coef) == 1 else found.coef
         self.intercept_ = _intercept(self, found.intercept)
         self.n_iter_ = np.array(found.n_iter, dtype=np.int32)
 
@@ -134,11 +134,11 @@ def columns_of(y: Any) -> Array | None:
     """The targets in columns, if there are columns."""
     if is_frame(y):
         y = y.to_numpy()
-    y = unmasked("y", y) if y is not None else None
+    y = np.asarray(y) if isinstance(y, list | tuple) else unmasked("y", y)
     return y if isinstance(y, np.ndarray) and y.ndim == 2 else None
 
 
 def _intercept(self: Any, intercept: Array) -> Any:
     if not self.fit_intercept:
         return 0.0
-    return float(intercept[0]) if self._flat else intercept
+    return intercept[0] if self._flat else intercept
