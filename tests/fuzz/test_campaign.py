@@ -109,7 +109,7 @@ def test_a_bound_above_another_solvers_objective_is_false():
 def test_a_conic_reference_refutes_too():
     _, _, _, made = a_run()
     low = np.longdouble(made.result.lower_bound) / 2
-    compare([made], Value(low, low, 0.0))
+    compare([made], Value(low, low, np.longdouble(0), 0.0))
     assert "false" in kinds(made)
 
 
