@@ -14,8 +14,9 @@ from catalogue import SOLVERS, ids, problem_for
 import fenchel
 from fenchel import losses
 from fenchel.engines import Serial
+from fenchel.regularizers import L2
 from fenchel.result import Status
-from fenchel.solvers import Newton, Pegasos, Solver, Step, pegasos
+from fenchel.solvers import Newton, Pegasos, Solver, Step
 from fenchel.solvers.base import Needs
 
 LEFT_PASSES, LEFT_CALLS = 2, 50
@@ -82,9 +83,9 @@ def test_little_is_done_once_the_time_is_up(solver, loss, regularizer, late, wor
     assert 0 <= result.lower_bound <= result.objective
 
 
-def test_an_epoch_of_batches_is_left_in_the_middle(worked, monkeypatch):
-    monkeypatch.setattr(pegasos, "_AT_ONCE", 1)  # numbers that a call of the kernel reads
-    problem = watched(losses.Hinge(), "l2", worked, n=90)
+def test_an_epoch_of_batches_is_left_in_the_middle(worked):
+    weighted = L2(weights=np.ones(3))  # which the kernel leaves to single steps
+    problem = watched(losses.Hinge(), weighted, worked, n=90, d=3)
     worked.late = 12
     result = fenchel.minimize(problem, Pegasos(batch=1), max_seconds=1)
     assert (result.status, result.iterations) == (Status.TIME_LIMIT, 1)
