@@ -18,6 +18,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/losses/test_multivariate.py tests/solvers/test_dual_ascent.py tests/solvers/test_ground_problems.py \
     tests/losses/test_chains.py tests/solvers/test_column_descent.py tests/solvers/test_polish.py \
     tests/solvers/test_newton.py tests/solvers/test_block_ascent.py tests/risks/test_best_offset.py \
+    tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
     tests/fuzz/test_known.py
 
 .PHONY: setup demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
