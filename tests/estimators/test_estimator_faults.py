@@ -313,26 +313,32 @@ def test_badly_scaled_data_end_in_a_status(case, scale):
 # FAULTS #18, #19
 
 
-def test_alpha_0_is_certified_by_nothing():
-    fallen_short("tol", estimator=fenchel.Classifier(alpha=0), y=NAMES)
-    model = fallen_short("tol", estimator=fenchel.Regressor(alpha=0), y=TARGET)
-    assert model.predict(X) == pytest.approx(TARGET, abs=0.2)
+def test_alpha_0_is_certified_where_the_loss_is_curved_and_by_nothing_else():
+    fallen_short("tol", "no curvature", estimator=fenchel.Classifier(alpha=0), y=NAMES)
+    model = fenchel.Regressor(alpha=0).fit(X, TARGET)
+    assert model.status_ == "converged" and model.gap_ <= model.tol
+    by_squares = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), TARGET)[0]
+    assert [*model.coef_, model.intercept_] == pytest.approx(by_squares)
 
 
 BAD = {
     "alpha": [-1, np.nan, np.inf, "much", None, True, [1.0], 1e-200],
-    "penalty": ["l3", None, 2],
+    "penalty": ["l3", 2, True],
     "l1_ratio": [-0.1, 2, "half"],
     "feature_groups": [None, [0, 2], [-1, 0], [0.5], "days", 3, [], [["a", 3]], [[0, 1], [1, 0]]],
     "lower": ["low", np.nan, np.inf, [[0.0]], [0.0, np.nan], [[0.0], [1.0, 2.0]]],
     "upper": ["high", np.nan, -np.inf, [[0.0]], [0.0, np.nan]],
     "solver": ["simplex", None, 3],
     "tol": [0, -1, np.nan, "small", None],
+    "atol": [-1, np.nan, np.inf, "small", None],
     "max_iter": [0, -1, 1.5, "many", None],
     "max_seconds": [0, -1, np.nan, "soon"],
     "warm_start": ["yes", None, 1],
     "n_jobs": [0, 1.5, "all", True],
     "callback": [3, "stop"],
+    "verbose": [-1, 1.5, "yes", None],
+    "early_stopping_rounds": [0, -1, 1.5, "few", True],
+    "eval_metric": ["roc", "loss", 3, ["roc_auc"]],
     "checkpoint": [3],
     "fit_intercept": ["yes", None, 1],
     "loss": ["hing", "poisson", "novelty", None, 3],
@@ -372,7 +378,7 @@ def test_a_loss_of_another_kind_names_the_estimator_for_it():
         (fenchel.Regressor(loss="hinge"), TARGET, "use Classifier"),
         (fenchel.Regressor(loss="poisson"), TARGET, "use PoissonRegressor"),
         (fenchel.Classifier(loss="hierarchical_hinge"), NAMES, "use HierarchicalClassifier"),
-        (fenchel.Regressor(loss="multivariate_squared"), TARGET, "use fenchel.problem"),
+        (fenchel.Regressor(loss="multivariate_squared"), TARGET, "use MultivariateRegressor"),
         (fenchel.Regressor(loss=fenchel.losses.Novelty()), TARGET, "use NoveltyDetector"),
     ):
         refused(other, call=lambda e=estimator, y=y: e.fit(X, y), error=TypeError)
@@ -381,6 +387,7 @@ def test_a_loss_of_another_kind_names_the_estimator_for_it():
 def test_a_spelling_mistake_is_corrected():
     refused("'hinge'", call=lambda: fenchel.Classifier(loss="hnge").fit(X, NAMES))
     refused("'lbfgs'", call=lambda: fenchel.Classifier(solver="lbgfs").fit(X, NAMES))
+    refused("'roc_auc'", call=lambda: fenchel.Classifier(eval_metric="auc").fit(X, NAMES))
 
 
 # FAULTS #20, #21

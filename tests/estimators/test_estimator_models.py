@@ -182,6 +182,7 @@ BY_LABELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*learnt nothing:fenchel.errors.FenchelWarning")  # perceptrons
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elastic_net"])
 @pytest.mark.parametrize(
     "loss",

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fenchel
@@ -128,6 +129,7 @@ ROUGH = (
     "QuantileRegressor()",
     "Classifier(loss=Cauchy())",
     "Classifier(loss='logistic', penalty='elasticnet')",
+    "Classifier(loss='exponential', penalty='l1')",
     "Classifier(loss='softmax')",
     "Classifier(loss='multiclass_hinge')",
     "OfOneColumn()",
@@ -202,6 +204,17 @@ def expected_failures(estimator):
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=False)
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_sample_weight_equivalence_on_dense_data,
+        estimator_checks.check_sample_weight_equivalence_on_sparse_data,
+    ],
+)
+def test_a_rough_fit_counts_weighted_rows_as_repeated_ones_once_its_gap_is_small(check):
+    check("Classifier", fenchel.Classifier(loss="exponential", penalty="l1", tol=1e-8))
 
 
 NU = [

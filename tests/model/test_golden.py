@@ -63,6 +63,7 @@ def test_every_format_has_a_golden_file_of_every_estimator():
             "MultilabelClassifier",
             "HierarchicalClassifier",
             "MultivariateRegressor",
+            "MultiQuantileRegressor",
             "MetricClassifier",
             "OrdinalRegressor",
             "Ranker",

@@ -149,6 +149,7 @@ def test_classes_keep_their_values_and_type(classes, path):
     assert header(path).classes == tuple(classes.tolist())
 
 
+@pytest.mark.filterwarnings("ignore:.*learnt nothing:fenchel.errors.FenchelWarning")  # perceptrons
 @pytest.mark.parametrize(
     "instance",
     [kind for kind in losses.LOSSES.values() if not issubclass(kind, losses.MultivariateLoss)],

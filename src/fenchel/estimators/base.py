@@ -38,7 +38,7 @@ from fenchel.estimators.settings import (
     strength_of,
 )
 from fenchel.estimators.shortcomings import nothing, shortfall, worst
-from fenchel.estimators.steering import CallbackSupportMixin, steered, watched
+from fenchel.estimators.steering import CallbackSupportMixin, check_watchers, steered, watched
 from fenchel.losses import Loss
 from fenchel.posing import column_names
 from fenchel.regularizers import Regularizer
@@ -161,6 +161,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         flag("warm_start", self.warm_start)
         if self.callback is not None and not callable(self.callback):
             raise Incompatible(f"callback must be callable or None; got {self.callback!r}")
+        check_watchers(self.verbose, self.early_stopping_rounds, self.eval_metric)
         return Fit(
             loss=self._loss(),
             regularizer=bounded(

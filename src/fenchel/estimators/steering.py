@@ -13,15 +13,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from fenchel.errors import Incompatible, InvalidData
+import numpy as np
+
+from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.estimators.fitting import Posed
 from fenchel.result import Certificate, Record, Result, Status
 from fenchel.risks.base import Problem
-from fenchel.settings import whole
+from fenchel.settings import meant, whole
 from fenchel.solvers._stepwise import REASON, stepwise
 from fenchel.stopping import Tolerance
 from fenchel.verification import can_recompute, recompute
@@ -48,6 +51,40 @@ def watched(method: Method) -> Method:
     """The method, at whose end scikit-learn's callbacks are taken down, however it ends."""
     found: Method = with_callbacks(method)
     return found
+
+
+def check_watchers(verbose: object, early_stopping_rounds: object, eval_metric: object) -> None:
+    """Refuses settings of who watches that cannot be used, in every fit: not when they are needed.
+
+    Names of scores are looked up only if there is one: what knows them takes long to import.
+    """
+    if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or int(verbose) < 0:
+        raise InvalidData(
+            Setting("verbose"), f" must be True, False or a whole number >= 0; got {verbose!r}"
+        )
+    if early_stopping_rounds is not None:
+        whole("early_stopping_rounds", early_stopping_rounds, least=1)
+    if isinstance(eval_metric, str):
+        _check_score(eval_metric)
+    elif eval_metric is not None and not callable(eval_metric):
+        raise Incompatible(
+            Setting("eval_metric"),
+            f" must be the name of a score, callable or None; got {eval_metric!r}",
+        )
+
+
+def _check_score(name: str) -> None:
+    from sklearn.metrics import get_scorer_names
+
+    names = get_scorer_names()
+    if name not in names:
+        found = meant(name, names)
+        hint = "sklearn.metrics.get_scorer_names() lists them"
+        raise InvalidData(
+            Setting("eval_metric"),
+            f" must be a score that scikit-learn knows; got {name!r}; "
+            f"{hint if found is None else f'did you mean {found!r}?'}",
+        )
 
 
 def steered(estimator: Any, posed: Posed, eval_set: Any) -> list[Result]:
@@ -104,9 +141,6 @@ def _as_result(record: Record) -> Result:
 
 
 def _held_out(estimator: Any, eval_set: Any) -> HeldOut:
-    rounds = estimator.early_stopping_rounds
-    if rounds is not None:
-        rounds = whole("early_stopping_rounds", rounds, least=1)
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]  # as LightGBM and XGBoost take them
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
@@ -119,7 +153,7 @@ def _held_out(estimator: Any, eval_set: Any) -> HeldOut:
     given = {} if not more or more[0] is None else more[0]
     if not isinstance(given, Mapping):
         given = {"sample_weight": given}
-    return HeldOut(estimator, X, y, given, rounds)
+    return HeldOut(estimator, X, y, given, estimator.early_stopping_rounds)
 
 
 class HeldOut:
