@@ -36,6 +36,9 @@ CANCER, WINE, IRIS = _scaled(load_breast_cancer), _scaled(load_wine), load_iris(
 DIABETES = load_diabetes(return_X_y=True)
 COUNTS = DIABETES[0], np.round(DIABETES[1] / 50)
 
+_SHUFFLED = np.random.default_rng(0).permutation(IRIS[1])
+MIXED = IRIS[0][:, :2], np.where(np.arange(150) % 3, IRIS[1], _SHUFFLED)  # not to be separated
+
 LR, SVC, SVR = "LogisticRegression", "LinearSVC", "LinearSVR"
 GRID = [
     (LR, {"C": 0.1}, CANCER),
@@ -225,6 +228,7 @@ def _examples():
     yield ours.LogisticRegression(), named
     yield ours.LogisticRegression(solver="liblinear", C=3.0), CANCER
     yield ours.LogisticRegression(C=math.inf), (CANCER[0][:, :3], CANCER[1])
+    yield ours.LogisticRegression(C=math.inf), MIXED
     yield ours.LinearSVC(class_weight="balanced"), named
     yield ours.LinearSVC(multi_class="crammer_singer"), CANCER
     yield ours.LinearSVR(), DIABETES
@@ -379,6 +383,16 @@ def test_a_ridge_regression_is_direct_at_any_tolerance():
         )
         assert mine.gap_ <= 1e-10
         np.testing.assert_allclose(mine.coef_, their.coef_, atol=1e-5 * np.abs(their.coef_).max())
+
+
+def test_classes_without_a_penalty_have_coefficients_that_sum_to_zero():
+    X, y = MIXED
+    mine, their = (
+        kind(C=np.inf, tol=1e-8).fit(X, y) for kind in (ours.LogisticRegression, THEIRS[LR])
+    )
+    np.testing.assert_allclose(mine.coef_.sum(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(mine.coef_, their.coef_, atol=1e-3)
+    np.testing.assert_allclose(mine.intercept_, their.intercept_, atol=1e-2)
 
 
 def test_weights_in_columns_are_refused():
