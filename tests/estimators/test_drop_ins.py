@@ -36,6 +36,9 @@ CANCER, WINE, IRIS = _scaled(load_breast_cancer), _scaled(load_wine), load_iris(
 DIABETES = load_diabetes(return_X_y=True)
 COUNTS = DIABETES[0], np.round(DIABETES[1] / 50)
 
+_SHUFFLED = np.random.default_rng(0).permutation(IRIS[1])
+MIXED = IRIS[0][:, :2], np.where(np.arange(150) % 3, IRIS[1], _SHUFFLED)  # not to be separated
+
 LR, SVC, SVR = "LogisticRegression", "LinearSVC", "LinearSVR"
 GRID = [
     (LR, {"C": 0.1}, CANCER),
@@ -225,6 +228,7 @@ def _examples():
     yield ours.LogisticRegression(), named
     yield ours.LogisticRegression(solver="liblinear", C=3.0), CANCER
     yield ours.LogisticRegression(C=math.inf), (CANCER[0][:, :3], CANCER[1])
+    yield ours.LogisticRegression(C=math.inf), MIXED
     yield ours.LinearSVC(class_weight="balanced"), named
     yield ours.LinearSVC(multi_class="crammer_singer"), CANCER
     yield ours.LinearSVR(), DIABETES
@@ -361,6 +365,42 @@ def test_sparse_rows_give_the_same_model():
         np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["Ridge", "Lasso", "ElasticNet"])
+def test_targets_in_columns_have_their_shapes(name):
+    X, y = DIABETES
+    for Y in (y[:, None], np.column_stack([y, -y]), np.column_stack([y, -y]).tolist()):
+        mine, their = (kind().fit(X, Y) for kind in (getattr(ours, name), THEIRS[name]))
+        assert mine.coef_.shape == their.coef_.shape
+        assert np.shape(mine.intercept_) == np.shape(their.intercept_)
+        np.testing.assert_allclose(mine.predict(X), their.predict(X), rtol=1e-3)
+
+
+def test_a_ridge_regression_is_direct_at_any_tolerance():
+    X, y = DIABETES
+    for rows in (slice(None), slice(8)):  # more of them than columns, and fewer
+        mine, their = (
+            kind(alpha=0.1).fit(X[rows], y[rows]) for kind in (ours.Ridge, THEIRS["Ridge"])
+        )
+        assert mine.gap_ <= 1e-10
+        np.testing.assert_allclose(mine.coef_, their.coef_, atol=1e-5 * np.abs(their.coef_).max())
+
+
+def test_classes_without_a_penalty_have_coefficients_that_sum_to_zero():
+    X, y = MIXED
+    mine, their = (
+        kind(C=np.inf, tol=1e-8).fit(X, y) for kind in (ours.LogisticRegression, THEIRS[LR])
+    )
+    np.testing.assert_allclose(mine.coef_.sum(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(mine.coef_, their.coef_, atol=1e-3)
+    np.testing.assert_allclose(mine.intercept_, their.intercept_, atol=1e-2)
+
+
+def test_weights_in_columns_are_refused():
+    X, y = DIABETES
+    with pytest.raises(fenchel.InvalidData, match="Sample weights must be 1D array or scalar"):
+        ours.Ridge().fit(X, y, np.ones((len(y), 1)))
+
+
 def test_sample_weights_are_routed():
     X, y = DIABETES
     s = np.arange(1.0, 1 + len(y))
@@ -407,17 +447,25 @@ EXPECTED_FAILURES = {
     },
     "LogisticRegressionCV": {
         "check_dtype_object": "the words of its error are others",
-        "check_sparsify_coefficients": "its data have fewer rows of a class than folds",
     },
+}
+
+
+SMALLER = {  # grids, so that hundreds of fits do not take half a minute
+    "LogisticRegressionCV": {"Cs": 2, "cv": 3},
+    "LassoCV": {"alphas": 10, "cv": 3},
+    "ElasticNetCV": {"alphas": 10, "cv": 3},
 }
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [kind() for kind in (getattr(ours, name) for name in ours.__all__)],
+    [getattr(ours, name)(**SMALLER.get(name, {})) for name in ours.__all__],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
 )
 def test_scikit_learns_checks(estimator, check):
+    if isinstance(estimator, ours.HuberRegressor) and "equivalence" in check.func.__name__:
+        pytest.xfail("seconds of fits that end in what is expected above")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FutureWarning)

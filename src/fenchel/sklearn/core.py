@@ -192,10 +192,9 @@ def weights_of(X: Any, sample_weight: Any) -> Array | None:
     n = _num_samples(X)
     if isinstance(sample_weight, numbers.Number):
         sample_weight = np.full(n, sample_weight)
-    if np.ndim(sample_weight) > 1:
-        raise InvalidData(
-            f"Sample weights must be 1D array or scalar; got shape {np.shape(sample_weight)}"
-        )
+    shape = np.asarray(sample_weight).shape
+    if len(shape) > 1:
+        raise InvalidData(f"Sample weights must be 1D array or scalar; got shape {shape}")
     return checked_weights(sample_weight, n)
 
 

@@ -52,10 +52,16 @@ class LogisticRegression(DropIn, Base):
         penalised = self.solver == "liblinear" and self.fit_intercept
         return float(self.intercept_scaling) if penalised else None
 
+    def _keep(self, tasks: list[Task]) -> None:
+        super()._keep(tasks)
+        # A softmax does not change when all scores move together; nor does a penalty, if none is.
+        if len(self.coef_) > 1:
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
+            if math.isinf(self._inverse_strength()):
+                self.coef_ = self.coef_ - self.coef_.mean(axis=0)
+
     def _adopt(self, found: Found) -> None:
-        # A softmax does not change when all scores move together.
-        centre = found.intercept.mean() if len(found.coef) > 1 else 0.0
-        self.coef_, self.intercept_ = found.coef, found.intercept - centre
+        self.coef_, self.intercept_ = found.coef, found.intercept
         self.n_iter_ = np.array(found.n_iter[:1], dtype=np.int32)
 
 
