@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fenchel._system import blas
 from fenchel.proving import proved_together
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
-from fenchel.risks.base import Problem, Risk
+from fenchel.risks.base import Problem
 from fenchel.solvers import Found, Solver, chosen
 from fenchel.witness import Witness
 
@@ -55,26 +55,33 @@ def _by(
     if trail is None:
         return None
     wanted = [strength in evidence for strength in strengths]
-    return _results(
-        zip(trail, wanted, strict=False), problem.risk, gap, (method.name, reason), *start
-    )
+    return _results(zip(trail, wanted, strict=False), problem, gap, (method.name, reason), *start)
 
 
 def _results(
     trail: Iterator[tuple[Found, bool]],
-    risk: Risk,
+    problem: Problem,
     gap: float,
     solver: tuple[str, str],
     then: float,
     before: int,
 ) -> Iterator[Result]:
     for (w, b, J, lower, alpha), wanted in trail:
-        now, passes = time.perf_counter(), risk.passes
+        now, passes = time.perf_counter(), problem.risk.passes
         record = Record(1, J, lower, relative_gap(J, lower), passes - before, now - then)
         status = Status.CONVERGED if record.gap <= gap else Status.MAX_ITERATIONS
         cost = 1, record.passes, record.seconds, [record]
         witness = Witness(alpha=alpha()) if wanted and alpha is not None else None
-        yield Result(w, b, Certificate(lower, J), status, *cost, *solver, witness)
+        yield Result(
+            w,
+            b,
+            Certificate(lower, J),
+            status,
+            *cost,
+            *solver,
+            witness,
+            feature_names=problem.feature_names,
+        )
         then, before = now, passes
 
 

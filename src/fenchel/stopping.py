@@ -19,6 +19,7 @@ reached is always gone for, however small J is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,9 +45,12 @@ class Tolerance(NamedTuple):
 
 
 def vanishes(problem: Problem, point: Point, lower_bound: float) -> bool:
-    """Whether J, least at this point as far as is known, is 0 up to round-off, and its bound is."""
+    """Whether J, least at this point as far as is known, is 0 up to round-off, and its bound is.
+
+    Owners of rows who answer no more make J infinite, and its round-off too: that is no 0.
+    """
     J, floor = problem.objective(point), _floor(problem, point)
-    return abs(J) <= floor and J - lower_bound <= floor
+    return math.isfinite(floor) and abs(J) <= floor and J - lower_bound <= floor
 
 
 def _floor(problem: Problem, point: Point) -> float:
