@@ -133,6 +133,7 @@ ROUGH = (
     "Classifier(loss='softmax')",
     "Classifier(loss='multiclass_hinge')",
     "OfOneColumn()",
+    "MultivariateRegressor()",
     "HierarchicalClassifier()",
     "HierarchicalClassifier(loss='hierarchical_softmax')",
     "Regressor(loss='huber', penalty='elastic_net')",

@@ -159,9 +159,8 @@ def test_costs_move_the_decisions():
 
 @pytest.mark.parametrize("y", [SPECIES, SPECIES == 1], ids=["three", "two"])
 def test_a_warm_start_takes_fewer_iterations(y):
-    model = fenchel.Classifier(
-        loss="softmax", alpha=1e-3, tol=1e-6, fit_intercept=False, warm_start=True
-    )
+    settings = {"alpha": 1e-3, "tol": 1e-6, "fit_intercept": False, "warm_start": True}
+    model = fenchel.Classifier(loss="softmax", solver="lbfgs", **settings)
     cold = model.fit(IRIS, y).n_iter_
     assert model.fit(IRIS, y).n_iter_ < cold
     assert model.fit(IRIS[:, :3], y).coef_.shape[1] == 3

@@ -206,7 +206,9 @@ def test_a_flat_taxonomy_is_a_multiclass_loss(loss):
     flat = fenchel.problem(IRIS, NAMES, loss=loss, strength=0.01, **_unit(loss))
     plain = {"hierarchical_hinge": "multiclass_hinge", "hierarchical_softmax": "softmax"}[loss]
     other = fenchel.problem(IRIS, NAMES, loss=plain, strength=0.01)
-    results = [fenchel.minimize(problem, gap=1e-7) for problem in (flat, other)]
+    # Kernels of several scores take no taxonomies: these solvers see the same scores and slopes.
+    solver = "lbfgs" if plain == "softmax" else "ls-bmrm"
+    results = [fenchel.minimize(problem, solver, gap=1e-7) for problem in (flat, other)]
     assert results[0].w == pytest.approx(results[1].w, rel=1e-9)
     assert results[0].lower_bound == pytest.approx(results[1].lower_bound, rel=1e-12)
 

@@ -173,3 +173,12 @@ def test_scores_far_apart_do_no_harm():
     result = fenchel.minimize(problem, "polish", gap=1e-3, max_iterations=60)
     assert np.isfinite(result.w).all()
     assert fenchel.verify(result, problem).gap <= max(result.gap * 1.01, 1e-12)
+
+
+def test_where_the_kernels_steps_end_single_steps_go_on():
+    """Classes that are separated: the run's own search ends a tenth above the minimum."""
+    X, y = load_iris(return_X_y=True)
+    problem = fenchel.problem(scale(X), y == 0, loss="softmax", strength=1e-4, intercept=True)
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-6)
+    assert result.converged and fenchel.verify(result, problem).gap <= 1e-6
+    assert result.objective <= fenchel.minimize(problem, "lbfgs", gap=1e-6).objective * (1 + 1e-6)

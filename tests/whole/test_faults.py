@@ -93,7 +93,7 @@ TESTS: dict[int, dict[str, str]] = {
         "test_extreme_scales_end_in_a_status_and_never_in_a_false_claim",
     },
     18: {
-        _ESTIMATORS: "test_alpha_0_is_certified_by_nothing",
+        _ESTIMATORS: "test_alpha_0_is_certified_where_the_loss_is_curved_and_by_nothing_else",
         _INPUT: "test_strength_0_is_refused_by_solvers_that_need_more",
         "tests/driver/test_driver.py": (
             "test_without_a_regulariser_auto_minimises_what_it_cannot_certify"

@@ -7,6 +7,7 @@ first; where a row is at fault, the file it stands in is named, and its line the
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import shutil
@@ -217,6 +218,8 @@ def renaming(data: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno == errno.ENOSPC:  # what is written on the way, a store or a copy of stdin
+            raise
         raise UsageError(f"cannot read {name(path)}: {error.strerror or error}") from error
     except InvalidData as error:
         raise renamed(error, data, path) from error

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -52,21 +52,27 @@ class NewtonCG(Solver):
         solver._aim = gap
         return solver
 
-    def _in_kernel(self, problem: Problem, w: Array, state: State | None) -> Iterator[Step]:
-        """Runs of steps for losses of several scores, and more while the gap is not proved."""
+    def _in_kernel(
+        self, problem: Problem, w: Array, state: State | None
+    ) -> Generator[Step, None, Array]:
+        """Runs of steps for losses of several scores, and more while they lead on; the last w."""
         at, gap, more = BlockRun(problem, w, growth=1.0, state=state), _SAFE * self._aim, True
         while more:
             yield Step(at.point, at.J, at.bound, at.witness, at.state)
             problem.pulse()
+            before = at.J, at.bound
             reached, more = at.advance(gap)
             gap *= 0.1 if reached else 1.0
+            more = more and (at.J, at.bound) != before
         yield Step(at.point, at.J, at.bound, at.witness, at.state)
+        return at.point.w
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
-        if problem.strength > 0 and serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS:
-            yield from self._in_kernel(problem, w, state)
-            return
+        few = serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS
+        if problem.strength > 0 and few and (state is None or "first" not in state):
+            # Where its own search ends short of the gap, single steps go on from there.
+            w = yield from self._in_kernel(problem, w, state)
         C = problem.strength * problem.regularizer.curvature(len(w))
         point, first = problem.risk.at(w), np.inf
         if state is not None and "first" in state:
