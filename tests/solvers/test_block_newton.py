@@ -7,6 +7,7 @@ from catalogue import VECTOR_LOSSES, ids, sample_weights, targets_for
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import scale
 
 import fenchel
 from fenchel import losses
