@@ -372,3 +372,12 @@ def test_a_group_lasso_takes_intercepts():
     )
     model.fit(X, y)  # a warning that it did not converge is an error here
     assert np.any(model.coef_)
+
+
+@pytest.mark.parametrize("solver", ["fista", "proximal-gradient", "agm-inf"])
+def test_duals_of_several_targets_are_balanced(solver):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3)) + 5.0
+    problem = fenchel.problem(X, Y, loss="multivariate_squared", strength=0.1, intercept=True)
+    result = fenchel.minimize(problem, solver, gap=1e-3)
+    assert result.converged and fenchel.verify(result, problem).gap <= 1e-3

@@ -53,17 +53,23 @@ def _balanced(risk: LinearRisk, a: PerShard[Array]) -> PerShard[Array]:
 
 def _with_flows(risk: LinearRisk, offsets: Offsets, a: PerShard[Array]) -> PerShard[Array]:
     """Slopes of K scores whose residual is 0, without their weights."""
-    engine, flows = risk.engine, offsets.flows
+    engine = risk.engine
     r = engine.total(engine.map(_residual, a)) / risk.weight
     if not r.any():
         return a
-    keep = 1 / (1 + flows.share(r))
-    return engine.map(_evened_classes, risk.loss, a, flows.moves(r), keep)
+    if not offset_rows.has_pairs(risk.loss):  # those of squares may be moved anywhere
+        return engine.map(_moved, a, -r)
+    keep = 1 / (1 + offsets.flows.share(r))
+    return engine.map(_evened_classes, risk.loss, a, offsets.flows.moves(r), keep)
 
 
 def _residual(shard: Shard, a: Array) -> Array:
     """sum_i s_i a_i."""
     return np.asarray(np.sum(shardwork.weighted(shard, a), axis=0))
+
+
+def _moved(shard: Shard, a: Array, by: Array) -> Array:
+    return a + by
 
 
 def _evened_classes(shard: Shard, loss: Loss, a: Array, moves: Array, keep: float) -> Array:
