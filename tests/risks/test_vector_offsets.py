@@ -3,7 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import VECTOR_LOSSES, ids, n_scores, vector_problem_for
+from catalogue import TREE, VECTOR_LOSSES, ids, n_scores, vector_problem_for
 from scipy.special import logsumexp, softmax
 
 import fenchel
@@ -381,3 +381,10 @@ def test_duals_of_several_targets_are_balanced(solver):
     problem = fenchel.problem(X, Y, loss="multivariate_squared", strength=0.1, intercept=True)
     result = fenchel.minimize(problem, solver, gap=1e-3)
     assert result.converged and fenchel.verify(result, problem).gap <= 1e-3
+
+
+@pytest.mark.parametrize("solver", ["fista", "agm-inf"])
+def test_duals_of_leaves_are_balanced(solver):
+    problem = vector_problem_for(losses.HierarchicalSoftmax(taxonomy=TREE), intercept=True)
+    result = fenchel.minimize(problem, solver, gap=1e-2, max_iterations=2000)
+    assert result.converged and fenchel.verify(result, problem).gap <= 1e-2

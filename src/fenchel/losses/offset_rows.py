@@ -55,6 +55,13 @@ def left(loss: Loss, b: Array, K: int) -> Array:
     return b
 
 
+def of_leaves(loss: Loss, r: Array) -> Array:
+    """What sums of slopes over rows are for the leaves, for those of all nodes."""
+    if isinstance(loss, HierarchicalHinge | HierarchicalSoftmax):
+        return np.asarray(r[loss.for_classes(np.arange(len(r))).tree.leaf])
+    return r
+
+
 def pair_costs(loss: Loss, K: int) -> Array:
     """Delta_lk of e_k - e_l for l right: 1 but for rescaled slacks."""
     if isinstance(loss, MulticlassHinge) and loss.rescaling == "slack":

@@ -59,6 +59,7 @@ def _with_flows(risk: LinearRisk, offsets: Offsets, a: PerShard[Array]) -> PerSh
         return a
     if not offset_rows.has_pairs(risk.loss):  # those of squares may be moved anywhere
         return engine.map(_moved, a, -r)
+    r = offset_rows.of_leaves(risk.loss, r)
     keep = 1 / (1 + offsets.flows.share(r))
     return engine.map(_evened_classes, risk.loss, a, offsets.flows.moves(r), keep)
 
