@@ -135,6 +135,7 @@ def _with_flags(flags: list[inspect.Parameter], before: str) -> Callable[[Comman
         own = list(signature.parameters.values())
         place = list(signature.parameters).index(before)
         parameters = [*own[:place], *flags, *own[place:]]
+        # Which is where typer looks for the flags of a command.
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return run
 

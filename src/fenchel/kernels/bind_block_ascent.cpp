@@ -13,13 +13,6 @@ using namespace nb::literals;
 
 namespace {
 
-/// A loss with the labels of its rows.
-template <class L>
-struct Labelled {
-    L loss;
-    LabelsOf<L> y;
-};
-
 /// The arrays of a dual problem with K scores a row on one shard; `threshold` and `scale` are given
 /// together, with a row for each column of X.
 struct BlockProblem {

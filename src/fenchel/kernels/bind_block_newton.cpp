@@ -13,12 +13,6 @@ using namespace nb::literals;
 
 namespace {
 
-template <class L>
-struct Labelled {
-    L loss;
-    LabelsOf<L> y;
-};
-
 /// What J is made of but for X: D has K numbers for each column, `up` and `down` K in all.
 struct BlockNewtonProblem {
     std::variant<Labelled<fenchel::MulticlassHinge>, Labelled<fenchel::Softmax>,

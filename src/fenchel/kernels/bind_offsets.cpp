@@ -10,11 +10,6 @@ using namespace nb::literals;
 
 namespace {
 
-/// Codes, one for each row, or sets, K numbers for each row.
-template <class Loss>
-using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
-                             nb::c_contig, nb::device::cpu>;
-
 template <class Loss>
 fenchel::VectorRows<typename Loss::Label> checked_rows(const Loss& loss, const Matrix& Z,
                                                        const LabelsOf<Loss>& y, const Weights& s) {

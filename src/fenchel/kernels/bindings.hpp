@@ -37,6 +37,13 @@ template <class Loss>
 using LabelsOf = nb::ndarray<const typename Loss::Label, nb::ndim<Loss::kSets ? 2 : 1>,
                              nb::c_contig, nb::device::cpu>;
 
+/// A loss with the labels of its rows.
+template <class L>
+struct Labelled {
+    L loss;
+    LabelsOf<L> y;
+};
+
 inline void require(bool holds, const char* name, std::size_t got, std::size_t expected) {
     if (!holds) {
         throw std::invalid_argument(std::string(name) + " has length " + std::to_string(got) +

@@ -41,6 +41,7 @@
 #include "block_hessian.hpp"
 #include "block_newton_state.hpp"
 #include "block_steps.hpp"
+#include "line_search.hpp"
 #include "output_products.hpp"
 #include "vector_losses.hpp"
 
@@ -90,9 +91,9 @@ class BlockNewton {
     }
 
   private:
-    static constexpr double kInexact = 0.1, kLoose = 1e-3, kFlat = 0.1, kRough = 0.1;
+    static constexpr double kInexact = 0.1, kLoose = 1e-3, kRough = 0.1;
     static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
-    static constexpr int kTrials = 40, kProducts = 300;
+    static constexpr int kProducts = 300;
     static constexpr double kLeastTypical = 30, kEndless = 1e30;
     static constexpr int kReused = 25;                  // products before a factor is made anew
     static constexpr std::size_t kMostFactored = 1500;  // parameters
@@ -362,21 +363,10 @@ class BlockNewton {
         return at_eta;
     }
 
-    /// A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
     double search() {
         double start = 0;
         for (std::size_t j = 0; j < size; ++j) start += g[j] * p[j];
-        if (!(start < 0)) return 0;
-        constexpr double inf = std::numeric_limits<double>::infinity();
-        double low = 0, high = inf, eta = 1;
-        for (int k = 0; k < kTrials; ++k) {
-            const auto [total, rise] = slope(eta);
-            if (std::abs(total) <= -kFlat * start) return eta;
-            (total < 0 ? low : high) = eta;
-            eta = rise > 0 ? eta - total / rise : inf;
-            if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
-        }
-        return low;
+        return flat_step(start, [this](double eta) { return slope(eta); });
     }
 
     const OutputProducts& X;

@@ -17,6 +17,8 @@ namespace detail {
 
 inline constexpr double kDecrease = 1e-4, kCurvature = 0.9, kFar = 1e100;
 inline constexpr int kTrials = 200, kNarrowings = 4;
+inline constexpr double kFlat = 0.1;  // of the slope at 0: good enough for a step of Newton's
+inline constexpr int kFlatTrials = 40;
 
 /// The secant's zero of the slope, kept away from the ends; the middle where it is unknown.
 inline double between(double low, double low_slope, double high, double high_slope) {
@@ -35,6 +37,23 @@ inline bool descends(const Bend& trial, const Bend& start, double eta) {
 }
 
 }  // namespace detail
+
+/// A step at which the slope along the ray is a tenth of that at 0, `start`: Newton's, in a
+/// bracket. slope(eta) gives slope and curvature; 0 where the ray does not descend.
+template <class SlopeAt>
+double flat_step(double start, SlopeAt&& slope) {
+    if (!(start < 0)) return 0;
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    double low = 0, high = inf, eta = 1;
+    for (int k = 0; k < detail::kFlatTrials; ++k) {
+        const auto [total, rise] = slope(eta);
+        if (std::abs(total) <= -detail::kFlat * start) return eta;
+        (total < 0 ? low : high) = eta;
+        eta = rise > 0 ? eta - total / rise : inf;
+        if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
+    }
+    return low;
+}
 
 /// A step with sufficient decrease and |phi'(eta)| <= 0.9 |phi'(0)|, 1 being tried first; 0 if
 /// round-off leaves none, or phi falls for ever. phi(eta) gives value and slope, `start` is phi(0).

@@ -37,6 +37,7 @@
 
 #include "bends.hpp"
 #include "cholesky.hpp"
+#include "line_search.hpp"
 #include "losses.hpp"
 #include "multipliers.hpp"
 #include "polish_rows.hpp"
@@ -98,11 +99,9 @@ class Polish {
         0.1;  // the gap that F's gradient leaves, to the multipliers'
     static constexpr double kLoose = 1e-3;
     static constexpr double kShare =
-        0.3;                              // of the larger of two causes, from which on both are met
-    static constexpr double kFlat = 0.1;  // of the slope at 0: good enough for a line search
+        0.3;  // of the larger of two causes, from which on both are met
     static constexpr double kInertia = 1e-6;  // of the intercept, which has no penalty
     static constexpr double kNear = 3;        // gaps, from which on the intercept is made the best
-    static constexpr int kTrials = 40;
     static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
     double r(std::size_t j) const { return at.rho * terms.prox[j]; }
@@ -345,21 +344,10 @@ class Polish {
         return at_eta;
     }
 
-    /// A step at which the slope along the ray is a tenth of that at 0: Newton's, in a bracket.
     double search() const {
         double start = offset_slope * p[d];
         for (std::size_t j = 0; j < d; ++j) start += g[j] * p[j];
-        if (!(start < 0)) return 0;
-        constexpr double inf = std::numeric_limits<double>::infinity();
-        double low = 0, high = inf, eta = 1;
-        for (int k = 0; k < kTrials; ++k) {
-            const auto [total, rise] = slope(eta);
-            if (std::abs(total) <= -kFlat * start) return eta;
-            (total < 0 ? low : high) = eta;
-            eta = rise > 0 ? eta - total / rise : inf;
-            if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
-        }
-        return low;
+        return flat_step(start, [this](double eta) { return slope(eta); });
     }
 
     const Products& X;
