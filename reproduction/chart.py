@@ -18,8 +18,10 @@ _MARKS: Mapping[str, dict[str, Any]] = {
     "faint": {"type": "line", "strokeWidth": 0.6, "opacity": 0.6},
     "bars": {"type": "bar"},
 }
-# Powers of ten far from 1 as 1e-6, the others as they are.
-_LABEL = "format(datum.value, datum.value < 0.01 || datum.value >= 1e5 ? '.0e' : '~g')"
+# On logarithmic axes, powers of ten: those far from 1 as 1e-6, the others as they are.
+_POWER = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6"
+_FAR = "datum.value < 0.01 || datum.value >= 1e5"
+_LABEL = f"{_POWER} ? format(datum.value, {_FAR} ? '.0e' : '~g') : ''"
 
 
 def colours(panels: Sequence[Panel]) -> dict[str, str]:
@@ -55,7 +57,11 @@ def _layer(panel: Panel, series: Series, palette: Mapping[str, str]) -> dict[str
     values = [{"x": x, "y": y, "name": series.name, "i": i} for i, x, y in _points(panel, series)]
     return {
         "data": {"values": values},
-        "mark": {**_MARKS[series.style], "clip": True, "tooltip": series.style != "faint"},
+        "mark": {
+            **_MARKS[series.style],
+            "clip": series.style == "faint",
+            "tooltip": series.style != "faint",
+        },
         "encoding": {
             "x": _axis("x", panel.x, panel, series),
             "y": _axis("y", panel.y, panel, series),
@@ -76,7 +82,7 @@ def _axis(field: str, label: str, panel: Panel, series: Series) -> dict[str, Any
     if field == "x" and any(isinstance(x, str) for each in panel.series for x in each.x):
         return {"field": "x", "type": "nominal", "title": label, "sort": None}
     logarithmic = field in panel.log
-    scale = {"type": "log", "nice": False} if logarithmic else {"zero": series.style == "bars"}
+    scale = {"type": "log", "nice": True} if logarithmic else {"zero": series.style == "bars"}
     axis = {"labelOverlap": True, "labelExpr": _LABEL if logarithmic else "datum.label"}
     return {"field": field, "type": "quantitative", "title": label, "scale": scale, "axis": axis}
 

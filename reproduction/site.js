@@ -2,19 +2,21 @@
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const drawn = new Set();
 
-function coloured(chart) {
+function coloured(text) {
   const ink = dark.matches ? "#e4e4e4" : "#222";
   const line = dark.matches ? "#777" : "#888";
   const guide = {labelColor: ink, titleColor: ink, domainColor: line, tickColor: line};
-  const config = chart.config;
-  return {...chart, title: {...chart.title, color: ink}, config: {...config,
-    axis: {...config.axis, ...guide}, legend: {...config.legend, ...guide}}};
+  const chart = JSON.parse(dark.matches ? text.replaceAll('"#000000"', `"${ink}"`) : text);
+  chart.title.color = ink;
+  Object.assign(chart.config.axis, guide);
+  Object.assign(chart.config.legend, guide);
+  return chart;
 }
 
 function draw(panel) {
   drawn.add(panel);
-  panel.chart ??= JSON.parse(panel.querySelector("script").textContent);
-  return vegaEmbed(panel, coloured(panel.chart), {actions: false, renderer: "svg"});
+  panel.text ??= panel.querySelector("script").textContent;
+  return vegaEmbed(panel, coloured(panel.text), {actions: false, renderer: "svg"});
 }
 
 const near = new IntersectionObserver((entries) => {
