@@ -32,6 +32,7 @@ _TOOLTIP = [
     alt.Tooltip("seconds:Q", format=".3f"),
 ]
 _CHOSEN = alt.selection_point(name="chosen", fields=["run"], bind="legend")
+_SHOWN = Record._fields[:6]  # of what a record tells: bounds, gap and costs
 _LAST = 5  # records of the end of each history that are listed
 
 _HINT = "<p>Click a name to see its run alone; shift-click to add another.</p>"
@@ -81,7 +82,7 @@ def _records(drawn: Sequence[Curve]) -> str:
         for curve in drawn
         for record in curve.result.history[-_LAST:]
     ]
-    return table(("run", *(field.replace("_", " ") for field in Record._fields)), rows)
+    return table(("run", *(field.replace("_", " ") for field in _SHOWN)), rows)
 
 
 def _chart(drawn: Sequence[Curve]) -> dict[str, Any]:
@@ -153,7 +154,7 @@ def _band(base: alt.Chart, heights: Sequence[alt.Y]) -> list[alt.Chart]:
 def _values(curve: Curve, x: Axis, y: Axis) -> list[dict[str, Any]]:
     """The records to draw; what JSON has no number for is null."""
     index = kept(curve, x, y)
-    columns = {field: curve.column(field)[index].tolist() for field in Record._fields}
+    columns = {field: curve.column(field)[index].tolist() for field in _SHOWN}
     return [
         {"run": curve.name, "last": last}
         | {k: None if math.isnan(v) else v for k, v in zip(columns, row, strict=True)}

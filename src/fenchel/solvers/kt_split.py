@@ -52,6 +52,7 @@ class KTSplit(Solver):
 
         def objective(x: Array) -> tuple[float, Array]:
             problem.pulse()
+            problem.effort.evaluations += 1
             w = x[:d] - x[d:]
             point = problem.risk.at(w)
             g = point.subgradient + quadratic * w
@@ -67,6 +68,7 @@ class KTSplit(Solver):
             options={"maxiter": self.burst, "maxcor": self.memory, "maxfun": 20 * self.burst}
             | {"ftol": 0.0, "gtol": 0.0},
         )
+        problem.effort.inner += int(done.nit)
         split: Array = done.x[:d] - done.x[d:]
         return split
 
