@@ -59,7 +59,7 @@ def composed(title: str, before: str, chart: Mapping[str, Any], after: str) -> s
         after=after,
         versions=f"fenchel {fenchel.__version__}, Python {platform.python_version()}, "
         f"NumPy {np.__version__}",
-        library=_library(),
+        library=library(),
         chart=json.dumps(chart, allow_nan=False).replace(
             "<", "\\u003c"
         ),  # or a name ends the script
@@ -89,5 +89,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "")
 
 
 @functools.cache
-def _library() -> str:
+def library() -> str:
+    """Vega, Vega-Lite and vegaEmbed, as one script."""
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
