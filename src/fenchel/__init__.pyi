@@ -34,6 +34,7 @@ from .estimators import SequenceLabeler as SequenceLabeler
 from .estimators import TweedieRegressor as TweedieRegressor
 from .features import IncompleteCholesky as IncompleteCholesky
 from .features import Spectrum as Spectrum
+from .functions import function as function
 from .losses import Labels as Labels
 from .losses import MultivariateLoss as MultivariateLoss
 from .losses import ScalarLoss as ScalarLoss
