@@ -21,7 +21,7 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing functions driver stopping following proving starts paths checkpoint "
+    "advice posing functions racing driver stopping following proving starts paths checkpoint "
     "verification report inference",
     "estimators",
     "sklearn",

@@ -12,7 +12,7 @@ from fenchel import regularizers
 from fenchel.errors import Incompatible
 from fenchel.regularizers import Boxed, Regularizer, take_options
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.function import Function, FunctionRisk
+from fenchel.risks.function import FunctionRisk, OwnFunction
 from fenchel.settings import checked_strength, understood, whole
 
 
@@ -52,7 +52,7 @@ def function(
         raise Incompatible(f"unknown options: {', '.join(options)}")
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
-    given = Function(
+    given = OwnFunction(
         oracle,
         whole("n_parameters", n_parameters, least=1),
         steepest,

@@ -29,7 +29,7 @@ from fenchel.witness import Bracket, Tangency, Ties, Witness
 
 
 @dataclass(frozen=True)
-class Function:
+class OwnFunction:
     """What a user gives of a function of `n_parameters` variables; every answer is checked."""
 
     oracle: Callable[[Array], Any]
@@ -157,7 +157,7 @@ class FunctionRisk(BlackBoxRisk):
 
     n_rows = n_duals = 1
 
-    def __init__(self, function: Function):
+    def __init__(self, function: OwnFunction):
         self.function, self.passes = function, 0
         self.n_parameters = self.n_numbers = function.n_parameters
         self.facts = Facts(
