@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fenchel.report.curves import GREY, PALETTE
 from reproduction.shape import Panel, Series
 
+GREY = "#888888"
+PALETTE = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
 _HEIGHT = 230
 _MARKS: Mapping[str, dict[str, Any]] = {
     "line": {"type": "line", "point": {"size": 22}, "strokeWidth": 1.6},

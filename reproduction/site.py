@@ -6,6 +6,7 @@ as SVG into the pages instead, without data or script, for a repository.
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from string import Template
 import vl_convert
 
 from fenchel.references import REFERENCES
-from fenchel.report.shell import library, table
+from fenchel.report.shell import table
 from reproduction.chart import chart, colours
 from reproduction.runner import Outcome
 from reproduction.shape import Panel, Table
@@ -50,6 +51,12 @@ VERDICTS = {
     "not": "not reproduced",
     "broken": "the script is broken",
 }
+
+
+@functools.cache
+def library() -> str:
+    """Vega, Vega-Lite and vegaEmbed, as one script."""
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def write(outcomes: Sequence[Outcome], folder: Path, *, small: bool = False) -> Path:
