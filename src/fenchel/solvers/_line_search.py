@@ -54,6 +54,7 @@ class Along:
         """(J(w + eta p), one element of its subdifferential in eta)."""
         strength, regularizer = self.problem.strength, self.problem.regularizer
         self.problem.pulse()
+        self.problem.effort.evaluations += 1
         risk, slope = self.ray.along(eta)
         regular = regularizer.slope(self.w, self.p, eta).slope
         value = strength * regularizer.value(self.w + eta * self.p) + risk
@@ -62,6 +63,7 @@ class Along:
     def slope(self, eta: float) -> Slope:
         """The slope of a piecewise quadratic J just right of eta."""
         self.problem.pulse()
+        self.problem.effort.evaluations += 1
         strength, risk = self.problem.strength, self.ray.slope(eta)
         regular = self.problem.regularizer.slope(self.w, self.p, eta)
         slope = strength * regular.slope + risk.slope

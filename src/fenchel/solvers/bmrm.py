@@ -79,6 +79,7 @@ class BMRM(Solver):
                 problem.pulse()
                 step /= 4
                 point = problem.risk.at(best.w + step * (w - best.w), near=best)
+            problem.effort.step = step
             objective = problem.objective(point)
             if objective < J:
                 best, J = point, objective

@@ -75,6 +75,7 @@ class KTSplit(Solver):
 
         def objective(x: Array) -> tuple[float, Array]:
             problem.pulse()
+            problem.effort.evaluations += 1
             w = x[:d] - x[d:]
             point = problem.risk.at(w)
             last.append(point)
@@ -92,6 +93,7 @@ class KTSplit(Solver):
             options={"maxiter": n, "maxcor": self.memory, "maxfun": 20 * n}
             | {"ftol": 0.0, "gtol": 0.0},
         )
+        problem.effort.inner += int(done.nit)
         split: Array = done.x[:d] - done.x[d:]
         return split
 

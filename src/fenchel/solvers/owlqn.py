@@ -133,6 +133,7 @@ class OWLQNStar(OWLQN):
 
         def support(p: Array) -> Array:
             problem.pulse()
+            problem.effort.inner += 1
             return _steepest(problem, point, p)
 
         find = descent_direction if self.form == "face" else one_step_direction
@@ -179,6 +180,8 @@ def _search(
         s = np.where(np.sign(x) == xi, x, 0.0) - w  # pi(x; xi) - w, so that w + s is exact at 0
         slope = float((_steepest(problem, point, s) if v is None else -v) @ s)  # J'(w; s)
         if slope < 0:
+            problem.effort.evaluations += 1
+            problem.effort.step = alpha
             new = point.towards(s).at(1.0)
             if problem.objective(new) <= J + _GAMMA * slope + FEW_OPERATIONS * abs(J):
                 return new

@@ -102,6 +102,7 @@ class SubgradientMethod(Solver):
             if eta == 0:
                 yield Step(point, J, *bound.at_last())
                 return
+            problem.effort.step = eta
             new = along.at(eta)  # line 11
             s, g_new = new.w - point.w, self.subgradient(problem, new)  # lines 10 and 12
             y = g_new - g  # line 13
@@ -119,6 +120,7 @@ class SubgradientMethod(Solver):
 
         def support(p: Array) -> Array:
             problem.pulse()
+            problem.effort.inner += 1
             steepest = point.steepest(p)
             if steepest is not point:
                 bound.meet(steepest)
