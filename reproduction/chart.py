@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import vl_convert
+
+from fenchel.report.style import CROWD
+from fenchel.report.style import DAY as PALETTE
 from reproduction.shape import Panel, Series
 
-GREY = "#888888"
-PALETTE = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
 _HEIGHT = 230
 _MARKS: Mapping[str, dict[str, Any]] = {
     "line": {"type": "line", "point": {"size": 22}, "strokeWidth": 1.6},
@@ -23,6 +26,12 @@ _MARKS: Mapping[str, dict[str, Any]] = {
 _POWER = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6"
 _FAR = "datum.value < 0.01 || datum.value >= 1e5"
 _LABEL = f"{_POWER} ? format(datum.value, {_FAR} ? '.0e' : '~g') : ''"
+
+
+@functools.cache
+def library() -> str:
+    """Vega, as a script for pages that need no network."""
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def colours(panels: Sequence[Panel]) -> dict[str, str]:
@@ -74,7 +83,7 @@ def _layer(panel: Panel, series: Series, palette: Mapping[str, str]) -> dict[str
 
 def _coloured(series: Series, palette: Mapping[str, str]) -> dict[str, Any]:
     if series.style == "faint":
-        return {"color": {"value": GREY}}
+        return {"color": {"value": CROWD[0]}}
     scale = {"domain": list(palette), "range": list(palette.values())}
     return {"color": {"field": "name", "type": "nominal", "scale": scale}}
 

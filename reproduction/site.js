@@ -6,7 +6,7 @@ function coloured(text) {
   const ink = dark.matches ? "#e4e4e4" : "#222";
   const line = dark.matches ? "#777" : "#888";
   const guide = {labelColor: ink, titleColor: ink, domainColor: line, tickColor: line};
-  const chart = JSON.parse(dark.matches ? text.replaceAll('"#000000"', `"${ink}"`) : text);
+  const chart = JSON.parse(dark.matches ? text.replaceAll('"#222222"', `"${ink}"`) : text);
   chart.title.color = ink;
   Object.assign(chart.config.axis, guide);
   Object.assign(chart.config.legend, guide);

@@ -6,7 +6,6 @@ as SVG into the pages instead, without data or script, for a repository.
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ import vl_convert
 
 from fenchel.references import REFERENCES
 from fenchel.report.shell import table
-from reproduction.chart import chart, colours
+from reproduction.chart import chart, colours, library
 from reproduction.runner import Outcome
 from reproduction.shape import Panel, Table
 
@@ -51,12 +50,6 @@ VERDICTS = {
     "not": "not reproduced",
     "broken": "the script is broken",
 }
-
-
-@functools.cache
-def library() -> str:
-    """Vega, Vega-Lite and vegaEmbed, as one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def write(outcomes: Sequence[Outcome], folder: Path, *, small: bool = False) -> Path:
