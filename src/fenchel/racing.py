@@ -199,4 +199,3 @@ def entered(solvers: Solvers, problem: Problem) -> dict[str, str | Solver]:
     if not found:
         raise InvalidData("no solver is entered")
     return found
-

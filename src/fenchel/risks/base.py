@@ -116,6 +116,7 @@ class Facts:
     has_duals: bool = False  # rows have dual variables: the loss has a conjugate
     keeps_scores: bool = False  # so that steps along a ray cost no pass
     in_one_memory: bool = False  # all rows are at hand, in any order; else they come in blocks
+    by_kernel: bool = False  # w is a sum of rows' features, of which products alone are known
     user_written: bool = False  # its formulas are its user's, and so are the claims above
 
 

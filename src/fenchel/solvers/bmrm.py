@@ -26,6 +26,7 @@ from fenchel.settings import between, positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes
+from fenchel.solvers._kernel_planes import KernelPlanes
 from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -44,6 +45,7 @@ class BMRM(Solver):
     """
 
     name = "bmrm"
+    takes_kernels = True
     needs = Needs(regularizer=("conjugate",))
 
     def __init__(self, step: float = 0.3, max_cuts: int = 1000, inner: float | None = None):
@@ -89,8 +91,9 @@ class BMRM(Solver):
 
     def obstacle(self, problem: Problem) -> str | None:
         """Without R >= 0 the first models may have no minimiser unless Omega is strongly convex."""
-        regularizer = problem.regularizer
-        if not problem.risk.facts.nonnegative and regularizer.strong_convexity == 0:
+        regularizer, by_kernel = problem.regularizer, problem.risk.facts.by_kernel
+        convex = by_kernel or regularizer.strong_convexity > 0  # in the kernel's own norm
+        if not problem.risk.facts.nonnegative and not convex:
             return (
                 f"with {regularizer!r}, which is not strongly convex, it needs a loss known to be "
                 ">= 0 (set `nonnegative = True` on the loss if it is)"
@@ -102,12 +105,15 @@ class BMRM(Solver):
 
 def has_model(problem: Problem) -> bool:
     """Whether `cutting_planes` can minimise its model: by linear programmes, or by a dual."""
-    return LinearPlanes.suit(problem) or problem.regularizer.has("conjugate_argmax")
+    known = problem.risk.facts.by_kernel or problem.regularizer.has("conjugate_argmax")
+    return LinearPlanes.suit(problem) or known
 
 
 def cutting_planes(problem: Problem, max_cuts: int) -> CuttingPlanes:
     """The model that suits the regulariser and the shape of the data."""
     risk, regularizer = problem.risk, problem.regularizer
+    if risk.facts.by_kernel:
+        return KernelPlanes(problem, max_cuts)
     if LinearPlanes.suit(problem):
         return LinearPlanes(problem, max_cuts)
     if BallPlanes.suit(problem):

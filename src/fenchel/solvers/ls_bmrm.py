@@ -33,6 +33,7 @@ class LineSearchBMRM(Solver):
     """
 
     name = "ls-bmrm"
+    takes_kernels = True
     needs = Needs(regularizer=("finite", "conjugate"))
 
     def __init__(self, mu: float = 0.05, max_cuts: int = 1000):
