@@ -2,6 +2,7 @@
 # make quick  lint and the tests that are not marked slow: about a minute, before every commit
 # make test   sets up everything and runs the whole test suite
 # make check  lint, types and the sanitizer build as well
+# make docs   the documentation site, in build/site; warnings are errors
 # make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
@@ -21,7 +22,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
     tests/fuzz/test_known.py
 
-.PHONY: setup demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+.PHONY: setup demo quick test check docs benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -47,6 +48,14 @@ $(VENV)/.test: $(VENV)/.fenchel
 $(VENV)/.lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
+
+$(VENV)/.docs: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 $(VENV)/.benchmark: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group benchmark
