@@ -104,8 +104,8 @@ def problem(
     theirs.
 
     With a `kernel` the rows are known through their products k(x, x') in a space of features, and w
-    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/how-to/kernels.md). It is
-    "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
+    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/how-to/kernels.md). It
+    is "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
     texts or graphs, a function of two matrices, or "precomputed", with X the matrix of all k. At
     most `cache_size` megabytes of it are kept.
     """
