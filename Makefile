@@ -11,6 +11,7 @@
 # make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
 # make tsan   the pool of threads under ThreadSanitizer
 # make soak   fits for SECONDS: memory, open files and threads must not grow
+# make reproduce  the figures of the papers, in full; FIGURE=yu10-16 for one, QUICK=1 for few rows
 # make auto-table  measures the table by which `auto` chooses, on a machine that does nothing else
 PYTHON ?= python3
 VENV   ?= .venv
@@ -24,11 +25,15 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
     tests/fuzz/test_known.py
 
+<<<<<<< HEAD
 # A compiler cache, where there is one (CMakeLists.txt), knows a file again in another clone.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 .PHONY: setup wheel portable demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+=======
+.PHONY: setup demo quick test check benchmark reproduce auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+>>>>>>> main
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -87,6 +92,9 @@ $(VENV)/.benchmark: $(VENV)/.test
 benchmark: $(VENV)/.benchmark
 	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
+
+reproduce: $(VENV)/.benchmark
+	$(BIN)/python -m reproduction $(FIGURE) $(if $(QUICK),--quick)
 
 auto-table: $(VENV)/.benchmark
 	$(BIN)/python benchmarks/auto.py
