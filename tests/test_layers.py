@@ -21,7 +21,7 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing driver stopping following proving starts paths checkpoint verification report "
+    "advice posing kernel_posing driver stopping following proving starts paths checkpoint verification report "
     "inference",
     "estimators",
     "sklearn",

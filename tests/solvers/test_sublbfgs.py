@@ -94,7 +94,7 @@ def test_the_direction_descends_or_zero_is_a_subgradient(seed):
     if found is None:
         assert least <= 1e-10
     else:
-        p, slope = found
+        p, slope, _ = found
         assert slope == pytest.approx(np.max(G @ p)) and slope < 0
 
 

@@ -80,6 +80,7 @@ class Solver(Configured, ABC):
     name: ClassVar[str]
     needs: ClassVar[Needs]
     patience: ClassVar[int] = 50  # iterations without better bounds after which it is stalled
+    takes_kernels: ClassVar[bool] = False  # rows may be known through a kernel alone
     takes_duals: ClassVar[bool] = False  # a state may be another problem's w, alpha and offset b
 
     @abstractmethod
@@ -108,6 +109,8 @@ class Solver(Configured, ABC):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
+        if problem.risk.facts.by_kernel and not self.takes_kernels:
+            return "it works on columns, but the rows are known through a kernel alone"
         if needs.strongly_convex and not self._penalises_enough(problem):
             return (
                 "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"

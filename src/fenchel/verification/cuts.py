@@ -17,7 +17,8 @@ from fenchel.risks.oracle import Examples, OracleRisk
 from fenchel.risks.owners import OwnersRisk
 from fenchel.tolerances import AGREEMENT, ROUND_OFF, SCORES, VERIFIED_ZERO
 from fenchel.verification import penalties
-from fenchel.verification.evidence import CheckedCut, Evidence
+from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.evidence import Evidence
 from fenchel.witness import Tangency, Witness
 
 
