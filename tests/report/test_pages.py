@@ -33,8 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [380, 1200])
+@pytest.mark.parametrize(("width", "dark"), [(380, True), (1200, False)])
 @pytest.mark.parametrize("name", ["runs", "path"])
 def test_a_page_fits_its_window_and_has_no_faults(
     pages: Path, name: str, width: int, dark: bool
@@ -49,7 +48,9 @@ def test_a_page_fits_its_window_and_has_no_faults(
 
 def test_the_pointer_is_told_what_it_is_on(pages: Path) -> None:
     with opened(pages / "runs.html") as page:
-        dot = page.locator(".panel").nth(2).locator("g[data-run=sdca] circle").bounding_box()
+        dot = page.locator(".panel").nth(2).locator("g[data-run=sdca] circle")
+        dot.scroll_into_view_if_needed()
+        dot = dot.bounding_box()
         page.mouse.move(dot["x"] + 2, dot["y"] + 2)
         tip = page.locator(".panel").nth(2).locator(".tip")
         tip.wait_for(state="visible")
