@@ -45,9 +45,9 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
     result claims. A result without a witness gets the tangent bound at its w, and says so.
 
     With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
-    numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
-    there is no such bound: for losses of a user, losses without a conjugate but those of sequences,
-    and other regularisers than l2, l1 and elastic_net.
+    numbers given: no round-off is taken on trust (docs/explanation/certificates.md). Raises
+    Incompatible where there is no such bound: for losses of a user, losses without a conjugate but
+    those of sequences, and other regularisers than l2, l1 and elastic_net.
     """
     evidence = _evidence(problem.risk)
     certificate = judged(result, problem, evidence)
