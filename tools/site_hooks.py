@@ -77,9 +77,15 @@ def flags(command: Any, context: Any) -> Iterator[str]:
     for each in shown:
         grouped.setdefault(panel(each), []).append(each)
     for title, parameters in grouped.items():
-        rows = [each.get_help_record(context) for each in parameters]
+        rows = [(flag(each, context), each.help or "") for each in parameters]
         yield f"\n| {title} | |\n|---|---|"
-        yield from (f"| `{cell(flag)}` | {plain(cell(text))} |" for flag, text in rows if text)
+        yield from (f"| `{cell(name)}` | {plain(cell(text))} |" for name, text in rows)
+
+
+def flag(parameter: Any, context: Any) -> str:
+    """Its names with the kind of its value; of an argument its name alone."""
+    shown, _ = parameter.get_help_record(context) or ("", "")
+    return shown.partition(" ")[0] if parameter.param_type_name == "argument" else shown
 
 
 def cell(text: str) -> str:
