@@ -14,6 +14,7 @@ from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
+from fenchel.risks.function import FunctionRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
@@ -69,7 +70,7 @@ def recompute_all(
 
 def can_recompute(risk: Risk) -> bool:
     """Whether bounds can be had without asking others, who count what they are asked."""
-    return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
+    return isinstance(risk, LinearRisk | ChainRisk | OracleRisk | FunctionRisk)
 
 
 def unprovable(problem: Problem) -> Phrase | None:

@@ -1,5 +1,7 @@
 """Two-dimensional functions that [Yu10] works out by hand, as risks (2.1.1 and E.1 to E.3)."""
 
+import itertools
+
 import numpy as np
 
 from fenchel.piecewise import Slope
@@ -121,3 +123,65 @@ UNBOUNDED = Largest([[2, 1], [-2, 1], [0, 3]])
 
 def problem(toy):
     return Problem(toy, L2(), 0.0)
+
+
+NAMES = {"valley": VALLEY, "bounded": BOUNDED, "unbounded": UNBOUNDED, "wolfe": Wolfe()}
+
+
+def trajectory(toy, solver, options, w0, iterations=30, exactly=False):
+    """The points of a solver on one of these functions, and whether it came to an end by itself.
+
+    `exactly` searches lines by golden section, for the one that is not piecewise linear.
+    """
+    import fenchel
+
+    method = fenchel.solver(solver, **options)
+    if exactly:
+        method.step = _golden
+    steps = method.iterate(problem(NAMES[toy]), np.array(w0, dtype=float))
+    points, values = [], []
+    for step in itertools.islice(steps, iterations):
+        points.append(step.point.w.tolist())
+        values.append(step.objective)
+    distinct = [k for k in range(len(values)) if k == 0 or points[k] != points[k - 1]]
+    return {
+        "x": [points[k][0] for k in distinct],
+        "y": [points[k][1] for k in distinct],
+        "objective": [max(values[k], -1e300) for k in distinct],
+        "unbounded": bool(values[-1] == -np.inf),
+        "ended": len(points) < iterations,
+    }
+
+
+def _golden(along, J):
+    """The minimiser of J on a ray; inf where it falls for ever."""
+    from scipy.optimize import minimize_scalar
+
+    if along(1e6)[1] < 0:
+        return np.inf
+    options = {"xatol": 1e-13}
+    found = minimize_scalar(
+        lambda eta: along(eta)[0], bounds=(0, 100), method="bounded", options=options
+    )
+    return found.x if along(found.x)[0] < J else 0.0
+
+
+def contours(toy, x, y, levels):
+    """Points of the level sets in a window, as faint series."""
+    from reproduction.shape import Series
+
+    grid_x, grid_y = np.meshgrid(np.linspace(*x, 160), np.linspace(*y, 160))
+    values = np.array([NAMES[toy].value(w) for w in zip(grid_x.flat, grid_y.flat, strict=True)])
+    values = values.reshape(grid_x.shape)
+    lines = []
+    for level in levels:
+        near = np.argwhere(np.diff(np.sign(values - level), axis=0) != 0)
+        lines.append(
+            Series(
+                f"f = {level:g}",
+                [round(float(grid_x[i, j]), 3) for i, j in near],
+                [round(float(grid_y[i, j]), 3) for i, j in near],
+                "points",
+            )
+        )
+    return lines
