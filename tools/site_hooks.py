@@ -1,8 +1,8 @@
 """What the pages of the site take from the program itself when the site is built (mkdocs.yml).
 
 `<!-- help -->` becomes the reference of all commands, from the same source as `--help`;
-`<!-- names: fenchel.losses -->` the documentation of all public names of a module, `<!-- others -->`
-that of the names of fenchel that no page of the same folder has; and
+`<!-- names: fenchel.losses -->` the documentation of all public names of a module;
+`<!-- others -->` that of the names of fenchel that no page of the same folder has; and
 `docs/explanation/certificates.md` in a docstring a link to that page.
 """
 
