@@ -106,5 +106,8 @@ class KernelSettings:
 def row_points(X: Any) -> Points:
     """Rows of numbers, finite and in double precision."""
     matrix = checked_matrix(X).matrix()
-    return Points.of(np.ascontiguousarray(matrix, dtype=np.float64) if not sparse.issparse(matrix)
-                     else matrix.astype(np.float64))
+    return Points.of(
+        np.ascontiguousarray(matrix, dtype=np.float64)
+        if not sparse.issparse(matrix)
+        else matrix.astype(np.float64)
+    )
