@@ -94,16 +94,18 @@ def problem(
     score a row. With a log link that is an exposure: offset=log(e) makes poisson's mean e times
     exp(<x, w> + b). It is no part of the model: whoever predicts adds the offsets of new rows.
 
-    `groups` holds the query of each row for losses that rank (docs/multivariate-losses.md), and
-    the sequence of each token for crf, m3n and soft_m3n, whose w has a number for each of
-    `risk.pairs`. Rows of a group stand together. Sample weights of sequences and of reranked lists
-    are the same for all rows of one. An `Oracle` takes lists X and y of any examples.
+    `groups` holds the query of each row for losses that rank
+    (docs/reference/multivariate-losses.md), and the sequence of each token for crf, m3n and
+    soft_m3n, whose w has a number for each of `risk.pairs`. Rows of a group stand together. Sample
+    weights of sequences and of reranked lists are the same for all rows of one. An `Oracle` takes
+    lists X and y of any examples.
 
-    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
+    `engine` says where the work is done (docs/reference/engines.md); with `Owners`, X and y are
+    theirs.
 
     With a `kernel` the rows are known through their products k(x, x') in a space of features, and w
-    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/kernels.md). It is
-    "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
+    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/how-to/kernels.md). It
+    is "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
     texts or graphs, a function of two matrices, or "precomputed", with X the matrix of all k. At
     most `cache_size` megabytes of it are kept.
     """
