@@ -20,7 +20,9 @@ from fenchel.errors import InvalidData
 from fenchel.features.kernels import Array, Kernel, Points, Precomputed, Written
 from fenchel.tolerances import INDEFINITE, MATRIX
 
-_FACTORED = 1500  # rows up to which a kernel that may be indefinite is factored: a tenth of a second
+_FACTORED = (
+    1500  # rows up to which a kernel that may be indefinite is factored: a tenth of a second
+)
 
 
 @dataclass(frozen=True)

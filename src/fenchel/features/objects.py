@@ -313,5 +313,6 @@ class PairwiseTexts:
 
 
 OBJECT_KERNELS: dict[str, type[Any]] = {
-    kind.name: kind for kind in (SpectrumKernel, MismatchKernel, SubsequenceKernel, WeisfeilerLehman)
+    kind.name: kind
+    for kind in (SpectrumKernel, MismatchKernel, SubsequenceKernel, WeisfeilerLehman)
 }

@@ -55,7 +55,7 @@ class Along:
         self.problem.pulse()
         risk, slope = self.ray.along(eta)
         regular = regularizer.slope(self.w, self.p, eta).slope
-        value = strength * regularizer.value(self.w + eta * self.p) + risk
+        value = strength * regularizer.along(self.w, self.p, eta) + risk
         return value, strength * regular + slope
 
     def slope(self, eta: float) -> Slope:
