@@ -205,7 +205,7 @@ class Classifier(ClassifierMixin, WithKernel, WithSummary):
         if not isinstance(self._loss(), VectorLoss) or len(state.coef) > 1:
             return state
         if self.kernel is not None:
-            return replace(state, **self._both_classes(state))
+            return self._both_classes(state)
         (result,) = state.results
         w, b = result.w, np.asarray(result.intercept)
         same = np.array_equal(folded(w), state.coef), np.array_equal(folded(b), state.intercept)
@@ -216,11 +216,11 @@ class Classifier(ClassifierMixin, WithKernel, WithSummary):
             )
         return replace(state, coef=w, intercept=b)
 
-    def _both_classes(self, state: State) -> dict[str, Array]:
+    def _both_classes(self, state: State) -> State:
         """The weights of the support rows for both classes."""
         (result,) = state.results
         w = result.w if result.w.shape[1] == len(self.support_) else result.w[:, self.support_]
-        return {"coef": w, "intercept": np.asarray(result.intercept, dtype=np.float64)}
+        return replace(state, coef=w, intercept=np.asarray(result.intercept, dtype=np.float64))
 
     def _restore(self, saved: Saved) -> None:
         classes, together = saved.classes(), isinstance(self._loss(), VectorLoss)

@@ -144,7 +144,8 @@ class WithKernel(WithIntercept):
         try:
             return super()._fit(posed, eval_set)
         finally:
-            vars(self).pop("_whole_kernel", None)
+            if hasattr(self, "_whole_kernel"):
+                del self._whole_kernel
 
     def _learn(self, coef: Array, intercept: Any) -> None:
         """With a kernel, the rows that have a weight are kept."""
@@ -173,12 +174,6 @@ class WithKernel(WithIntercept):
         whole = np.zeros(shape)
         whole[:, self.support_] = last
         return list(whole)
-
-    def summary(self, *given: Any, **asked: Any) -> Any:
-        """That of a linear model: a kernel's has no coefficients to tell of."""
-        if self.kernel is not None:
-            raise Incompatible("a summary is one of coefficients, which a kernel has none of")
-        return super().summary(*given, **asked)  # type: ignore[misc]
 
     def _state(self) -> State:
         if self.kernel is None:

@@ -107,9 +107,9 @@ def _restored(
 ) -> Any:
     kind = settings.of_objects
     if isinstance(kind, WeisfeilerLehman):
-        return _restored_graphs(saved, n, *lengths[:3])
+        return _restored_graphs(saved, n, lengths[0], lengths[1], lengths[2])
     if kind is not None:
-        return _restored_texts(saved, "text", *lengths[:2], wanted=n)
+        return _restored_texts(saved, "text", lengths[0], lengths[1], n)
     if lengths[0] == 1:
         return _restored_sparse(saved, n, lengths[1], n_columns)
     return _finite(saved.array("kernel.vectors", np.float64, (n, n_columns)))
@@ -153,7 +153,7 @@ def _restored_texts(saved: Saved, name: str, size: int, n: int, wanted: int) -> 
 
 
 def _restored_graphs(saved: Saved, n: int, size: int, n_nodes: int, n_edges: int) -> list[Any]:
-    marked = _restored_texts(saved, "label", size, n_nodes, wanted=n_nodes)
+    marked = _restored_texts(saved, "label", size, n_nodes, n_nodes)
     edges = saved.array("kernel.edges", np.int64, (n_edges, 2))
     edge_start = _starts(saved, "kernel.edge_start", n, n_edges)
     node_start = _starts(saved, "kernel.node_start", n, n_nodes)

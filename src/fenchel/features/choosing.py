@@ -113,11 +113,11 @@ class KernelSettings:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         mean = float(X.mean())
         square = float(X.multiply(X).mean()) if sparse.issparse(X) else float(np.mean(X * X))
         variance = float(np.var(X)) if not sparse.issparse(X) else max(square - mean * mean, 0.0)
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
 
 
 def row_points(X: Any) -> Points:

@@ -51,7 +51,7 @@ class Gram:
         return len(self.points.squares)
 
     @property
-    def bytes(self) -> int:
+    def memory(self) -> int:
         """The memory that may be kept."""
         return int(self.megabytes * 1e6)
 
@@ -73,8 +73,8 @@ class Gram:
     def digest(self) -> bytes:
         """What tells it from others: the kernel and the points."""
         digest = hashlib.blake2b(repr(self.kernel).encode(), digest_size=16)
-        X = self.kernel.matrix if isinstance(self.kernel, Precomputed) else self.points.X
-        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        X: Any = self.kernel.matrix if isinstance(self.kernel, Precomputed) else self.points.X
+        parts: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         for part in parts:
             digest.update(str(part.shape).encode())
             plain = part.dtype != object

@@ -124,10 +124,8 @@ def restored(name: str, parameter: Parameter, arrays: Arrays, allowed: own.Allow
     if not isinstance(parameter, Instance | Own):
         return math.inf if name == _INFINITE and parameter is None else _setting(parameter, arrays)
     settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
-    if parameter.kind == "kernel":
-        base, registry = object, _kernels()
-    else:
-        base, registry = _REGISTRIES[parameter.kind]
+    known = (object, _kernels()) if parameter.kind == "kernel" else _REGISTRIES[parameter.kind]
+    base, registry = known
     if isinstance(parameter, Own):
         return allowed.made(parameter.kind, base, parameter.name, settings)
     try:

@@ -28,7 +28,7 @@ class GramMatrix(Protocol):
         """The number of rows."""
 
     @property
-    def bytes(self) -> int:
+    def memory(self) -> int:
         """The memory that may be kept of it."""
 
     @property
@@ -72,7 +72,7 @@ class KernelRows:
     @property
     def fits(self) -> bool:
         """Whether K is kept."""
-        return 8 * self.gram.n**2 <= self.gram.bytes
+        return 8 * self.gram.n**2 <= self.gram.memory
 
     def matrix(self) -> Array:
         """The rows as an array: computed anew unless they are kept."""

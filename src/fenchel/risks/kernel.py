@@ -25,7 +25,7 @@ import functools
 import hashlib
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class KernelRisk(LinearRisk):
 class KernelOffsetsRisk(KernelRisk, OffsetsRisk):
     """The same of K scores a row, minimised over their offsets."""
 
-    point = KernelOffsetsPoint
+    point: ClassVar[type[LinearPoint]] = KernelOffsetsPoint  # type: ignore[assignment]
 
 
 def _labels_digest(shard: Shard) -> bytes:

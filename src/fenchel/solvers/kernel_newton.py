@@ -20,6 +20,7 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -48,9 +49,10 @@ class KernelNewton(Solver):
         curvature = KernelCurvature(problem)
         while True:
             J, alpha = problem.objective(point), point.duals
-            here = functools.partial(dict, w=point.w)
+            here: State = {"w": point.w}
             witness = functools.partial(Witness, alpha=alpha)
-            yield Step(point, J, _bound(problem, point, alpha), witness, here)
+            bound = _bound(problem, point, alpha)
+            yield Step(point, J, bound, witness, functools.partial(dict, here))
             problem.pulse()
             along = Along(problem, point, self._direction(problem, curvature, point, alpha))
             eta = search(along, J)
@@ -78,7 +80,7 @@ class KernelNewton(Solver):
         self,
         problem: Problem,
         curvature: KernelCurvature,
-        bent: Array,
+        bent: npt.NDArray[np.intp],
         d: Array,
         right: Array,
     ) -> Array:
@@ -94,7 +96,8 @@ class KernelNewton(Solver):
             problem.pulse()
             whole = np.zeros(problem.risk.n_rows)
             whole[bent] = d * v.ravel()
-            return problem.strength * v.ravel() + d * curvature.product(whole)[bent]
+            found: Array = problem.strength * v.ravel() + d * curvature.product(whole)[bent]
+            return found
 
         M = LinearOperator((len(bent), len(bent)), product, dtype=np.float64)
         found = [cg(M, column, rtol=_INEXACT, maxiter=_MOST)[0] for column in right.T]
@@ -106,4 +109,4 @@ def _bound(problem: Problem, point: Point, alpha: Array) -> float:
     square = max(float(alpha @ point.subgradient), 0.0) / problem.strength
     size_a, size_b = point.sizes
     doubt = ROUND_OFF * (size_b + size_a * np.sqrt(square / problem.strength))
-    return point.constant - square / 2 - doubt
+    return float(point.constant - square / 2 - doubt)

@@ -33,8 +33,8 @@ class KernelColumns:
     def __init__(self, risk: KernelRisk):
         self.risk = risk
         n = risk.n_rows
-        self.whole = 8 * n * n <= risk.gram.bytes  # then the shards keep all of K
-        self.capacity = min(n, max(risk.gram.bytes // (8 * n), 2))
+        self.whole = 8 * n * n <= risk.gram.memory  # then the shards keep all of K
+        self.capacity = min(n, max(risk.gram.memory // (8 * n), 2))
         self._slots: OrderedDict[int, int] = OrderedDict()  # the least recently used first
         self._kept = np.empty((0 if self.whole else self.capacity, n))
         self._unpaid = 0.0
