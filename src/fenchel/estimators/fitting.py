@@ -39,7 +39,7 @@ _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for 
 
 
 @dataclass(frozen=True)
-class Pairs:
+class RowPairs:
     """Rows that are known by their products with each other."""
 
     gram: GramMatrix
@@ -79,27 +79,27 @@ class Fit:
 
     def problems(
         self,
-        rows: SparseRows | DenseRows | Blocks | Pairs,
+        rows: SparseRows | DenseRows | Blocks | RowPairs,
         targets: Iterable[Targets],
         s: Array | None,
         groups: Groups | None = None,
         offset: Array | None = None,
     ) -> Iterator[Problem]:
         """A problem for each of the targets, which share the rows and all else that rows have."""
-        rows = rows if isinstance(rows, Pairs) else for_loss(self.loss, rows)
+        rows = rows if isinstance(rows, RowPairs) else for_loss(self.loss, rows)
         for each in targets:
             yield self._problem(rows, each, s, groups, offset)
 
     @in_these_words()
     def _problem(
         self,
-        rows: SparseRows | DenseRows | Blocks | Pairs,
+        rows: SparseRows | DenseRows | Blocks | RowPairs,
         targets: Targets,
         s: Array | None,
         groups: Groups | None,
         offset: Array | None,
     ) -> Problem:
-        if isinstance(rows, Pairs):
+        if isinstance(rows, RowPairs):
             return posed_by_kernel(
                 rows.gram,
                 targets,

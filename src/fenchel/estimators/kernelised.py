@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,14 +15,14 @@ from fenchel.data.frames import is_frame
 from fenchel.errors import Incompatible
 from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.declared import declared
-from fenchel.estimators.fitting import Fit, Pairs, Posed
+from fenchel.estimators.fitting import Fit, Posed, RowPairs
 from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import in_these_words
-from fenchel.estimators.support_rows import restored_rows, stored_rows
-from fenchel.features.choosing import KernelSettings
-from fenchel.features.objects import ObjectKernel, SubsequenceKernel
 from fenchel.kernel_posing import check_penalty
 from fenchel.risks.base import Array
+
+if TYPE_CHECKING:  # most models have no kernel
+    from fenchel.features.choosing import KernelSettings
 
 _NUMBERS = 1 << 21  # of kernel values that are computed at a time to predict: 16 MB
 
@@ -61,7 +60,7 @@ class WithKernel(WithIntercept):
         Their weights: w = sum_j dual_coef_j phi(x_j). There is no coef_ then.
     """
 
-    kernel: str | Callable[[Any, Any], Any] | ObjectKernel | SubsequenceKernel | None = None
+    kernel: Any = None
     gamma: str | float = "scale"
     degree: int = 3
     coef0: float = 0.0
@@ -78,6 +77,8 @@ class WithKernel(WithIntercept):
 
     @property
     def _kernel_settings(self) -> KernelSettings:
+        from fenchel.features.choosing import KernelSettings
+
         return KernelSettings(self.kernel, self.gamma, self.degree, self.coef0, self.cache_size)
 
     @in_these_words()
@@ -96,7 +97,7 @@ class WithKernel(WithIntercept):
         if self.kernel is None or not reset:
             return super()._rows(X, reset=reset)
         gram, self._whole_kernel = self._kernel_settings.gram(self._given(X, reset=True))
-        return Pairs(gram)
+        return RowPairs(gram)
 
     def _given(self, X: Any, *, reset: bool) -> Any:
         """X as a kernel takes it: its columns checked, or texts and graphs as they are."""
@@ -178,6 +179,8 @@ class WithKernel(WithIntercept):
     def _state(self) -> State:
         if self.kernel is None:
             return super()._state()
+        from fenchel.estimators.support_rows import stored_rows
+
         rows = self.support_vectors_ if not self._kernel_settings.is_precomputed else None
         more = stored_rows(self.support_, self.shape_fit_[0], rows, self.gamma_)
         return State(
@@ -194,6 +197,8 @@ class WithKernel(WithIntercept):
         """With a kernel, the weights of the support rows in place of those of columns."""
         if self.kernel is None:
             return super()._restored_lines(saved, shape, together=together)
+        from fenchel.estimators.support_rows import restored_rows
+
         found = restored_rows(saved, self._kernel_settings, self.n_features_in_)
         self.support_, self.shape_fit_ = found.support, (found.n_rows, self.n_features_in_)
         self.gamma_ = found.gamma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from fenchel.data.checked import checked_matrix
 from fenchel.errors import Incompatible, InvalidData
-from fenchel.features.gram import Gram, precomputed
+from fenchel.features.gram import KernelMatrix, precomputed
 from fenchel.features.kernels import NAMES, Kernel, Points, kernel_of
 from fenchel.features.objects import OBJECT_KERNELS, Embedded, ObjectKernel, SubsequenceKernel
 from fenchel.settings import positive
@@ -40,6 +40,8 @@ class FittedKernel(NamedTuple):
 @dataclass(frozen=True)
 class KernelSettings:
     """What a user says of a kernel."""
+
+    OPTIONS: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0", "cache_size")
 
     kernel: Any
     gamma: Any = "scale"
@@ -77,7 +79,7 @@ class KernelSettings:
             gamma = 1.0 if isinstance(self.gamma, str) else self.gamma
             kernel_of(self.kernel, gamma, self.degree, self.coef0, 1)
 
-    def gram(self, X: Any) -> tuple[Gram, FittedKernel]:
+    def gram(self, X: Any) -> tuple[KernelMatrix, FittedKernel]:
         """The matrix of all pairs of the rows of X, and what later rows need."""
         self.check()
         megabytes = float(self.cache_size)
@@ -85,7 +87,7 @@ class KernelSettings:
             gram = precomputed(X, megabytes)
             return gram, FittedKernel(gram.kernel, gram.points)
         fitted = self.fitted(X)
-        return Gram(fitted.kernel, fitted.points, megabytes), fitted
+        return KernelMatrix(fitted.kernel, fitted.points, megabytes), fitted
 
     def fitted(self, X: Any) -> FittedKernel:
         """The kernel with numbers for settings that depend on X."""
