@@ -223,7 +223,7 @@ def test_rows_of_weight_0_are_not_there():
 
 def test_other_solvers_and_other_problems_are_refused():
     posed = problem("hinge")
-    with pytest.raises(fenchel.Incompatible, match="kernel alone.*solvers that can: bmrm"):
+    with pytest.raises(fenchel.Incompatible, match=r"kernel alone.*solvers that can: bmrm"):
         fenchel.minimize(posed, "lbfgs")
     X, y, _ = data("hinge")
     with pytest.raises(fenchel.Incompatible, match="known through a kernel"):
