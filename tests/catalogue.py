@@ -19,12 +19,14 @@ from fenchel.solvers import (
     LBFGS,
     OWLQN,
     SDCA,
+    SMO,
     AGMInf,
     AGMOne,
     BMRMWithoutQP,
     ColumnDescent,
     ExcessiveGap,
     Hybrid,
+    KernelNewton,
     KTSplit,
     LineSearchBMRM,
     Newton,
@@ -195,6 +197,8 @@ SOLVERS = [
     FISTA(),
     ProximalGradient(),
 ]
+
+KERNEL_SOLVERS = [SMO(), SMO(size=8), KernelNewton()]  # for rows known through a kernel alone
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
 BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)
