@@ -18,6 +18,7 @@ from fenchel.solvers import (
     GD,
     LBFGS,
     OWLQN,
+    PDHG,
     SDCA,
     AGMInf,
     AGMOne,
@@ -191,7 +192,10 @@ SOLVERS = [
     AGMInf(),
     AGMInf("dual"),
     AGMOne("homotopy", widths="optimised"),
+    AGMInf(prox="own"),
     ExcessiveGap(),
+    PDHG(),
+    PDHG(prox="columns"),
     FISTA(),
     ProximalGradient(),
 ]

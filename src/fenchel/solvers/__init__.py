@@ -24,6 +24,7 @@ from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
+from fenchel.solvers.pdhg import PDHG
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.proximal_gradient import ProximalGradient
@@ -36,6 +37,7 @@ __all__ = [
     "GD",
     "LBFGS",
     "OWLQN",
+    "PDHG",
     "SDCA",
     "SOLVERS",
     "AGMInf",
@@ -88,6 +90,7 @@ SOLVERS: dict[str, type[Solver]] = {
         AGMInf,
         AGMOne,
         ExcessiveGap,
+        PDHG,
         FISTA,
         ProximalGradient,
     )
