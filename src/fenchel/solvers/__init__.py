@@ -26,6 +26,7 @@ from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
+from fenchel.solvers.pdhg import PDHG
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.proximal_gradient import ProximalGradient
@@ -39,6 +40,7 @@ __all__ = [
     "GD",
     "LBFGS",
     "OWLQN",
+    "PDHG",
     "SDCA",
     "SMO",
     "SOLVERS",
@@ -95,6 +97,7 @@ SOLVERS: dict[str, type[Solver]] = {
         AGMInf,
         AGMOne,
         ExcessiveGap,
+        PDHG,
         FISTA,
         ProximalGradient,
     )
