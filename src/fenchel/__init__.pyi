@@ -34,6 +34,7 @@ from .estimators import SequenceLabeler as SequenceLabeler
 from .estimators import TweedieRegressor as TweedieRegressor
 from .features import IncompleteCholesky as IncompleteCholesky
 from .features import Spectrum as Spectrum
+from .functions import function as function
 from .losses import Labels as Labels
 from .losses import MultivariateLoss as MultivariateLoss
 from .losses import ScalarLoss as ScalarLoss
@@ -44,6 +45,8 @@ from .model.onnx import to_onnx as to_onnx
 from .model.proof import save_proof as save_proof
 from .paths import path as path
 from .posing import problem as problem
+from .racing import Race as Race
+from .racing import race as race
 from .regularizers import Regularizer as Regularizer
 from .report.plots import plot as plot
 from .result import Certificate as Certificate

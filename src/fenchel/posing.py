@@ -24,6 +24,7 @@ from fenchel.data.shards import Shard, cut
 from fenchel.engines import Dask, Engine
 from fenchel.engines.owners import Owners
 from fenchel.errors import FenchelWarning, Incompatible, Setting
+from fenchel.kernel_posing import posed_by_kernel
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.offset_rows import takes_offsets
 from fenchel.regularizers import Boxed, Regularizer, Weighted, take_options
@@ -68,6 +69,11 @@ def problem(
     lower: npt.ArrayLike | None = None,
     upper: npt.ArrayLike | None = None,
     engine: str | Engine | Owners | None = None,
+    kernel: Any = None,
+    gamma: float | str = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    cache_size: float = 200.0,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b + o_i, y_i).
@@ -88,13 +94,31 @@ def problem(
     score a row. With a log link that is an exposure: offset=log(e) makes poisson's mean e times
     exp(<x, w> + b). It is no part of the model: whoever predicts adds the offsets of new rows.
 
-    `groups` holds the query of each row for losses that rank (docs/multivariate-losses.md), and
-    the sequence of each token for crf, m3n and soft_m3n, whose w has a number for each of
-    `risk.pairs`. Rows of a group stand together. Sample weights of sequences and of reranked lists
-    are the same for all rows of one. An `Oracle` takes lists X and y of any examples.
+    `groups` holds the query of each row for losses that rank
+    (docs/reference/multivariate-losses.md), and the sequence of each token for crf, m3n and
+    soft_m3n, whose w has a number for each of `risk.pairs`. Rows of a group stand together. Sample
+    weights of sequences and of reranked lists are the same for all rows of one. An `Oracle` takes
+    lists X and y of any examples.
 
-    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
+    `engine` says where the work is done (docs/reference/engines.md); with `Owners`, X and y are
+    theirs.
+
+    With a `kernel` the rows are known through their products k(x, x') in a space of features, and w
+    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/how-to/kernels.md). It
+    is "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
+    texts or graphs, a function of two matrices, or "precomputed", with X the matrix of all k. At
+    most `cache_size` megabytes of it are kept.
     """
+    if kernel is not None:
+        if isinstance(loss, Oracle) or isinstance(engine, Owners) or groups is not None:
+            raise Incompatible("a kernel is one of rows that are here: no oracle, owners or groups")
+        if lower is not None or upper is not None:
+            raise Incompatible("with a kernel w has no coefficients to bound: leave the bounds out")
+        rows = Given(X, y, sample_weight, offset, groups)
+        how = (kernel, gamma, degree, coef0, cache_size)
+        where = engines.named(engine)
+        chosen = losses.named(loss, loss_options)
+        return _of_pairs(rows, how, chosen, regularizer, strength, intercept, where)
     penalty = regularizers.named(regularizer, take_options(regularizer, loss_options))
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
@@ -110,6 +134,34 @@ def problem(
             raise Incompatible("X, y and what else rows have are the owners': leave them out")
         return across(engine, chosen, penalty, checked_strength("strength", strength), intercept)
     return _of_rows(given, chosen, penalty, strength, intercept, engines.named(engine))
+
+
+def _of_pairs(
+    given: Given,
+    how: tuple[Any, ...],
+    loss: Loss,
+    regularizer: str | Regularizer,
+    strength: float,
+    intercept: bool,
+    engine: Engine,
+) -> Problem:
+    """The problem of rows that are known through a kernel."""
+    from fenchel.features.choosing import KernelSettings  # scikit-learn's, which others do without
+
+    strength = checked_strength("strength", strength)
+    check_intercept(loss, intercept)
+    gram, _ = KernelSettings(*how).gram(given.X)
+    return posed_by_kernel(
+        gram,
+        checked_targets(given.y, loss, gram.n),
+        checked_weights(given.sample_weight, gram.n),
+        loss=loss,
+        regularizer=regularizer,
+        strength=strength,
+        intercept=intercept,
+        engine=engine,
+        offset=checked_offset(given.offset, gram.n),
+    )
 
 
 def column_names(X: Any) -> list[str] | None:

@@ -74,12 +74,14 @@ class Solver(Configured, ABC):
     a step's `witness` makes what `fenchel.verify` can recompute the bound from. A bound without
     one is left out of the certificate, with a warning, so that a run cannot converge by it. A bound
     above the objective ends in InvalidCertificate, and so does evidence of a user's solver that
-    does not prove it: `minimize` verifies that before such a run converges (docs/own-solver.md).
+    does not prove it: `minimize` verifies that before such a run converges
+    (docs/how-to/own-solver.md).
     """
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
     patience: ClassVar[int] = 50  # iterations without better bounds after which it is stalled
+    takes_kernels: ClassVar[bool] = False  # rows may be known through a kernel alone
     takes_duals: ClassVar[bool] = False  # a state may be another problem's w, alpha and offset b
 
     @abstractmethod
@@ -108,6 +110,8 @@ class Solver(Configured, ABC):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this solver cannot minimise this problem, or None."""
         needs, regularizer = self.needs, problem.regularizer
+        if problem.risk.facts.by_kernel and not self.takes_kernels:
+            return "it works on columns, but the rows are known through a kernel alone"
         if needs.strongly_convex and not self._penalises_enough(problem):
             return (
                 "it needs a strongly convex regulariser, every coordinate penalised (weights > 0)"

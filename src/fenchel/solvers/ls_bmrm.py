@@ -33,6 +33,7 @@ class LineSearchBMRM(Solver):
     """
 
     name = "ls-bmrm"
+    takes_kernels = True
     needs = Needs(regularizer=("finite", "conjugate"))
 
     def __init__(self, mu: float = 0.05, max_cuts: int = 1000):
@@ -66,6 +67,7 @@ class LineSearchBMRM(Solver):
                 if not problem.risk.facts.nonnegative:  # else squares of p were lost to underflow
                     yield Step(best, -math.inf)
                 return
+            problem.effort.step = eta
             mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
             # The better of both: BMRM's proof of convergence then holds whatever was found.

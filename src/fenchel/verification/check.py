@@ -19,7 +19,6 @@ from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result, Status
 from fenchel.risks.base import Problem
 from fenchel.tolerances import ROUND_OFF
-from fenchel.verification import penalties
 from fenchel.verification.curvature import curvature_bound
 from fenchel.verification.evidence import Array, Evidence
 from fenchel.verification.row_data import RowEvidence
@@ -39,9 +38,10 @@ class Recomputed(NamedTuple):
 def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Recomputed:
     """Both bounds from the data; InvalidCertificate where the witness proves none at all."""
     w, b = evidence.parameters(result)
-    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
+    penalty, size = evidence.penalty(problem, w)
+    upper = problem.strength * penalty + evidence.value(w, b)
     lower = _proved(evidence, problem, result.witness or Witness(), w, b)
-    doubt = ROUND_OFF * (abs(upper) + problem.strength * penalties.size(problem.regularizer, w))
+    doubt = ROUND_OFF * (abs(upper) + problem.strength * size)
     if not (abs(upper - result.objective) <= doubt and lower <= upper + doubt):
         doubt += evidence.blur(w, b)  # for passes that are only worth it where something is odd
     if evidence.nonnegative and -doubt <= upper < 0:
@@ -66,8 +66,9 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
         ) from error
     _check_objective(result, upper, doubt)
     if not lower >= result.lower_bound - (doubt if problem.strength == 0 else 0.0):
-        cut = evidence.cut(result.witness, problem, *evidence.parameters(result), blurred=True)
-        if not penalties.bound(problem, cut, evidence.nonnegative, side=-1) >= result.lower_bound:
+        parameters = evidence.parameters(result)
+        most = evidence.bound(result.witness, problem, *parameters, blurred=True, side=-1)
+        if not most >= result.lower_bound:
             raise InvalidCertificate(
                 f"the witness proves min J >= {lower!r}, but the result claims "
                 f"{result.lower_bound!r}: it is the result of another problem, such as one with "
@@ -84,9 +85,9 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
 def _objective(result: Result, problem: Problem, evidence: Evidence) -> tuple[float, float]:
     """J at the result's w, and how far another computation of it may be off."""
     w, b = evidence.parameters(result)
-    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
-    size = abs(upper) + problem.strength * penalties.size(problem.regularizer, w)
-    return upper, ROUND_OFF * size + evidence.blur(w, b)
+    penalty, size = evidence.penalty(problem, w)
+    upper = problem.strength * penalty + evidence.value(w, b)
+    return upper, ROUND_OFF * (abs(upper) + problem.strength * size) + evidence.blur(w, b)
 
 
 def _check_objective(result: Result, upper: float, doubt: float) -> None:
@@ -101,7 +102,7 @@ def _check_objective(result: Result, upper: float, doubt: float) -> None:
 def _touching(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
     """What the tangent at w proves."""
     w, b = evidence.parameters(result)
-    upper = problem.strength * penalties.value(problem.regularizer, w) + evidence.value(w, b)
+    upper = problem.strength * evidence.penalty(problem, w)[0] + evidence.value(w, b)
     touch = Witness([touching(w, b)], [1.0])
     try:
         lower = min(_proved(evidence, problem, touch, w, b), upper)
@@ -136,6 +137,5 @@ def _proved(
         lower = _around(evidence, w, b)
         if lower > -np.inf:
             return max(least, lower)
-    cut = evidence.cut(witness, problem, w, b)
-    lower = penalties.bound(problem, cut, evidence.nonnegative)
+    lower = evidence.bound(witness, problem, w, b)
     return max(least, lower)  # in this order not nan

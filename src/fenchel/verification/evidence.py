@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from fenchel.result import Result
 from fenchel.risks.base import Problem
+from fenchel.verification import penalties
+from fenchel.verification.checked_cut import CheckedCut
 from fenchel.witness import Witness
 
 Array = npt.NDArray[np.float64]
-
-
-class CheckedCut(NamedTuple):
-    """R(v) >= <a', v> + c - c_error for all v, with an a' whose |a' - a| is at most a_error.
-
-    Both are 0 in unpenalised coordinates. Of several problems each array has a line, and c and its
-    error a number, for each.
-    """
-
-    a: Array
-    c: Any
-    a_error: Array
-    c_error: Any
 
 
 class Evidence(ABC):
@@ -62,3 +49,22 @@ class Evidence(ABC):
         penalty slopes must be 0. What round-off leaves of them counts as an error of c, as if no
         minimiser were more than twice as far out there as (w, b).
         """
+
+    def penalty(self, problem: Problem, w: Array) -> tuple[float, float]:
+        """Omega(w), and the magnitudes that it is added up from."""
+        omega = problem.regularizer
+        return penalties.value(omega, w), penalties.size(omega, w)
+
+    def bound(
+        self,
+        witness: Witness,
+        problem: Problem,
+        w: Array,
+        b: float | Array,
+        *,
+        blurred: bool = False,
+        side: int = 1,
+    ) -> float:
+        """The least J that the cut leaves, its errors charged; with side = -1 to its advantage."""
+        cut = self.cut(witness, problem, w, b, blurred=blurred)
+        return penalties.bound(problem, cut, self.nonnegative, side)

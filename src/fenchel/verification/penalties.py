@@ -30,7 +30,7 @@ from fenchel.regularizers import (
 from fenchel.risks.base import Problem
 from fenchel.tolerances import DOMAIN_EDGE, ROUND_OFF
 from fenchel.verification.coupled_penalties import COUPLED, quadratic_size
-from fenchel.verification.evidence import CheckedCut
+from fenchel.verification.checked_cut import CheckedCut
 
 Array = npt.NDArray[np.float64]
 

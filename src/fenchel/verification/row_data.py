@@ -35,7 +35,8 @@ from fenchel.tolerances import (
 )
 from fenchel.verification import penalties, products
 from fenchel.verification.duals import RowCut, conjugate_cut, feasible
-from fenchel.verification.evidence import CheckedCut, Evidence
+from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.evidence import Evidence
 from fenchel.verification.tilted_slopes import tilted_slopes
 from fenchel.verification.witness_checks import check_weights, checked, offsets_of
 from fenchel.witness import Tangency, Ties, Witness
@@ -313,17 +314,7 @@ class RowEvidence(Evidence):
         blurred: bool = False,
     ) -> CheckedCut:
         """That of all tangents and dual variables together."""
-        line, doubt = self._mixed(witness, problem, blurred), 0.0
-        if self.loss.has_conjugate:
-            line = conjugate_cut(self, line, blurred)
-            doubt += self._left_over(line, b)
-        elif self.has_intercept:
-            slopes = float(np.sum(np.abs(line.alpha) + self.share * SCORES * np.abs(self.y)))
-            if not self._is_zero(np.sum(line.alpha), slopes, np.sum, witness, problem):
-                raise InvalidCertificate(
-                    "the witness's dual variables do not add up to 0, as an intercept needs"
-                )
-            doubt += 2 * float(np.max(np.abs(b * np.sum(line.alpha))))
+        line, doubt = self.line(witness, problem, b, blurred)
         a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
@@ -335,6 +326,23 @@ class RowEvidence(Evidence):
             doubt += 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
             a[free] = a_error[free] = 0.0
         return CheckedCut(a, line.constant, a_error, line.constant_error + doubt)
+
+    def line(
+        self, witness: Witness, problem: Problem, b: float | Array, blurred: bool
+    ) -> tuple[RowCut, float]:
+        """The cut in dual variables, which add up to 0 for an intercept; and what is in doubt."""
+        line, doubt = self._mixed(witness, problem, blurred), 0.0
+        if self.loss.has_conjugate:
+            line = conjugate_cut(self, line, blurred)
+            doubt += self._left_over(line, b)
+        elif self.has_intercept:
+            slopes = float(np.sum(np.abs(line.alpha) + self.share * SCORES * np.abs(self.y)))
+            if not self._is_zero(np.sum(line.alpha), slopes, np.sum, witness, problem):
+                raise InvalidCertificate(
+                    "the witness's dual variables do not add up to 0, as an intercept needs"
+                )
+            doubt += 2 * float(np.max(np.abs(b * np.sum(line.alpha))))
+        return line, doubt
 
     def _left_over(self, line: RowCut, b: float | Array) -> float:
         """What is left of the sums that intercepts need to be 0, where the row cut left some.

@@ -9,12 +9,14 @@ from fenchel.errors import InvalidCertificate
 from fenchel.losses import NuLoss, NuNovelty, Sample
 from fenchel.losses.ordinal import PairwiseHinge, pair_weights
 from fenchel.risks.base import Risk
+from fenchel.risks.kernel import KernelRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.nu import NuRisk
 from fenchel.tolerances import AGREEMENT, EPSILON, ROUND_OFF, SCORES, VERIFIED_ZERO
 from fenchel.verification.duals import RowCut
 from fenchel.verification.evidence import Evidence
+from fenchel.verification.kernel_rows import KernelEvidence
 from fenchel.verification.row_data import RowEvidence
 from fenchel.witness import Tangency
 
@@ -27,6 +29,8 @@ def rows_of(risk: Risk) -> Evidence | None:
         return _JointData(risk)
     if isinstance(risk, NuRisk):
         return _NuData(risk)
+    if isinstance(risk, KernelRisk):
+        return KernelEvidence(risk)
     return RowEvidence(risk) if isinstance(risk, LinearRisk) else None
 
 

@@ -1,0 +1,110 @@
+"""From a user's `kernel=` and its settings to the kernel, its points and the matrix of all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from fenchel.data.checked import checked_matrix
+from fenchel.errors import Incompatible, InvalidData
+from fenchel.features.gram import Gram, precomputed
+from fenchel.features.kernels import NAMES, Kernel, Points, kernel_of
+from fenchel.features.objects import OBJECT_KERNELS, Embedded, ObjectKernel, SubsequenceKernel
+from fenchel.settings import positive
+
+
+class FittedKernel(NamedTuple):
+    """A kernel whose settings are numbers, and the points it was fitted to."""
+
+    kernel: Kernel
+    points: Points
+    made: Any = None  # what knows how to take new things, of texts and graphs
+
+    def new(self, X: Any) -> Points:
+        """Other rows, checked, as points."""
+        return row_points(X) if self.made is None else self.made.new(X)
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """What a user says of a kernel."""
+
+    kernel: Any
+    gamma: Any = "scale"
+    degree: Any = 3
+    coef0: Any = 0.0
+    cache_size: Any = 200.0
+
+    @property
+    def of_objects(self) -> ObjectKernel | SubsequenceKernel | None:
+        """A kernel of texts or graphs; None where rows are numbers."""
+        if isinstance(self.kernel, str) and self.kernel in OBJECT_KERNELS:
+            made: ObjectKernel | SubsequenceKernel = OBJECT_KERNELS[self.kernel]()
+            return made
+        return self.kernel if isinstance(self.kernel, ObjectKernel | SubsequenceKernel) else None
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether X is the matrix of all k itself."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def check(self) -> None:
+        """Refuses settings that no rows could make good."""
+        positive("cache_size", self.cache_size)
+        known = (*NAMES, *OBJECT_KERNELS, "precomputed", "sigmoid")
+        if isinstance(self.kernel, str) and self.kernel not in known:
+            raise Incompatible(
+                f"kernel must be one of {', '.join(map(repr, known[:-1]))}, a kernel of texts or "
+                f"graphs, or a function of two matrices; got {self.kernel!r}"
+            )
+        if not isinstance(self.gamma, str):
+            positive("gamma", self.gamma)
+        elif self.gamma not in ("scale", "auto"):
+            raise InvalidData(f"gamma must be 'scale', 'auto' or a number; got {self.gamma!r}")
+        if self.of_objects is None and not self.is_precomputed:
+            gamma = 1.0 if isinstance(self.gamma, str) else self.gamma
+            kernel_of(self.kernel, gamma, self.degree, self.coef0, 1)
+
+    def gram(self, X: Any) -> tuple[Gram, FittedKernel]:
+        """The matrix of all pairs of the rows of X, and what later rows need."""
+        self.check()
+        megabytes = float(self.cache_size)
+        if self.is_precomputed:
+            gram = precomputed(X, megabytes)
+            return gram, FittedKernel(gram.kernel, gram.points)
+        fitted = self.fitted(X)
+        return Gram(fitted.kernel, fitted.points, megabytes), fitted
+
+    def fitted(self, X: Any) -> FittedKernel:
+        """The kernel with numbers for settings that depend on X."""
+        objects = self.of_objects
+        if objects is not None:
+            made = objects.fitted(X)
+            kernel = made if isinstance(made, Embedded) else made.kernel
+            return FittedKernel(kernel, made.points, made)
+        points = row_points(X)
+        gamma = self._gamma(points.X)
+        return FittedKernel(
+            kernel_of(self.kernel, gamma, self.degree, self.coef0, points.X.shape[1]), points
+        )
+
+    def _gamma(self, X: Any) -> float:
+        """1 / columns, or that over the variance of all numbers, as scikit-learn's SVC has it."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
+        mean = float(X.mean())
+        square = float(X.multiply(X).mean()) if sparse.issparse(X) else float(np.mean(X * X))
+        variance = float(np.var(X)) if not sparse.issparse(X) else max(square - mean * mean, 0.0)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def row_points(X: Any) -> Points:
+    """Rows of numbers, finite and in double precision."""
+    matrix = checked_matrix(X).matrix()
+    return Points.of(np.ascontiguousarray(matrix, dtype=np.float64) if not sparse.issparse(matrix)
+                     else matrix.astype(np.float64))
