@@ -13,6 +13,7 @@ from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
+from fenchel.solvers.bcfw import BCFW
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.column_descent import ColumnDescent
@@ -35,6 +36,7 @@ from fenchel.solvers.smo import SMO
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
+    "BCFW",
     "BMRM",
     "FISTA",
     "GD",
@@ -93,6 +95,7 @@ SOLVERS: dict[str, type[Solver]] = {
         SDCA,
         SMO,
         KernelNewton,
+        BCFW,
         Polish,
         AGMInf,
         AGMOne,
