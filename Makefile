@@ -98,7 +98,7 @@ benchmark: $(VENV)/.benchmark
 	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
 
-reproduce: $(VENV)/.benchmark
+reproduce: $(VENV)/.test
 	$(BIN)/python -m reproduction $(FIGURE) $(if $(QUICK),--quick)
 
 auto-table: $(VENV)/.benchmark
