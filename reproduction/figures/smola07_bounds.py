@@ -158,7 +158,7 @@ def verdict(found: Results) -> list[Check]:
             "no run needs more steps than theorem 5 allows",
             not over,
             f"{len(cases) - len(over)} of {len(cases)}; "
-            f"the bound is {min(slack, default=0):.0f} to {max(slack, default=0):.1e} times as many",
+            f"the bound is {min(slack, default=0):.0f} to {max(slack, default=0):.1e} times that",
         ),
         Check(
             "every step raises the model by what theorem 4 promises",
