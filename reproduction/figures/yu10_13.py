@@ -53,7 +53,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
 def draw(found: Results) -> Sequence[Panel | Table]:
     """Against iterations, then passes."""
     rows = [
-        [data, *(rival(each, name).get("inner", "") for name in SOLVERS)]
+        [data, *(rival(each, name).get("rounds", "") for name in SOLVERS)]
         for (data, _), each in found.items()
     ]
     table = Table("rounds of algorithm 2", ["set", *SOLVERS], rows)

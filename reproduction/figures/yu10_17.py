@@ -49,7 +49,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
 def draw(found: Results) -> Sequence[Panel | Table]:
     """The excess over the minimum, and what the search for directions cost."""
     rounds = [
-        [data, f"{strength:g}", *(rival(each, name).get("inner", "") for name in SOLVERS)]
+        [data, f"{strength:g}", *(rival(each, name).get("rounds", "") for name in SOLVERS)]
         for (data, strength), each in found.items()
     ]
     table = Table("rounds of algorithm 2, k in table 2", ["set", "strength", *SOLVERS], rounds)

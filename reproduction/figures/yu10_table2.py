@@ -69,8 +69,8 @@ def draw(found: Results) -> Sequence[Table]:
 
 def rounds(found: Results, data: str) -> list[float]:
     """k_L1, k_L1r and k_L2."""
-    own = [rival(found[data, "l1"], name).get("inner", float("nan")) for name in SPARSE]
-    return [*own, rival(found[data, "l2"], "k_L2").get("inner", float("nan"))]
+    own = [rival(found[data, "l1"], name).get("rounds", float("nan")) for name in SPARSE]
+    return [*own, rival(found[data, "l2"], "k_L2").get("rounds", float("nan"))]
 
 
 def verdict(found: Results) -> list[Check]:
