@@ -1,4 +1,4 @@
-"""A re-ranking task in the shape of [Andrew07]'s, which is on the Penn Treebank and not to be had."""
+"""A re-ranking task in the shape of [Andrew07]'s, whose Penn Treebank is not to be had."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reranked(
 
 
 def _task() -> Any:
-    """The generator of benchmarks/reranking.py: sparse counts by a power law, few hidden weights."""
+    """The generator of benchmarks/reranking.py: counts by a power law, few hidden weights."""
     path = Path(__file__).parents[1] / "benchmarks" / "reranking.py"
     spec = importlib.util.spec_from_file_location("reranking_benchmark", path)
     assert spec is not None and spec.loader is not None

@@ -40,7 +40,7 @@ def runs(quick: bool) -> dict[str, Run]:
             solver=solver,
             penalty=penalty,
             options=options,
-            seconds=1.0 if quick else 60.0,
+            seconds=1.0 if quick else 30.0,
         )
         for name, (solver, penalty, options) in RUNS.items()
     }

@@ -70,7 +70,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             strength=strength,
             rows=800 if quick else None,
             iterations=150 if quick else 3000,
-            seconds=0.5 if quick else 15.0,
+            seconds=0.5 if quick else 8.0,
         )
         for loss in ("hinge", "logistic")
         for strength in (STRENGTHS[:2] if quick else STRENGTHS)

@@ -42,7 +42,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         rows=20_000,
         within=1e-3,
         judge_gap=1e-5,
-        seconds=8.0,
+        seconds=5.0,
     )
 
 

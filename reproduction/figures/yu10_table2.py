@@ -34,7 +34,7 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
     """Under L1 and under L2."""
     found = {}
     for data, (l1, l2, _) in list(SETS.items())[: 1 if quick else None]:
-        few, seconds = (500, 0.5) if quick else (20_000, 10.0)
+        few, seconds = (500, 0.5) if quick else (20_000, 5.0)
         found[data, "l1"] = run(
             contest,
             data=data,

@@ -40,8 +40,8 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
             loss=loss,
             strength=strength,
             rivals={"subLBFGS": SUBLBFGS},
-            seconds=0.5 if quick else 12.0,
-            judge_seconds=1.0 if quick else 20.0,
+            seconds=0.5 if quick else 6.0,
+            judge_seconds=1.0 if quick else 10.0,
         )
     return found
 
