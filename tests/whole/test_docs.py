@@ -41,7 +41,7 @@ def test_the_blocks_of_the_readme_run_when_pasted_in_order(
     assert (tmp_path / "cancer.html").stat().st_size < 300_000
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=str)
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("*.md"))], ids=str)
 def test_links_to_pages_lead_somewhere(page):
     targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
