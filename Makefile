@@ -1,13 +1,18 @@
-# make demo   sets up everything and shows what fenchel does
+# make demo   sets up what it needs and shows what fenchel does
+# make setup  the library and its command line, in VENV; WHEEL=file.whl takes kernels built before
+# make wheel  dist/*.whl for the Python here, for any Linux of its age, checked as an index would
 # make quick  lint and the tests that are not marked slow: about a minute, before every commit
+# make portable  the kernels with clang, libc++ and without vector types, as other systems have them
 # make test   sets up everything and runs the whole test suite
 # make check  lint, types and the sanitizer build as well
+# make docs   the documentation site, in build/site; warnings are errors
 # make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
 # make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
 # make tsan   the pool of threads under ThreadSanitizer
 # make soak   fits for SECONDS: memory, open files and threads must not grow
+# make reproduce  the figures of the papers, in full; FIGURE=yu10-16 for one, QUICK=1 for few rows
 # make auto-table  measures the table by which `auto` chooses, on a machine that does nothing else
 PYTHON ?= python3
 VENV   ?= .venv
@@ -21,7 +26,11 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
     tests/fuzz/test_known.py
 
-.PHONY: setup demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+# A compiler cache, where there is one (CMakeLists.txt), knows a file again in another clone.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: setup wheel portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -36,17 +45,50 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
-$(VENV)/.fenchel: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[all]"
+# What builds the kernels stays in VENV: an environment of pip's own for each build would have to be
+# filled each time, and no compiler cache would know its paths again.
+ABSENT = $(shell command -v $(1) > /dev/null || echo $(1))
+$(VENV)/.build: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group build $(call ABSENT,cmake) $(call ABSENT,ninja)
+	touch $@
+BUILD := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip --quiet
+
+# The wheel of the kernels is built once, or taken from WHEEL.
+ifdef WHEEL
+BUILT := $(WHEEL)
+else
+BUILT := build/wheel/.built
+build/wheel/.built: $(VENV)/.build $(SOURCES)
+	rm -rf build/wheel
+	$(BUILD) wheel --no-deps --no-build-isolation --wheel-dir build/wheel .
+	touch $@
+endif
+
+$(VENV)/.fenchel: $(BIN)/python $(BUILT)
+	file=$$(ls $(or $(WHEEL),build/wheel/*.whl)) && \
+	    $(BIN)/python -m pip install --quiet --no-deps --force-reinstall "$$file" && \
+	    $(BIN)/python -m pip install --quiet "$$file[cli]"
 	touch $@
 
-$(VENV)/.test: $(VENV)/.fenchel
+$(VENV)/.all: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet "$$(ls $(or $(WHEEL),build/wheel/*.whl))[all]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.all
 	$(BIN)/python -m pip install --quiet --group test
 	touch $@
 
 $(VENV)/.lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
+
+$(VENV)/.docs: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 $(VENV)/.benchmark: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group benchmark
@@ -55,6 +97,9 @@ $(VENV)/.benchmark: $(VENV)/.test
 benchmark: $(VENV)/.benchmark
 	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
+
+reproduce: $(VENV)/.benchmark
+	$(BIN)/python -m reproduction $(FIGURE) $(if $(QUICK),--quick)
 
 auto-table: $(VENV)/.benchmark
 	$(BIN)/python benchmarks/auto.py
@@ -66,7 +111,7 @@ lint: $(VENV)/.lint
 
 STUBGEN := $(BIN)/python -m nanobind.stubgen -q -m fenchel._kernels
 
-types: $(VENV)/.fenchel $(VENV)/.lint
+types: $(VENV)/.all $(VENV)/.lint
 	$(BIN)/mypy
 	mkdir -p build
 	$(STUBGEN) -o build/_kernels.pyi
@@ -82,9 +127,9 @@ stub: $(VENV)/.fenchel $(VENV)/.lint
 # were once wrong are among the tests.
 ASAN = PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
     LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
-build/sanitized/.built: $(BIN)/python $(SOURCES)
+build/sanitized/.built: $(VENV)/.build $(SOURCES)
 	rm -rf build/sanitized
-	$(BIN)/python -m pip install --quiet --no-deps --target build/sanitized \
+	$(BUILD) install --no-deps --no-build-isolation --target build/sanitized \
 	    -C cmake.define.FENCHEL_SANITIZE=ON -C build-dir=build/sanitize .
 	touch $@
 
@@ -93,12 +138,38 @@ sanitize: $(VENV)/.test build/sanitized/.built
 	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
 	$(ASAN) $(BIN)/python fuzz/certificates.py --new --problems 40 --jobs 2 --slow 60
 
+# As other systems have the kernels: clang with libc++, then without vector types (MSVC has none) and without
+# functions that know a double's text. One build each; the same tests. CLANG may name another compiler.
+CLANG ?= clang++
+PORTABLE = $(BUILD) install --no-deps --no-build-isolation --target build/portable-$(1)/installed \
+    -C build-dir=build/portable-$(1) -C cmake.define.CMAKE_CXX_COMPILER=$(2) -C cmake.define.CMAKE_CXX_FLAGS="$(3)" . \
+    && HYPOTHESIS_PROFILE=few PYTHONPATH=build/portable-$(1)/installed $(BIN)/python -m pytest -q -n auto \
+    --dist worksteal -p no:cacheprovider $(KERNEL_TESTS)
+portable: $(VENV)/.test $(VENV)/.build
+	rm -rf build/portable-*
+	$(call PORTABLE,libc++,$(CLANG),-stdlib=libc++)
+	$(call PORTABLE,plain,$(CXX),-DFENCHEL_PLAIN_PACKS -DFENCHEL_NO_FLOAT_CHARS)
+
+# The wheel for this machine's Python, with the C++ library inside so that any Linux of its C library's age runs it,
+# and the sdist; checked as an index would. All other systems: .github/workflows/wheels.yml.
+wheel: $(VENV)/.build $(VENV)/.release
+	rm -rf dist build/raw
+	$(BUILD) wheel --no-deps --no-build-isolation --wheel-dir build/raw -C build-dir=build/release \
+	    -C cmake.define.CMAKE_MODULE_LINKER_FLAGS="-static-libstdc++ -static-libgcc" .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/raw/*.whl
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m build --sdist --no-isolation --outdir dist
+	$(BIN)/twine check --strict dist/*
+
+$(VENV)/.release: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --group release
+	touch $@
+
 # The pool of threads, watched by TSan; first it must see a race that is made on purpose.
 TSAN = PYTHONPATH=build/tsanned TSAN_OPTIONS=exitcode=66 \
     LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)"
-tsan: $(VENV)/.test
+tsan: $(VENV)/.test $(VENV)/.build
 	rm -rf build/tsanned
-	$(BIN)/python -m pip install --quiet --no-deps --target build/tsanned \
+	$(BUILD) install --no-deps --no-build-isolation --target build/tsanned \
 	    -C cmake.define.FENCHEL_TSAN=ON -C build-dir=build/tsan -C install.strip=false .
 	$(TSAN) $(BIN)/python fuzz/pool.py --race 2> build/race.log; test $$? = 66
 	$(TSAN) $(BIN)/python fuzz/pool.py

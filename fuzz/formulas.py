@@ -124,8 +124,8 @@ def _xlogx(y: Any) -> Long:
 def _vector(loss: Any, Z: Long, y: Any) -> Long:
     K, rows = Z.shape[1], np.arange(len(Z))
     if isinstance(loss, losses.MultivariateSquared):
-        M = np.eye(K) if loss.M is None else loss.M
-        return np.sum((Z - y) @ M.astype(np.longdouble) * (Z - y), axis=1) / 2
+        F = np.eye(K) if loss.factor is None else loss.factor
+        return np.sum(((Z - y) @ F.astype(np.longdouble)) ** 2, axis=1) / 2
     if isinstance(loss, losses.HierarchicalHinge | losses.HierarchicalSoftmax):
         Z = Z @ loss.tree.paths.T.astype(np.longdouble)
         if isinstance(loss, losses.HierarchicalSoftmax):

@@ -13,5 +13,5 @@ first used, so that `fenchel --help` need not wait for NumPy.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.3.0.dev0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

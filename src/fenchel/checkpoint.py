@@ -22,7 +22,7 @@ from fenchel._system import container
 from fenchel._system.files import destination
 from fenchel.errors import FenchelWarning, InvalidData, Phrase
 from fenchel.regularizers import Regularizer
-from fenchel.result import Record
+from fenchel.result import Record, record_of
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.digests import held
 from fenchel.settings import user_written
@@ -168,17 +168,12 @@ def _snapshot(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Snapshot:
         intercept = arrays["intercept"]
         best = Best(arrays["best"], intercept if intercept.ndim else float(intercept))
         witness = next(iter(unpacked("witness", arrays)), None)
-        history = [_record(*line) for line in arrays["history"].tolist()]
+        history = [record_of(line) for line in arrays["history"].tolist()]
         names = [name for name in arrays if name.startswith("state.")]
         state = {name.removeprefix("state."): arrays[name] for name in names}
         return Snapshot(state, best, objective, lower_bound, witness, history)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise InvalidData(f"its arrays do not belong together: {error!r}") from error
-
-
-def _record(iteration: float, *numbers: float) -> Record:
-    objective, lower_bound, gap, passes, seconds, phase = numbers
-    return Record(int(iteration), objective, lower_bound, gap, int(passes), seconds, int(phase))
 
 
 def _fingerprint(problem: Problem) -> str:

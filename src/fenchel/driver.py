@@ -21,7 +21,7 @@ from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, 
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
 from fenchel.proving import Prover, contradiction, contradicts, lower
 from fenchel.result import Certificate, Record, Result, Status, Watched, relative_gap
-from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.base import Array, Effort, Point, Problem
 from fenchel.risks.existence import receding, vanishing
 from fenchel.settings import nonnegative, positive, understood, whole
 from fenchel.solvers import Solver, State, Step, chosen
@@ -54,7 +54,7 @@ def minimize(
     """Minimises the problem until objective - lower_bound <= max(gap * |objective|, atol).
 
     `atol` is for an objective that is 0 at best, or may be, where no relative gap can be had. One
-    that is 0 up to round-off needs none (docs/certificates.md).
+    that is 0 up to round-off needs none (docs/explanation/certificates.md).
 
     `callback` sees a `Record` after each iteration, which has the best w so far; if it returns true
     the run ends, as by Ctrl-C or at a limit: with the best iterate and its certificate.
@@ -127,13 +127,10 @@ class _Run:
         callback: Callable[[Record], Any] | None,
         patience: int,
     ):
-        self.problem, self.callback = replace(problem, pulse=self._pulse), callback
+        self.problem, self.callback = replace(problem, pulse=self._pulse, effort=Effort()), callback
         self.under_way = False  # a step has been taken, and the run has not ended
-        self.tolerance, self.max_iterations, self.max_seconds = (
-            tolerance,
-            max_iterations,
-            max_seconds,
-        )
+        self.tolerance, self.max_iterations = tolerance, max_iterations
+        self.max_seconds = max_seconds
         self.started, self.passes_before = time.perf_counter(), problem.risk.passes
         self.seconds_before = 0.0  # of a run that this one goes on from
         self.best: Best | None = None
@@ -218,6 +215,7 @@ class _Run:
         self.history = list(snapshot.history)
         self.passes_before -= self.history[-1].passes
         self.seconds_before = self.history[-1].seconds
+        self.problem.effort.resume(self.history[-1].evaluations, self.history[-1].nonzeros)
         return snapshot.state
 
     def take(self, step: Step) -> Status | None:
@@ -227,6 +225,7 @@ class _Run:
             step = replace(step, objective=math.nan)  # whatever the loss makes of such scores
         if step.objective < self.objective:
             self.best, self.objective = Best.of(step.point), float(step.objective)
+            self.problem.effort.nonzeros = int(np.count_nonzero(step.point.w))
             self.proved = False
         if step.lower_bound > self.lower_bound:
             self._believe(step)
@@ -239,6 +238,7 @@ class _Run:
                 passes=self._passes(),
                 seconds=self._seconds(),
                 phase=step.phase,
+                **self.problem.effort.taken(),
             )
         )
         end, n = self._end(step), len(self.history)

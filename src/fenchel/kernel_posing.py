@@ -45,7 +45,7 @@ def posed_by_kernel(
     if not isinstance(loss, ScalarLoss | VectorLoss):
         raise Incompatible(
             f"with a kernel the loss is one of each row; {type(loss).__name__} is one of all of "
-            "them, for which low-rank features can be used (docs/kernels.md)"
+            "them, for which low-rank features can be used (docs/how-to/kernels.md)"
         )
     if intercept:
         check_attainable(loss, targets, s)

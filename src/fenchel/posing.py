@@ -90,15 +90,15 @@ def problem(
     score a row. With a log link that is an exposure: offset=log(e) makes poisson's mean e times
     exp(<x, w> + b). It is no part of the model: whoever predicts adds the offsets of new rows.
 
-    `groups` holds the query of each row for losses that rank (docs/multivariate-losses.md), and
-    the sequence of each token for crf, m3n and soft_m3n, whose w has a number for each of
-    `risk.pairs`. Rows of a group stand together. Sample weights of sequences and of reranked lists
-    are the same for all rows of one. An `Oracle` takes lists X and y of any examples.
+    `groups` holds the query of each row for losses that rank
+    (docs/reference/multivariate-losses.md), and the sequence of each token for crf, m3n and
+    soft_m3n, whose w has a number for each of `risk.pairs`. Rows of a group stand together. Sample
+    weights of sequences and of reranked lists are the same for all rows of one. An `Oracle` takes
+    lists X and y of any examples.
 
-    `engine` says where the work is done (docs/engines.md); with `Owners`, X and y are theirs.
-
+    `engine` says where the work is done (docs/reference/engines.md); `Owners` have X and y.
     With a `kernel`, and its `gamma`, `degree`, `coef0` and `cache_size`, rows are known through
-    their products in a space of features, and w is a sum of them: see docs/kernels.md.
+    their products, and w is a sum of them (docs/how-to/kernels.md).
     """
     given = Given(X, y, sample_weight, offset, groups)
     if kernel is not None:

@@ -86,6 +86,10 @@ class Record(NamedTuple):
     passes: int
     seconds: float
     phase: int = 0  # of a solver that changes its method on the way, such as hybrid
+    nonzeros: int = 0  # in the best w so far
+    evaluations: int = 0  # of J or its slope, by the searches for steps so far, where counted
+    inner: int = 0  # iterations of the loop inside this one, such as [Yu10]'s k; where counted
+    step: float = 0.0  # the length of the step along its direction, where there is one
 
     @property
     def sigfig(self) -> float:
@@ -104,6 +108,15 @@ class Record(NamedTuple):
     def intercept(self) -> float | Array:
         """The intercept, or intercepts, that belong to w."""
         raise AttributeError(_FORGOTTEN)
+
+
+OLD_FIELDS = 7  # of a record in files of versions before it told of efforts
+_KINDS = (int, float, float, float, int, float, int, int, int, int, float)
+
+
+def record_of(numbers: Sequence[float]) -> Record:
+    """A record from a line of a table; tables of earlier versions had `OLD_FIELDS` columns."""
+    return Record(*(kind(number) for kind, number in zip(_KINDS, numbers, strict=False)))
 
 
 _FORGOTTEN = (

@@ -60,7 +60,8 @@ def _floor(problem: Problem, point: Point) -> float:
     convexity = problem.strength * regularizer.strong_convexity
     if point.w.any() or not convexity > 0:
         return known
-    return known + (ZERO_SUM * slopes) ** 2 / (2 * convexity)
+    pull = ZERO_SUM * slopes
+    return known + pull * pull / (2 * convexity)  # infinite where slopes are: ** 2 would raise
 
 
 def patience(method: Solver, problem: Problem) -> int:

@@ -60,6 +60,15 @@ def test_a_small_minimum_is_no_zero():
     assert result.converged and result.gap <= 1e-6 and result.objective < 1e-7
 
 
+def test_slopes_whose_squares_overflow_are_no_zero():
+    """An offset of 650 makes counts of 1e282: their run ends as any other."""
+    problem = fenchel.problem(
+        np.ones((2, 1)), [0.0, 30.0], loss="poisson", strength=1e-7, offset=np.array([-75.0, 650.0])
+    )
+    result = fenchel.minimize(problem, "gd", max_iterations=5)
+    assert not result.converged and result.objective > 1e200
+
+
 def test_a_run_that_only_stalls_has_not_converged():
     class Lazy(fenchel.Solver):
         name, needs, patience = "lazy", fenchel.Needs(), 3

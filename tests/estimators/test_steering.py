@@ -133,6 +133,12 @@ def test_what_cannot_be_stopped_early_says_what_can():
         fitted(early_stopping_rounds=0)
 
 
+def test_early_stopping_asks_for_the_rows_that_it_needs():
+    model = fenchel.Classifier(early_stopping_rounds=3)
+    with pytest.raises(Incompatible, match="held out: fit"):
+        model.fit(np.eye(4), [0, 1, 0, 1])
+
+
 def test_an_early_stopped_model_comes_back_from_its_file(tmp_path):
     model = fitted(early_stopping_rounds=4)
     fenchel.save(model, tmp_path / "m")

@@ -156,3 +156,16 @@ def test_a_cost_function_keeps_the_rescaling():
     assert sized.rescaling == "slack" and sized.cost.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     with pytest.raises(InvalidData, match="'margin' or 'slack'; got 'both'"):
         losses.MulticlassHinge(rescaling="both")
+
+
+def test_a_matrix_of_low_rank_leaves_no_direction_in_which_the_loss_falls_for_ever():
+    """Rounded, its smallest eigenvalue is negative: taken as it stands, J would have no minimum."""
+    directions = np.linalg.qr(np.random.default_rng(11).normal(size=(3, 3)))[0]
+    M = directions[:, :1] @ directions[:, :1].T * 3 + directions[:, 1:2] @ directions[:, 1:2].T
+    loss = losses.MultivariateSquared(M)
+    far = 1e12 * directions[:, 2:].T
+    assert loss.factor.shape == (3, 2)
+    assert loss.value(far, np.zeros((1, 3))) >= 0
+    residuals = np.random.default_rng(12).normal(size=(5, 3))
+    expected = np.sum((residuals @ loss.factor) ** 2, axis=1) / 2
+    assert loss.value(residuals, np.zeros((5, 3))) == pytest.approx(expected, rel=1e-12)

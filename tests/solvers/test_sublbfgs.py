@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import toys
 from catalogue import problem_for
 from scipy.optimize import minimize_scalar
 
@@ -11,6 +10,7 @@ from fenchel import losses
 from fenchel.result import Status
 from fenchel.solvers import GD, SubBFGS, SubGD, SubLBFGS
 from fenchel.solvers._direction import descent_direction
+from reproduction import toys
 
 
 class PlainBFGS(SubBFGS):
@@ -94,7 +94,7 @@ def test_the_direction_descends_or_zero_is_a_subgradient(seed):
     if found is None:
         assert least <= 1e-10
     else:
-        p, slope = found
+        p, slope, _ = found
         assert slope == pytest.approx(np.max(G @ p)) and slope < 0
 
 

@@ -45,6 +45,11 @@ Arrays = dict[str, npt.NDArray[Any]]
 H = TypeVar("H", bound=msgspec.Struct)
 T = TypeVar("T")
 
+# Not every system has, or needs, each of these.
+_READING = os.O_RDONLY
+for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):
+    _READING |= getattr(os, _flag, 0)
+
 _TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
@@ -156,7 +161,7 @@ def naming(path: Path) -> Iterator[None]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[BufferedReader, int]]:
     """The open file and its size; nothing but a regular file, and no waiting for a FIFO."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    descriptor = os.open(path, _READING)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

@@ -35,9 +35,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = target.with_name(f".fenchel-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            _keep_mode(target, file)
+            _keep_mode(target, temporary)
             yield file
-        _sync(temporary)
+        _sync(temporary, os.O_RDWR)  # Windows writes out only what may be written to
         os.replace(temporary, target)
     except OSError as error:
         if error.filename is None and error.errno in _FULL:
@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     finally:
         temporary.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # the file is in place; not every system can sync a folder
-        _sync(target.parent)
+        _sync(target.parent, os.O_RDONLY)
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
@@ -74,13 +74,13 @@ def _permitted(place: Path, refusal: str) -> None:
         raise PermissionError(errno.EACCES, refusal)
 
 
-def _keep_mode(target: Path, file: BinaryIO) -> None:
+def _keep_mode(target: Path, temporary: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode))
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:

@@ -315,7 +315,8 @@ def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal:
 
 
 def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:
-    from fenchel.report.plots import plot
+    from fenchel.report.curves import curves
+    from fenchel.report.plots import write_curves
 
     results = estimator.result_
     if isinstance(results, list):
@@ -323,7 +324,8 @@ def _draw(job: Job, path: str, estimator: Any, terminal: Terminal) -> None:
         results = dict(zip(labels, results, strict=True))
     with terminal.step(f"draw {short(path)}") as step:
         settings = msgspec.structs.asdict(job.settings)
-        plot(results, path, title=os.path.basename(str(job.source)), settings=settings)
+        drawn = curves(results, one_problem=False)
+        write_curves(drawn, path, title=os.path.basename(str(job.source)), settings=settings)
         step.found = size(os.path.getsize(path))
 
 

@@ -196,7 +196,7 @@ def _draw(job: PathJob, path: str, walked: Walked, dataset: Dataset, terminal: T
     import numpy as np
 
     from fenchel.report.lines import lines
-    from fenchel.report.plots import plot_lines
+    from fenchel.report.plots import write_lines
     from fenchel.result import Path as ResultPath
 
     strengths = np.array(walked.strengths)
@@ -213,5 +213,5 @@ def _draw(job: PathJob, path: str, walked: Walked, dataset: Dataset, terminal: T
             scores=walked.scores,
         )
         settings = path_summary.settings_of(job)
-        plot_lines(drawn, path, title=str(job.data), settings=settings)
+        write_lines(drawn, path, title=str(job.data), settings=settings)
         step.found = size(os.path.getsize(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -29,14 +30,25 @@ class Interrupts:
     def watched(self) -> Iterator[Interrupts]:
         """Handles both signals until the end of the block."""
         before = {number: signal.signal(number, self._handle) for number in _CODES}
-        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._remind)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
         try:
-            yield self
+            with self._reminded():
+                yield self
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    @contextmanager
+    def _reminded(self) -> Iterator[None]:
+        if sys.platform == "win32":  # has no alarms
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self._remind)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     @contextmanager
     def patient(self) -> Iterator[None]:

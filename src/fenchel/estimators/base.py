@@ -56,7 +56,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     ----------
     penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer or None, default="l2"
         The regulariser; "elasticnet" is understood too. None: nothing is penalised, whatever alpha;
-        smooth losses of up to 3000 columns are certified so (docs/statistics.md).
+        smooth losses of up to 3000 columns are certified so (docs/how-to/from-statsmodels.md).
     alpha : float, default=1e-4
         Its strength, against the mean (not the sum) of the losses.
     l1_ratio : float, default=0.5

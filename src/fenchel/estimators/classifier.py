@@ -41,7 +41,7 @@ def _has_probabilities(estimator: Classifier) -> None:
         raise AttributeError(
             f"loss={loss!r} gives no probabilities: use loss='logistic' or loss='softmax', or "
             "calibrate the scores on other rows, by sklearn.calibration."
-            "CalibratedClassifierCV(model).fit(X, y) (docs/statistics.md)"
+            "CalibratedClassifierCV(model).fit(X, y) (docs/how-to/probabilities.md)"
         )
 
 

@@ -39,7 +39,7 @@ class WithKernel(WithIntercept):
         the fit; "spectrum", "mismatch", "subsequence" and "weisfeiler_lehman" of texts and graphs,
         or instances of `fenchel.SpectrumKernel` and so on; or a function of two matrices that gives
         k for all pairs of their rows, which must be positive semidefinite. The penalty is then the
-        squared length of w among the features, alpha/2 ||w||^2 (docs/kernels.md).
+        squared length of w among the features, alpha/2 ||w||^2 (docs/how-to/kernels.md).
     gamma : {"scale", "auto"} or float, default="scale"
         For "rbf", "laplacian" and "polynomial": "scale" is 1 / (n_features * X.var()), "auto"
         1 / n_features.

@@ -89,6 +89,11 @@ def _check_score(name: str) -> None:
 
 def steered(estimator: Any, posed: Posed, eval_set: Any) -> list[Result]:
     """The results of a fit, watched by whom the estimator's settings and its user ask for."""
+    if eval_set is None and estimator.early_stopping_rounds is not None:
+        raise Incompatible(
+            Setting("early_stopping_rounds"),
+            " needs rows that are held out: fit(X, y, eval_set=(X_valid, y_valid))",
+        )
     held = None if eval_set is None else _held_out(estimator, eval_set)
     tasks = bool(getattr(estimator, "_skl_callbacks", None))
     if held is None and not estimator.verbose and not tasks:

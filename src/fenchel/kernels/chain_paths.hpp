@@ -20,7 +20,7 @@ FENCHEL_INLINE void extend_packs(const double* before, const double* T, const do
         for (int r = 0; r < R; ++r) {
             std::memcpy(&sum, T + i * width + static_cast<std::size_t>(r) * Lanes, sizeof sum);
             sum += before[i];
-            most[r] = sum > most[r] ? sum : most[r];
+            keep_larger<Lanes>(most[r], sum);
         }
     }
 #pragma GCC unroll 8
@@ -38,7 +38,7 @@ FENCHEL_INLINE void extend(const double* before, const double* T, const double* 
     constexpr std::size_t most = 8;
     for (std::size_t j = 0; j < width; j += most * Lanes) {
         const std::size_t packs = std::min(most, (width - j) / Lanes);
-        with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+        with_count<most>(packs, [&]<int R>() FENCHEL_INLINE_LAMBDA {
             extend_packs<Lanes, R>(before, T + j, z + j, n_labels, width, delta + j);
         });
     }

@@ -76,7 +76,7 @@ FENCHEL_INLINE void product(const double* A, std::size_t width, const double* x,
     constexpr std::size_t most = 8;
     for (std::size_t j = 0; j < width; j += most * Lanes) {
         const std::size_t packs = std::min(most, (width - j) / Lanes);
-        with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+        with_count<most>(packs, [&]<int R>() FENCHEL_INLINE_LAMBDA {
             product_packs<Lanes, R>(A + j, width, x, n, out + j);
         });
     }
@@ -112,7 +112,7 @@ FENCHEL_INLINE void outer(const double* a, const double* v, std::size_t width, s
     for (std::size_t i = 0; i < width; i += 4)
         for (std::size_t j = 0; j < width; j += most * Lanes) {
             const std::size_t packs = std::min(most, (width - j) / Lanes);
-            with_count<most>(packs, [&]<int R>() __attribute__((always_inline)) {
+            with_count<most>(packs, [&]<int R>() FENCHEL_INLINE_LAMBDA {
                 outer_packs<Lanes, R>(a + i, v + j, width, n, S + i * width + j);
             });
         }

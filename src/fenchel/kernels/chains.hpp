@@ -134,12 +134,12 @@ FENCHEL_INLINE void fetch_ahead(const Chains<Value>& chains, std::int64_t n, std
     const std::int32_t place = chains.place[std::min(n + kFeaturesAhead, last)];
     if (place >= 0) {
         const auto* row = numbers.of_dense + static_cast<std::size_t>(place) * width;
-        __builtin_prefetch(row);
-        __builtin_prefetch(row + 8);
-        __builtin_prefetch(row + 16);
+        fetch(row);
+        fetch(row + 8);
+        fetch(row + 16);
     } else {
-        __builtin_prefetch(numbers.of_pairs + ~place);
-        __builtin_prefetch(chains.pairs.run + ~place);
+        fetch(numbers.of_pairs + ~place);
+        fetch(chains.pairs.run + ~place);
     }
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <array>
-#include <charconv>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <system_error>
+
+#include "float_chars.hpp"
 
 namespace fenchel {
 
@@ -21,17 +21,6 @@ inline const char* digits(const char* p, std::uint64_t& m) {
 inline constexpr std::array<double, 23> exact_power_of_ten = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-/// The text [p, end), a valid decimal without sign whose last digit counts 10^scale.
-/// Too large a number gives inf, too small a one 0.
-inline double rounded(const char* p, const char* end, std::int64_t scale) {
-    double value = 0;
-    if (std::from_chars(p, end, value).ec != std::errc::result_out_of_range) return value;
-    std::int64_t magnitude = scale;  // of the first digit that is not 0
-    while (*p == '0' || *p == '.') ++p;
-    for (; p < end && (is_digit(*p) || *p == '.'); ++p) magnitude += *p != '.';
-    return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0.0;
-}
 
 /// The exponent at p, "e-05" say, added to `scale`; null where no digits follow the e.
 inline const char* exponent(const char* p, std::int64_t& scale) {
@@ -73,8 +62,5 @@ inline const char* decimal(const char* p, double& value) {
     if (negative) value = -value;
     return p;
 }
-
-/// Writes the shortest decimal that reads back as `value`; 32 bytes suffice.
-inline char* write_decimal(char* p, double value) { return std::to_chars(p, p + 32, value).ptr; }
 
 }  // namespace fenchel

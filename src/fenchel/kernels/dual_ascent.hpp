@@ -214,15 +214,15 @@ template <class Value, class Pointer, class Column>
 FENCHEL_INLINE void fetch_row(const Csr<Value, Pointer, Column>& X, std::size_t i) {
     const auto k = static_cast<std::size_t>(X.row_start[i]);
     const auto end = std::min(static_cast<std::size_t>(X.row_start[i + 1]), k + 256);
-    for (std::size_t l = k; l < end; l += 64 / sizeof(Column)) __builtin_prefetch(X.column + l);
-    for (std::size_t l = k; l < end; l += 64 / sizeof(Value)) __builtin_prefetch(X.value + l);
+    for (std::size_t l = k; l < end; l += 64 / sizeof(Column)) fetch(X.column + l);
+    for (std::size_t l = k; l < end; l += 64 / sizeof(Value)) fetch(X.value + l);
 }
 
 template <class Value>
 FENCHEL_INLINE void fetch_row(const Dense<Value>& X, std::size_t i) {
     const Value* x = X.value + static_cast<std::ptrdiff_t>(i) * X.row_stride;
     const std::size_t end = X.column_stride == 1 ? std::min<std::size_t>(X.n_columns, 512) : 1;
-    for (std::size_t j = 0; j < end; j += 64 / sizeof(Value)) __builtin_prefetch(x + j);
+    for (std::size_t j = 0; j < end; j += 64 / sizeof(Value)) fetch(x + j);
 }
 
 /// SplitMix64: 64 random bits for each call.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "pack.hpp"
 #include "simd.hpp"
 
 namespace fenchel {
@@ -48,8 +49,8 @@ inline std::size_t distance(std::size_t end, std::size_t shard_end) {
 
 template <class Value, class Column>
 inline void prefetch(const Column* column, const Value* value) {
-    __builtin_prefetch(column);
-    __builtin_prefetch(value);
+    fetch(column);
+    fetch(value);
 }
 
 /// sum_k value[k] w[column[k]], in four partial sums so that additions do not wait on each other.
@@ -113,22 +114,6 @@ struct Lines {
 // Four lines at a time: w or g is then read (and written) once per four.
 inline constexpr int kTogether = 4;
 
-// Lanes doubles: 2 for SSE2, 4 for AVX2 (gcc splits 4 for SSE2 badly: 2.5x slower).
-template <class Value, int Lanes>
-struct Vector {
-    typedef Value Type __attribute__((vector_size(Lanes * sizeof(Value))));
-};
-template <int Lanes>
-using Pack = typename Vector<double, Lanes>::Type;
-
-// By reference, as a vector passed by value would tie the ABI to the instruction set.
-template <int Lanes, class Value>
-FENCHEL_INLINE void load(const Value* x, Pack<Lanes>& pack) {
-    typename Vector<Value, Lanes>::Type stored;
-    std::memcpy(&stored, x, sizeof stored);
-    pack = __builtin_convertvector(stored, Pack<Lanes>);
-}
-
 /// out[l] += sum_k x[l stride + k] w[k] for L lines, prefetching `ahead` elements further on.
 template <int Lanes, int L, class Value>
 FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
@@ -136,7 +121,7 @@ FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t l
     Pack<Lanes> sum[L] = {}, wk, xk;
     std::size_t k = 0;
     for (; k + 8 <= length; k += 8) {
-        for (int l = 0; l < L; ++l) __builtin_prefetch(x + k + (l * stride + ahead));
+        for (int l = 0; l < L; ++l) fetch(x + k + (l * stride + ahead));
         for (int u = 0; u < 8; u += Lanes) {
             load<Lanes>(w + k + u, wk);
             for (int l = 0; l < L; ++l) {
@@ -160,7 +145,7 @@ FENCHEL_INLINE void add_few(const Value* x, std::ptrdiff_t stride, std::size_t l
     Pack<Lanes> gk, xk;
     std::size_t k = 0;
     for (; k + 8 <= length; k += 8) {
-        for (int l = 0; l < L; ++l) __builtin_prefetch(x + k + (l * stride + ahead));
+        for (int l = 0; l < L; ++l) fetch(x + k + (l * stride + ahead));
         for (int u = 0; u < 8; u += Lanes) {
             load<Lanes>(g + k + u, gk);
             for (int l = 0; l < L; ++l) {

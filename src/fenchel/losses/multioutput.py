@@ -16,7 +16,9 @@ from fenchel.tolerances import MATRIX, OUTSIDE_RANGE
 class MultivariateSquared(Curved, ConjugableVector):
     """l(z, y) = 1/2 (z - y)' M (z - y) for targets y in R^K, M positive semidefinite.
 
-    M is the identity by default; the inverse covariance of the noise is another choice.
+    M is the identity by default; the inverse covariance of the noise is another choice. A matrix
+    of low rank has eigenvalues of either sign about 0 once it is rounded, and would leave J without
+    a minimum: those up to `MATRIX` times the largest are 0 here, so that M = FF' for `factor` F.
     """
 
     labels = Labels.VECTORS
@@ -34,6 +36,11 @@ class MultivariateSquared(Curved, ConjugableVector):
     def smoothness(self) -> float:
         """The largest eigenvalue of M."""
         return 1.0 if self.M is None else float(np.max(self._eigenvalues, initial=0.0))
+
+    @property
+    def factor(self) -> Array | None:
+        """F, one column for each eigenvalue above 0: the loss is 1/2 |F'(z - y)|^2; None for I."""
+        return None if self.M is None else self._vectors * np.sqrt(self._eigenvalues)
 
     def for_classes(self, classes: npt.NDArray[Any]) -> MultivariateSquared:
         """Itself, if M is of the right size."""

@@ -132,18 +132,29 @@ def _close(z: Array, s: Array, lower: Lower, node: Indices) -> Array:
     key = np.where(lower, z, z - 1.0)
     order = np.lexsort((~lower, key, node))
     starts = np.diff(node[order], prepend=-1) != 0
-    first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
-    weight_lower, weight_upper = np.where(lower, s, 0.0)[order], np.where(lower, 0.0, s)[order]
-    lowers = np.add.reduceat(weight_lower, first)[number] - _running(weight_lower, first, number)
+    first = np.flatnonzero(starts)
+    last, number = np.append(first[1:], len(node)) - 1, np.cumsum(starts) - 1
+    lowers = _prefixes(np.where(lower, s, 0.0)[order])
+    uppers = _prefixes(np.where(lower, 0.0, s)[order])
+    after = lowers[:, 1:][:, last[number]] - lowers[:, 1:]
+    before = uppers[:, 1:] - uppers[:, first[number]]
     close = np.empty_like(z)
-    close[order] = np.where(lower[order], _running(weight_upper, first, number), lowers)
+    close[order] = np.where(lower[order], before.sum(axis=0), after.sum(axis=0))
     return close
 
 
-def _running(s: Array, first: Indices, number: Indices) -> Array:
-    """Sums up to each row, within its node."""
-    total = np.cumsum(s)
-    return np.asarray(total - (total - s)[first][number])
+def _prefixes(s: Array) -> Array:
+    """The sums of the first 0, 1, ... numbers, each as a number and what it lost to round-off.
+
+    Differences are taken of them: those of a node of small weights after one of large weights, or
+    after all that weigh anything, must be as exact as sums of their own. What an addition loses is
+    itself a number, that of Knuth's two-sum.
+    """
+    total = np.concatenate([[0.0], np.cumsum(s)])
+    before, after = total[:-1], total[1:]
+    added = after - before
+    lost = (before - (after - added)) + (s - added)
+    return np.stack([total, np.concatenate([[0.0], np.cumsum(lost)])])
 
 
 def _matrix(cost: Any) -> Array:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from fenchel.errors import InvalidData
-from fenchel.result import Certificate, Record, Result, Status, relative_gap
+from fenchel.result import Certificate, Record, Result, Status, record_of, relative_gap
 from fenchel.risks.base import Array
 from fenchel.solvers import SOLVERS
 
@@ -92,15 +92,15 @@ def table(history: Sequence[Record]) -> Array:
     return np.array(history, dtype=np.float64).reshape(-1, len(Record._fields))
 
 
+_COUNTS = (0, 4, 5, 6, 7, 8, 9)  # fields of a record that are neither bounds, gap nor step
+
+
 def records(lines: npt.NDArray[Any]) -> list[Record]:
     """The history in an array with a column for each field of a record."""
-    counts = lines[:, [0, 4, 5, 6]]  # iteration, passes, seconds, phase
+    counts = lines[:, [k for k in _COUNTS if k < lines.shape[1]]]
     if not (np.isfinite(counts) & (counts >= 0)).all():
         raise InvalidData("its history counts iterations, passes or seconds that cannot be")
-    return [
-        Record(int(iteration), objective, lower_bound, gap, int(passes), seconds, int(phase))
-        for iteration, objective, lower_bound, gap, passes, seconds, phase in lines.tolist()
-    ]
+    return [record_of(line) for line in lines.tolist()]
 
 
 def _real(number: float) -> Real:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fenchel._system.container import Arrays, take
 from fenchel.errors import InvalidData
 from fenchel.model import coefficients, labels, runs
-from fenchel.result import Record, Result
+from fenchel.result import OLD_FIELDS, Record, Result
 from fenchel.risks.base import Array
 
 
@@ -51,11 +51,18 @@ class SavedState:
         if len(self._runs) != len(weights):
             raise InvalidData(f"it has {len(self._runs)} runs for {len(weights)} problems")
         ends = np.cumsum([0, *(run.records for run in self._runs)], dtype=object)
-        table = self.array("history", np.float64, (ends[-1], len(Record._fields)))
+        table = self.array("history", np.float64, (ends[-1], self._width))
         return [
             runs.result_of(run, w, intercept, runs.records(table[start:end]))
             for run, w, start, end in zip(self._runs, weights, ends[:-1], ends[1:], strict=True)
         ]
+
+    @property
+    def _width(self) -> int:
+        """How many fields the records of the file have: those of earlier versions had fewer."""
+        history = self._arrays.get("history")
+        old = history is not None and history.shape[1:] == (OLD_FIELDS,)
+        return OLD_FIELDS if old else len(Record._fields)
 
     def check_taken(self, estimator: str) -> None:
         """Refuses what the estimator did not ask for."""

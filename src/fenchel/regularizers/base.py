@@ -23,7 +23,7 @@ _LEAST_SCALE = 1e-100  # of a dual point: below it nothing is left
 
 
 class Regularizer(ABC):
-    """A convex Omega(w) >= 0, as far as it is known (docs/regularizers.md).
+    """A convex Omega(w) >= 0, as far as it is known (docs/how-to/own-regularizer.md).
 
     `value` and `subgradient` must be written. All else is mathematics that some solvers need: what
     is written tells which of them can be used, and a refusal names the method that is missing. The

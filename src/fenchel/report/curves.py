@@ -1,44 +1,58 @@
-"""Histories as curves to draw: bounds and gap of each run, and the part of the plane to show."""
+"""Histories as curves: bounds, gap and distance from the minimum, against time and passes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fenchel.errors import Incompatible, InvalidData
+from fenchel.report.scene import (
+    HUGE,
+    Axis,
+    Caption,
+    Entry,
+    Panel,
+    Scene,
+    Trace,
+    across,
+    finite,
+    linear,
+    logarithmic,
+)
+from fenchel.report.style import GREY, MOST, Ink, inks
 from fenchel.result import Array, Record, Result
 
-_HUGE = 1e250  # beyond it, and below its inverse on log scales, limits would overflow
-_ALL = 200  # records that are drawn without asking whether they can be told apart
-_CELLS = 400  # along either side of a panel, each narrower than a line
-_LOG_FROM = 20  # largest / smallest x from which an axis is logarithmic
 _UNEVEN = 5  # how much further one bound may start from the end than the other and be seen there
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; without yellow, pale on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GREY = "#B0B0B0"
-
-Limits = tuple[float, float]
+TIME, PASSES = "time (seconds)", "passes over the data"
+BOUNDS, GAP = "bounds of min J", "certified relative gap"
+DISTANCE = "J \N{MINUS SIGN} J*, at most"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One run under its name; a column for each field of `Record`."""
+    """One run under its name; a column for each field of `Record`, and one of `distance`.
+
+    The distance is that of the objective from `floor`, the best proved lower bound of min J: J - J*
+    is at most that.
+    """
 
     name: str
     result: Result
     table: Array
-    colour: str
+    ink: Ink
+    floor: float
 
     def column(self, field: str) -> Array:
         """A field over the whole history, nan where it is too large to be drawn."""
+        if field == "distance":
+            with np.errstate(invalid="ignore"):
+                return self.column("objective") - self.floor
         column = self.table[:, Record._fields.index(field)]
-        return np.where(np.abs(column) < _HUGE, column, np.nan)
+        return np.where(np.abs(column) < HUGE, column, np.nan)
 
     @property
     def summary(self) -> str:
@@ -53,45 +67,15 @@ class Curve:
     @property
     def crowd(self) -> bool:
         """Whether it is one of too many to be told apart."""
-        return self.colour == GREY
+        return self.ink.crowd
 
 
-class Axis(NamedTuple):
-    """A direction of a panel: what is drawn, from where to where, on which scale."""
+def curves(results: Result | Mapping[str, Result], *, one_problem: bool = True) -> list[Curve]:
+    """One for each result; a result on its own goes by the name of its solver.
 
-    fields: tuple[str, ...]
-    label: str
-    limits: Limits
-    log: bool
-
-    def cells(self, values: Array) -> Array:
-        """Which of the cells between the limits, and beyond, the values fall into."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled, ends = (np.log10(v) if self.log else v for v in (values, np.array(self.limits)))
-            cells = np.floor(_CELLS * (scaled - ends[0]) / (ends[1] - ends[0]))
-        return np.asarray(np.nan_to_num(np.clip(cells, -1, _CELLS), nan=-2))
-
-
-def kept(curve: Curve, x: Axis, y: Axis) -> npt.NDArray[np.intp]:
-    """Which records to draw: all of a few, else so many that no eye could tell the difference.
-
-    In each cell of x it takes the first and the last record, where monotone curves have their
-    extremes, and those of the extremes of y, which a gap may have anywhere. Of these it leaves out
-    those that do not move y by a cell.
+    Of runs on one problem the best lower bound of all is the floor of each. Runs whose bounds
+    contradict each other cannot be that, and are measured by their own bounds.
     """
-    if len(curve.table) <= _ALL:
-        return np.arange(len(curve.table))
-    across = x.cells(curve.column(x.fields[0]))
-    heights = np.array([y.cells(curve.column(field)) for field in y.fields])
-    by_height = np.lexsort((heights[0], across))
-    extremes = np.concatenate([_ends(across), by_height[_ends(across[by_height])]])
-    index = np.unique(extremes)
-    moves = np.any(np.diff(heights[:, index]) != 0, axis=0)
-    return index[np.r_[True, moves[:-1], True]]
-
-
-def curves(results: Result | Mapping[str, Result]) -> list[Curve]:
-    """One for each result; a result on its own goes by the name of its solver."""
     if isinstance(results, Result):
         results = {results.solver: results}
     if not isinstance(results, Mapping):
@@ -103,18 +87,29 @@ def curves(results: Result | Mapping[str, Result]) -> list[Curve]:
         raise InvalidData("there is no result to plot: the mapping is empty")
     for name, result in results.items():
         _check(name, result)
+    floors = _floors(list(results.values()), one_problem)
+    each = zip(results.items(), _inks(results), floors, strict=True)
     return [
-        Curve(str(name), result, np.array(result.history, dtype=np.float64), colour)
-        for (name, result), colour in zip(results.items(), _colours(results), strict=True)
+        Curve(str(name), result, np.array(result.history, dtype=np.float64), ink, floor)
+        for (name, result), ink, floor in each
     ]
 
 
-def _colours(results: Mapping[str, Result]) -> Sequence[str]:
-    """One for each; of more runs than there are colours, only the slowest stands out."""
-    if len(results) <= len(PALETTE):
-        return PALETTE[: len(results)]
+def _floors(results: Sequence[Result], one_problem: bool) -> list[float]:
+    """The lower bound by which each is measured; nan where there is none."""
+    floors = [result.lower_bound for result in results]
+    best, least = max(floors), min(result.objective for result in results)
+    if one_problem and best <= least + 1e-9 * abs(least):
+        floors = [min(best, result.objective) for result in results]
+    return [floor if abs(floor) < HUGE else math.nan for floor in floors]
+
+
+def _inks(results: Mapping[str, Result]) -> Sequence[Ink]:
+    """One for each; of more runs than there are inks, only the slowest stands out."""
+    if len(results) <= MOST:
+        return inks(len(results))
     slowest = max(results, key=lambda name: (not results[name].converged, results[name].seconds))
-    return [PALETTE[0] if name == slowest else GREY for name in results]
+    return [Ink() if name == slowest else GREY for name in results]
 
 
 def _check(name: object, result: object) -> None:
@@ -124,30 +119,55 @@ def _check(name: object, result: object) -> None:
         raise InvalidData(f"the history of {name!r} is empty: there is nothing to plot")
 
 
-def labelled(drawn: Sequence[Curve]) -> list[tuple[Curve, str]]:
-    """The curves to name in a legend, with what to say of them."""
+def scene(drawn: Sequence[Curve], title: str) -> Scene:
+    """Of one run its bounds above its gap; of several the distances from the minimum above."""
+    columns = [("seconds", _time(drawn)), ("passes", _passes(drawn))]
+    upper = _bounds if len(drawn) == 1 else _distances
+    return Scene(
+        title,
+        [[upper(drawn, *each) for each in columns], [_gaps(drawn, *each) for each in columns]],
+        entries(drawn),
+    )
+
+
+def entries(drawn: Sequence[Curve]) -> list[Entry]:
+    """The legend: a line for each run while there are few, names of many, a count of a crowd."""
+    named = [curve for curve in drawn if not curve.crowd]
     greys = [curve for curve in drawn if curve.crowd]
-    named = [(curve, curve.summary) for curve in drawn if not curve.crowd]
-    return [*named, (greys[0], f"{len(greys)} other runs")] if greys else named
+    few = len(drawn) <= 12 or bool(greys)
+    found = [Entry(c.name, c.ink, c.summary if few else c.name) for c in named]
+    return [*found, Entry("", GREY, f"{len(greys)} other runs")] if greys else found
 
 
-def across(drawn: Sequence[Curve]) -> list[Axis]:
-    """Time and passes: linear within a decade or so, logarithmic beyond."""
-    return [
-        _across("seconds", "time (seconds)", drawn),
-        _across("passes", "passes over the data", drawn),
-    ]
+def _time(drawn: Sequence[Curve]) -> Axis:
+    return across(TIME, [curve.column("seconds") for curve in drawn])
 
 
-def _across(field: str, label: str, drawn: Sequence[Curve]) -> Axis:
-    low, high = _range([curve.column(field) for curve in drawn])
-    if low > 1 / _HUGE and high >= _LOG_FROM * low:
-        room = (high / low) ** 0.02
-        return Axis((field,), label, (low / room, high * room), log=True)
-    if low == high:
-        return Axis((field,), label, (0.0, 2 * high or 1.0), log=False)
-    room = 0.02 * (high - low)
-    return Axis((field,), label, (low - room, high + room), log=False)
+def _passes(drawn: Sequence[Curve]) -> Axis:
+    return across(PASSES, [curve.column("passes") for curve in drawn], whole=True)
+
+
+def _bounds(drawn: Sequence[Curve], field: str, x: Axis) -> Panel:
+    """Both bounds, and the band between them, in which the minimum lies."""
+    y, traces, words = bounds(drawn), [], []
+    for curve in drawn:
+        upper, lower = curve.column("objective"), curve.column("lower_bound")
+        places = curve.column(field)
+        traces += [
+            Trace(curve.name, places, upper, curve.ink, (lower, upper), step=True),
+            Trace(curve.name, places, lower, curve.ink, step=True),
+        ]
+        words += [
+            *_word("objective", places, upper, y, above=True),
+            *_word("proved lower bound", places, lower, y, above=False),
+        ]
+    return Panel(x, y, traces, words)
+
+
+def _word(text: str, x: Array, values: Array, y: Axis, above: bool) -> list[Caption]:
+    """A name at the first point in sight; values that fall leave room above, others below."""
+    seen = np.flatnonzero((values >= y.limits[0]) & (values <= y.limits[1]))[:1]
+    return [Caption(text, float(x[i]), float(values[i]), above) for i in seen]
 
 
 def bounds(drawn: Sequence[Curve]) -> Axis:
@@ -163,23 +183,30 @@ def bounds(drawn: Sequence[Curve]) -> Axis:
     down = max((bottom - b[0] for b in lower if len(b)), default=0.0)
     if up > 0 and down > 0:
         up, down = min(up, _UNEVEN * down), min(down, _UNEVEN * up)
-    limits = _padded(bottom - max(down, 0.0), top + max(up, 0.0))
-    return Axis(("objective", "lower_bound"), "bounds of min J", limits, log=False)
+    room = 0.17  # for the names of the curves
+    return linear(BOUNDS, bottom - max(down, 0.0), top + max(up, 0.0), room)
 
 
-def gaps(drawn: Sequence[Curve]) -> Axis:
-    """The gaps > 0, over a power of ten at least."""
-    columns = [curve.column("gap") for curve in drawn]
-    low, high = _range([gap[gap > 1 / _HUGE] for gap in columns])
-    if math.isnan(low):
-        low = high = 1.0
-    room = max((high / low) ** 0.04, math.sqrt(10 * low / high))
-    return Axis(("gap",), "certified relative gap", (low / room, high * room), log=True)
+def _distances(drawn: Sequence[Curve], field: str, x: Axis) -> Panel:
+    return panel(drawn, field, x, "distance", DISTANCE, "no lower bound, so no distance from J*")
 
 
-def finite(values: Array) -> Array:
-    """Those that can be drawn."""
-    return values[np.isfinite(values)]
+def _gaps(drawn: Sequence[Curve], field: str, x: Axis) -> Panel:
+    return panel(drawn, field, x, "gap", GAP, "no gap between 0 and ∞")
+
+
+def panel(drawn: Sequence[Curve], field: str, x: Axis, of: str, label: str, nothing: str) -> Panel:
+    """A column of the histories on a log scale, in steps.
+
+    Steps, because between two records no more is proved than at the first of them.
+    """
+    columns = [curve.column(of) for curve in drawn]
+    traces = [
+        Trace(curve.name, curve.column(field), column, curve.ink, step=True)
+        for curve, column in zip(drawn, columns, strict=True)
+    ]
+    note = "" if any((column > 0).any() for column in columns) else nothing
+    return Panel(x, logarithmic(label, columns), traces, note=note)
 
 
 def seconds(result: Result) -> str:
@@ -191,23 +218,3 @@ def seconds(result: Result) -> str:
 def words(result: Result) -> str:
     """How the run ended, in words."""
     return result.status.name.lower().replace("_", " ")
-
-
-def _padded(low: float, high: float) -> Limits:
-    if math.isnan(low) or math.isnan(high):
-        return 0.0, 1.0
-    room = 0.11 * (high - low)  # for the labels of the curves
-    if not room > 1e-9 * max(abs(low), abs(high)):
-        room = 0.05 * max(abs(low), abs(high)) or 1.0
-    return low - room, high + room
-
-
-def _range(columns: Sequence[Array]) -> Limits:
-    values = finite(np.concatenate(columns))
-    return (float(values.min()), float(values.max())) if len(values) else (math.nan, math.nan)
-
-
-def _ends(bins: Array) -> npt.NDArray[np.intp]:
-    """First and last of each run of equal bins."""
-    starts = np.flatnonzero(np.diff(bins, prepend=np.nan) != 0)
-    return np.concatenate([starts, np.append(starts[1:], len(bins)) - 1])

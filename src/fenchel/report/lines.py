@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.errors import InvalidData
-from fenchel.report.curves import GREY, PALETTE
+from fenchel.report.scene import Axis, Entry, Panel, Scene, Trace, linear, logarithmic, span
+from fenchel.report.style import BLACK, DAY, GREY, Ink
 from fenchel.result import Array, Path, Result
 
 _DRAWN = 150  # of the coefficients, the largest; more would be a grey field
@@ -58,12 +59,12 @@ class Line(NamedTuple):
 
     name: str
     values: Array
-    colour: str
+    ink: Ink
 
     @property
     def crowd(self) -> bool:
         """Whether it is one of too many to be told apart."""
-        return self.colour == GREY
+        return self.ink.crowd
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def lines(
 def _largest(
     paths: Mapping[str, Path], features: Sequence[str] | None, classes: Sequence[str] | None
 ) -> Iterator[Line]:
-    """The coefficients whose size comes highest anywhere on the path; a colour for the first."""
+    """The coefficients whose size comes highest anywhere on the path; an ink for the first."""
     labels, blocks = [], []
     for name, path in paths.items():
         w = path.coefficients
@@ -128,12 +129,61 @@ def _largest(
         blocks += each
     peaks = np.concatenate([np.max(np.abs(block), axis=1) for block in blocks])
     order = np.argsort(-peaks, kind="stable")[:_DRAWN]
-    colours = _colours(int(np.count_nonzero(peaks[order])))
-    for index, colour in zip(order[: len(colours)].tolist(), colours, strict=True):
+    inks = _inks(int(np.count_nonzero(peaks[order])))
+    for index, ink in zip(order[: len(inks)].tolist(), inks, strict=True):
         k, j = divmod(index, len(blocks[0]))
         feature = f"x{j}" if features is None else str(features[j])
-        yield Line(f"{labels[k]}: {feature}" if labels[k] else feature, blocks[k][j], colour)
+        yield Line(f"{labels[k]}: {feature}" if labels[k] else feature, blocks[k][j], ink)
 
 
-def _colours(n: int) -> list[str]:
-    return [*PALETTE[:n], *[GREY] * (n - len(PALETTE))]
+def _inks(n: int) -> list[Ink]:
+    """Whole lines for the largest; dashes would not be seen in so many."""
+    return [*map(Ink, range(min(n, len(DAY)))), *[GREY] * (n - len(DAY))]
+
+
+def scene(drawn: Lines, title: str) -> Scene:
+    """Coefficients, scores if there are any, and gaps; strengths fall: coefficients grow."""
+    x = _strengths(drawn)
+    marks = [drawn.best] if drawn.best else []
+    panels = [_coefficients(drawn, x, marks), _gaps(drawn, x, marks)]
+    if drawn.scores is not None:
+        panels.insert(1, _scores(drawn, drawn.scores, x, marks))
+    best = f"; best {drawn.scores.name} at {drawn.best:.3g}" if drawn.scores and drawn.best else ""
+    head = "\n".join(filter(None, (title, drawn.summary + best)))
+    return Scene(head, [[panel] for panel in panels], _entries(drawn))
+
+
+def _entries(drawn: Lines) -> list[Entry]:
+    named = [Entry(line.name, line.ink, line.name) for line in drawn.lines if not line.crowd]
+    crowd = sum(line.crowd for line in drawn.lines)
+    return [*named, Entry("", GREY, f"{crowd} others")] if crowd else named
+
+
+def _strengths(drawn: Lines) -> Axis:
+    low, high = span([drawn.strengths])
+    if np.isnan(low):
+        return Axis("strength", (0.0, 1.0))
+    room = max((high / low) ** 0.02, 1.05)
+    return Axis("strength", (low / room, high * room), log=True, falling=True)
+
+
+def _coefficients(drawn: Lines, x: Axis, marks: Sequence[float]) -> Panel:
+    traces = [
+        Trace(line.name, drawn.strengths, line.values, line.ink, dots="") for line in drawn.lines
+    ]
+    low, high = span([line.values for line in drawn.lines])
+    return Panel(x, linear("coefficient", low, high), traces, marks=marks, height=1.8)
+
+
+def _scores(drawn: Lines, scores: Scores, x: Axis, marks: Sequence[float]) -> Panel:
+    band = scores.means - scores.spreads, scores.means + scores.spreads
+    trace = Trace(scores.name, drawn.strengths, scores.means, BLACK, band, dots="all")
+    return Panel(x, linear(scores.name, *span(band)), [trace], marks=marks, height=0.8)
+
+
+def _gaps(drawn: Lines, x: Axis, marks: Sequence[float]) -> Panel:
+    gaps = np.array([stop.gap for stop in drawn.stops])
+    gaps = np.where((gaps > 0) & np.isfinite(gaps), gaps, np.nan)
+    short = np.array([stop.status != "converged" for stop in drawn.stops])
+    trace = Trace("certified gap", drawn.strengths, gaps, BLACK, dots="all", hollow=short)
+    return Panel(x, logarithmic("certified gap", [gaps]), [trace], marks=marks, height=0.7)

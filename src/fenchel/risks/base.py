@@ -178,19 +178,40 @@ def _no_limit() -> None:
     """Nobody waits."""
 
 
+@dataclass
+class Effort:
+    """What a step took beside passes, as far as its solver counts it; the driver records it."""
+
+    evaluations: int = 0  # of J or its slope, at the trial steps of searches
+    inner: int = 0  # iterations of an inner loop: k of [Yu10]'s algorithm 2, conjugate gradients
+    step: float = 0.0  # its length along the direction
+    nonzeros: int = 0  # of the best w so far
+
+    def resume(self, evaluations: int, nonzeros: int) -> None:
+        """Counts on from those of a run that was interrupted."""
+        self.evaluations, self.nonzeros = evaluations, nonzeros
+
+    def taken(self) -> dict[str, Any]:
+        """What a record says of the last step; the next one counts anew, but for evaluations."""
+        last = dict(vars(self))
+        self.inner, self.step = 0, 0.0
+        return last
+
+
 @dataclass(frozen=True)
 class Problem:
     """Minimise J(w) = strength * Omega(w) + R(w).
 
     `pulse` is called inside every loop that may run long between two steps of a solver, once for
     each evaluation or inner programme: a place where a run may end. The driver puts its look at
-    the clock there; a solver calls it and knows of no time.
+    the clock there; a solver calls it and knows of no time. In `effort` it counts what it counts.
     """
 
     risk: Risk
     regularizer: Regularizer
     strength: float
     pulse: Callable[[], None] = field(default=_no_limit, repr=False, compare=False)
+    effort: Effort = field(default_factory=Effort, repr=False, compare=False)
     feature_names: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -182,5 +182,6 @@ def check_engine(engine: Engine) -> None:
     if not engine.in_one_memory:
         raise Incompatible(
             f"rows that are known through a kernel belong to pairs, which {type(engine).__name__} "
-            "would part: use engine='serial' or 'threads', or low-rank features (docs/kernels.md)"
+            "would part: use engine='serial' or 'threads', or low-rank features "
+            "(docs/how-to/kernels.md)"
         )

@@ -224,6 +224,7 @@ class _Stages(Generic[X, Y]):
         if self.has_duals:
             newest = (it.x, it.alpha) if self.hull.is_empty else it.newest
             self.hull.add(self._with_duals.dual(*newest), it.share)
+        self.problem.effort.step = 1 / it.L
         point = self.J.point(it.x, it.alpha)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)

@@ -56,6 +56,7 @@ class CuttingPlanes(ABC):
     def __init__(self, problem: Problem, max_cuts: int):
         self.problem = problem
         self.max_cuts = max_cuts
+        self.enough = 0.0  # of the dual's gap may be left; 0 for what round-off leaves
         self.free = problem.regularizer.free(problem.risk.n_parameters)
         self.b, self.alpha = np.empty(0), np.empty(0)
         self._storage = np.empty((8, self.width))

@@ -9,11 +9,14 @@ goes with that, not with its value.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Generic
 
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, Linearisation, X, Y
+
+_LEAST = sys.float_info.min
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,9 @@ class Estimate(Generic[X, Y]):
         return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant, size)
 
     def times(self, scale: float) -> Estimate[X, Y]:
-        """The estimate scale * psi."""
+        """The estimate scale * psi, of which c stays above 0 where that is too small a number."""
         A, c, constant, size = (scale * t for t in (self.A, self.c, self.constant, self.size))
-        return Estimate(self.J, A, c, scale * self.s, constant, size)
+        return Estimate(self.J, A, max(c, _LEAST), scale * self.s, constant, size)
 
     def minimum(self) -> Minimum[X]:
         """The minimum of psi and where it is, by a call of J.ground."""

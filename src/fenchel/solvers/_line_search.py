@@ -1,7 +1,7 @@
 """Line searches on eta -> J(w + eta p), whose trials cost no pass over the data.
 
 `exact` for a piecewise quadratic J ([Yu10] algorithm 3), `between_tangents` where the kinks are not
-known, `wolfe` for any other.
+known, `wolfe` for any other; `backtracking` is [Yu10]'s inexact search, for comparison.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _LEFT = 0.05  # of the descent that a step between tangents may leave
 _HOPELESS = 1e-6  # of the descent that the slope promises, where there was none so far
 _FAR = 1e100  # a step beyond this finds no end
 _NARROWINGS = 4  # of the bracket before its kinks are collected
+_C1, _C2, _DECAY = 1e-3, 0.8, 0.9  # of `backtracking`: [Yu10]'s first footnote
 
 
 class Trial(NamedTuple):
@@ -53,6 +54,7 @@ class Along:
         """(J(w + eta p), one element of its subdifferential in eta)."""
         strength, regularizer = self.problem.strength, self.problem.regularizer
         self.problem.pulse()
+        self.problem.effort.evaluations += 1
         risk, slope = self.ray.along(eta)
         regular = regularizer.slope(self.w, self.p, eta).slope
         value = strength * regularizer.along(self.w, self.p, eta) + risk
@@ -61,6 +63,7 @@ class Along:
     def slope(self, eta: float) -> Slope:
         """The slope of a piecewise quadratic J just right of eta."""
         self.problem.pulse()
+        self.problem.effort.evaluations += 1
         strength, risk = self.problem.strength, self.ray.slope(eta)
         regular = self.problem.regularizer.slope(self.w, self.p, eta)
         slope = strength * regular.slope + risk.slope
@@ -190,6 +193,24 @@ def wolfe(
         if not low < eta < high:
             return low
     return low
+
+
+def backtracking(phi: Callable[[float], tuple[float, float]], value: float) -> float:
+    """The inexact search of [Yu10] section 2.1.1, which seldom ends on a kink; 0 if it fails.
+
+    From a step past which phi has lost a fifth of its slope, back until it has descended enough.
+    inf is returned where phi falls for ever.
+    """
+    slope, eta = phi(0.0)[1], 1.0
+    if not slope < 0:
+        return 0.0
+    while phi(eta)[1] < _C2 * slope:
+        eta *= 2
+        if eta > _FAR:
+            return math.inf
+    while eta > FEW_OPERATIONS and not phi(eta)[0] <= value + _C1 * eta * slope:
+        eta *= _DECAY
+    return eta if eta > FEW_OPERATIONS else 0.0
 
 
 def _descends(trial: float, trial_slope: float, value: float, slope: float, eta: float) -> bool:

@@ -94,12 +94,17 @@ class QuadraticPlanes(CuttingPlanes):
         at_once, gap, last = _AT_ONCE + _AT_ONCE_PER_CUT * len(b), np.inf, np.inf
         for _ in range(0, _STEPS, at_once):
             self.problem.pulse()
-            last, gap = gap, self.qp.solve(_INNER_GAP, at_once)
+            last, gap = gap, self.qp.solve(self._tolerance(), at_once)
             if self.qp.finished:
-                return self._is_exact(b, gap)
+                return gap <= self.enough or self._is_exact(b, gap)
             if not gap < _WORTHWHILE * last:
                 break
         return False
+
+    def _tolerance(self) -> float:
+        """Of the programme's gap, relative to its value."""
+        value = abs(self.qp.objective) if self.enough > 0 else 0.0
+        return max(_INNER_GAP, self.enough / value) if value > 0 else _INNER_GAP
 
     def _is_exact(self, b: Array, gap: float) -> bool:
         """Whether the programme is solved, and alpha'Q alpha, whose terms are rounded, is known."""

@@ -22,7 +22,7 @@ from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.views.row_space import RowSpace
-from fenchel.settings import positive, whole
+from fenchel.settings import between, positive, whole
 from fenchel.solvers._ball_planes import BallPlanes
 from fenchel.solvers._cutting_planes import CuttingPlanes, InnerFailure
 from fenchel.solvers._dual_planes import DualPlanes
@@ -39,18 +39,23 @@ class BMRM(Solver):
 
     `step` is how far to go from the best point to the model's minimiser for the next cut (1: all
     the way, as in the papers). `max_cuts` bounds the memory: beyond it light cuts are merged
-    (under L1, those without weight are dropped).
+    (under L1, those without weight are dropped). `inner` is the share of the gap up to which
+    quadratic programmes are solved, as the papers' own code does; None solves them exactly. It
+    needs step=1, where the newest cut always opens more than that.
     """
 
     name = "bmrm"
     takes_kernels = True
     needs = Needs(regularizer=("conjugate",))
 
-    def __init__(self, step: float = 0.3, max_cuts: int = 1000):
+    def __init__(self, step: float = 0.3, max_cuts: int = 1000, inner: float | None = None):
         if positive("step", step) > 1:
             raise InvalidData(f"step must be <= 1; got {step!r}")
         self.step = positive("step", step)
         self.max_cuts = whole("max_cuts", max_cuts, least=4)
+        self.inner = None if inner is None else between("inner", inner, 0, 1)
+        if inner is not None and self.step < 1:
+            raise InvalidData(f"inner needs step=1; got step={step!r}")
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """[Teo07] algorithm 1: a cut at the model's minimiser, until model and J meet."""
@@ -74,9 +79,12 @@ class BMRM(Solver):
                 problem.pulse()
                 step /= 4
                 point = problem.risk.at(best.w + step * (w - best.w), near=best)
+            problem.effort.step = step
             objective = problem.objective(point)
             if objective < J:
                 best, J = point, objective
+            if self.inner is not None:
+                model.enough = self.inner * max(0.0, J - lower_bound)
             model.add(point)  # a_t+1, b_t+1
             state_here = functools.partial(model.state, best.w)
             yield Step(point, objective, lower_bound, witness, state_here)

@@ -49,6 +49,7 @@ class BMRMWithoutQP(Solver):
             gamma = float((a - u) @ w) + b - r
             curvature = float((a - u) @ scaled(a - u)) / strength
             eta = float(np.clip(gamma / curvature, 0.0, 1.0)) if curvature > 0 else 0.0  # eq. 15
+            problem.effort.step = eta
             u, r = (1 - eta) * u + eta * a, (1 - eta) * r + eta * b
             sizes = (1 - eta) * sizes + eta * _sizes(point)
             if eta > 0:

@@ -58,6 +58,7 @@ class LBFGS(Solver):
                 yield Step(point, -math.inf)  # J falls without end along p
             if eta == 0 or math.isinf(eta):
                 return
+            problem.effort.step = eta
             new = along.at(eta)
             H.add(new.w - point.w, problem.subgradient(new) - g)
             point = new

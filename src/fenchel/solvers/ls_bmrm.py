@@ -67,6 +67,7 @@ class LineSearchBMRM(Solver):
                 if not problem.risk.facts.nonnegative:  # else squares of p were lost to underflow
                     yield Step(best, -math.inf)
                 return
+            problem.effort.step = eta
             mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
             # The better of both: BMRM's proof of convergence then holds whatever was found.

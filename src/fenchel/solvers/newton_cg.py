@@ -95,6 +95,7 @@ class NewtonCG(Solver):
             eta = search(along, J)
             if eta == 0:
                 return
+            problem.effort.step = eta
             point = along.at(eta)
 
 
@@ -115,6 +116,7 @@ def _solved(problem: Problem, C: Array, H: HessianProducts, b: Array, rough: flo
     enough = rough * float(np.linalg.norm(b))
     for _ in range(_MOST):
         problem.pulse()
+        problem.effort.inner += 1
         Ad = C * d + H @ d
         eta = rz / float(d @ Ad)
         if not np.isfinite(eta):  # curvatures beyond the range of numbers, as far out as exp is

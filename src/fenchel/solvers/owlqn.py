@@ -25,14 +25,20 @@ steepest descent all of whose coordinates move downhill.
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
 
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.settings import whole
+from fenchel.settings import one_of, whole
 from fenchel.solvers import _scaled_dual
-from fenchel.solvers._direction import descent_direction
+from fenchel.solvers._direction import (
+    Direction,
+    Oracle,
+    descent_direction,
+    one_step_direction,
+)
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -46,18 +52,25 @@ _K_MAX = 1000  # algorithm 2 from a random subgradient needs hundreds, from the 
 
 
 class OWLQN(Solver):
-    """Orthant-wise L-BFGS for smooth losses under L1 or elastic net; `memory` pairs are kept."""
+    """Orthant-wise L-BFGS for smooth losses under L1 or elastic net; `memory` pairs are kept.
+
+    For comparison, `form="printed"` is [Andrew07]'s algorithm 1 in every choice above, and a `seed`
+    draws subgradients at random in place of the steepest one ([Yu10] section 8.4).
+    """
 
     name = "owlqn"
     needs = Needs(regularizer=("support", "orthant_curvature"), differentiable=True)
 
-    def __init__(self, memory: int = 10):
+    def __init__(self, memory: int = 10, form: str = "face", seed: int | None = None):
         self.memory = whole("memory", memory, least=1)
+        self.form = one_of("form", form, ("face", "printed"))
+        self.seed = None if seed is None else whole("seed", seed, least=0)
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """[Andrew07] algorithm 1."""
         quadratic = smooth_part(problem)
-        H = LBFGSMemory(self.memory, _diagonal(problem, quadratic))  # S <- {}, Y <- {}
+        D = _diagonal(problem, quadratic) if self.form == "face" else np.ones_like(w)
+        H = LBFGSMemory(self.memory, D)  # S <- {}, Y <- {}
         if state is not None:
             H.restore(state)
         bound = ScaledDual(problem, _EVERY)
@@ -80,20 +93,32 @@ class OWLQN(Solver):
         v = -self.subgradient(problem, point)
         if not v.any():
             return None
-        p = self.direction(problem, point, v, _on_face(H, (point.w != 0) | (v != 0)))
+        moving = (point.w != 0) | (v != 0)
+        p = self.direction(problem, point, v, _on_face(H, moving) if self.form == "face" else H)
         if not H.pairs:
             p /= np.linalg.norm(v)  # scores of order 1, for want of knowledge
-        return _search(problem, point, J, p)
+        return _search(problem, point, J, p, v if self.form == "printed" else None)
 
     def subgradient(self, problem: Problem, point: Point) -> Array:
         """The pseudo-gradient: the element of dJ(w) of steepest descent (eq. 4)."""
+        if self.seed is not None:
+            return self._drawn(problem, point)
         right, left = (_one_sided(problem, point, side) for side in (1.0, -1.0))
         return np.where(left > 0, left, np.where(right < 0, right, 0.0))
 
-    def direction(self, problem: Problem, point: Point, v: Array, H: _Face) -> Array:
-        """pi(H v; v), eq. 3, the signs being imposed where w = 0 only."""
+    def _drawn(self, problem: Problem, point: Point) -> Array:
+        """Any element of dJ(w): at random within the intervals, the same at the same w."""
+        draw = np.random.default_rng([self.seed or 0, zlib.crc32(point.w.tobytes())])
+        p = draw.uniform(-1, 1, size=len(point.w))
+        share = np.where(point.w == 0, np.abs(p), 1.0)
+        regular = share * problem.regularizer.support(point.w, p)
+        return point.subgradient + problem.strength * regular
+
+    def direction(self, problem: Problem, point: Point, v: Array, H: _Face | LBFGSMemory) -> Array:
+        """pi(H v; v), eq. 3, the signs being imposed where w = 0 only, unless as printed."""
         d = H.times(v)
-        return np.where((point.w != 0) | (d * v > 0), d, 0.0)
+        free = (point.w != 0) & (self.form == "face")
+        return np.where(free | (d * v > 0), d, 0.0)
 
     def obstacle(self, problem: Problem) -> str | None:
         """What it needs, and what its certificate needs."""
@@ -101,22 +126,31 @@ class OWLQN(Solver):
 
 
 class OWLQNStar(OWLQN):
-    """OWL-QN with the direction of [Yu10] algorithm 2, for which any subgradient will do."""
+    """OWL-QN with the direction of [Yu10] algorithm 2, for which any subgradient will do.
+
+    As printed, that is one step at a time to an absolute tolerance of 1e-5.
+    """
 
     name = "owlqn-star"
 
-    def direction(self, problem: Problem, point: Point, v: Array, H: _Face) -> Array:
+    def direction(self, problem: Problem, point: Point, v: Array, H: _Face | LBFGSMemory) -> Array:
         """descentDirection(-v), without what does not descend where w = 0."""
 
         def support(p: Array) -> Array:
             problem.pulse()
+            problem.effort.inner += 1
             return _steepest(problem, point, p)
 
-        found = descent_direction(-v, H.times, support, k_max=_K_MAX)
+        found = self.found(-v, H, support)
         if found is None:
             return super().direction(problem, point, v, H)
-        p = found[0]
+        p = found.p
         return np.where((point.w != 0) | (support(p) * p < 0), p, 0.0)
+
+    def found(self, g: Array, H: _Face | LBFGSMemory, support: Oracle) -> Direction | None:
+        """What algorithm 2 finds, ours or as it is printed."""
+        find = descent_direction if self.form == "face" else one_step_direction
+        return find(g, H.times, support, k_max=_K_MAX)
 
 
 class _Face:
@@ -140,16 +174,23 @@ def _on_face(H: LBFGSMemory, F: Array) -> _Face:
     return _Face(face, F)
 
 
-def _search(problem: Problem, point: Point, J: float, p: Array) -> Point | None:
-    """The first of the projected points with sufficient decrease; None if round-off leaves none."""
+def _search(
+    problem: Problem, point: Point, J: float, p: Array, v: Array | None = None
+) -> Point | None:
+    """The first of the projected points with sufficient decrease; None if round-off leaves none.
+
+    With v, the slope that the decrease is measured by is -v's, as printed, and not J's own.
+    """
     w, alpha = point.w, 1.0
     xi = np.where(w != 0, np.sign(w), np.sign(p))
     for _ in range(_TRIALS):
         problem.pulse()
         x = w + alpha * p
         s = np.where(np.sign(x) == xi, x, 0.0) - w  # pi(x; xi) - w, so that w + s is exact at 0
-        slope = float(_steepest(problem, point, s) @ s)  # J'(w; s)
+        slope = float((_steepest(problem, point, s) if v is None else -v) @ s)  # J'(w; s)
         if slope < 0:
+            problem.effort.evaluations += 1
+            problem.effort.step = alpha
             new = point.towards(s).at(1.0)
             if problem.objective(new) <= J + _GAMMA * slope + FEW_OPERATIONS * abs(J):
                 return new

@@ -60,6 +60,7 @@ class Pegasos(Solver):
             yield Step(point, problem.objective(point), *bound.after(point), state_here)
             if self.batch is None:
                 t += 1
+                problem.effort.step = 1 / (problem.strength * t)
                 w = _step(problem, point.w, point.subgradient, t, radius)
             else:
                 w, t = self._epoch(problem, point, t, radius)
