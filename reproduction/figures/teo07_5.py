@@ -32,7 +32,7 @@ def runs(quick: bool) -> dict[tuple[str, int], Run]:
             solver="bmrm",
             options={"step": 1.0},
             gap=1e-2,
-            max_seconds=1.0 if quick else 40.0,
+            max_seconds=1.0 if quick else 20.0,
         )
         for data, n in list(SETS.items())[: 1 if quick else None]
         for part in PARTS
