@@ -25,8 +25,8 @@ from fenchel.risks.base import Array
 from fenchel.risks.chains import ChainRisk
 from fenchel.tolerances import VERIFIED_ZERO
 from fenchel.verification.chain_losses import losses_above
-from fenchel.verification.cuts import Cuts
 from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.cuts import Cuts
 from fenchel.verification.exact_products import SlicedMatrix
 from fenchel.verification.grid import Grid, grid_of
 from fenchel.verification.intervals import Interval, down, exact, sum_above, sum_below, summed, up
