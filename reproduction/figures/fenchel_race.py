@@ -40,7 +40,7 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
             strength=strength,
             solver=solver,
             gap=GAP,
-            max_seconds=0.5 if quick else 120.0,
+            max_seconds=0.5 if quick else 60.0,
         )
         for race, (data, loss, regularizer, strength, solvers) in RACES.items()
         for solver in solvers

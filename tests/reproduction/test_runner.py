@@ -113,6 +113,15 @@ def test_a_broken_script_is_one_of_several(cache):
     assert "boom" in outcomes[0].fault and "boom" in outcomes[1].fault
 
 
+def test_what_there_was_no_time_for_is_unfinished(tmp_path, cache):
+    runs = {1: run(counted, folder=str(tmp_path), name="a")}
+    (outcome,) = reproduce(
+        [script(runs=lambda quick: runs)], cache, quick=True, jobs=1, minutes=0.0
+    )
+    assert outcome.verdict == "unfinished" and outcome.missing == 1
+    assert calls(tmp_path) == []
+
+
 def test_a_script_whose_run_ends_in_an_error_is_broken(cache):
     (outcome,) = reproduce([script(runs=lambda quick: {1: run(wrong)})], cache, quick=True, jobs=1)
     assert outcome.broken and outcome.verdict == "broken"
