@@ -169,6 +169,14 @@ def test_papers_come_in_order_and_figures_by_number():
         registry.chosen(["yu10-99"])
 
 
+@pytest.mark.parametrize("name", [name for name in data.SETS if data.SETS[name].kind == "binary"])
+def test_random_rows_have_both_classes(name, monkeypatch):
+    monkeypatch.delenv("FENCHEL_DATA", raising=False)
+    data._load.cache_clear()
+    assert set(data.load(name, 60).y.tolist()) == {-1.0, 1.0}
+    data._load.cache_clear()
+
+
 @pytest.mark.parametrize("name", ["a9a", "usps", "scene", "mq2008", "ocr_letters", "cpusmall"])
 def test_without_data_there_are_random_rows_of_the_same_shape(name, monkeypatch):
     monkeypatch.delenv("FENCHEL_DATA", raising=False)
