@@ -34,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, QuantileRegressor, Ridge
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import LinearSVC
 
 import fenchel
@@ -103,9 +103,14 @@ def alike(name: str, X: Any, y: Any, ours: Any, peer: Any, remark: str = "") -> 
 
 
 def svmlight(name: str, n_features: int) -> tuple[Any, Any]:
-    """A file of FENCHEL_DATA, its indices of 32 bits: liblinear takes no others."""
+    """A file of FENCHEL_DATA."""
     X, y = real(name, n_features)
-    return sparse.csr_matrix((X.data, X.indices.astype("i4"), X.indptr.astype("i4")), X.shape), y
+    return narrow(X), y
+
+
+def narrow(X: Any) -> Any:
+    """With indices of 32 bits: liblinear takes no others."""
+    return sparse.csr_matrix((X.data, X.indices.astype("i4"), X.indptr.astype("i4")), X.shape)
 
 
 def scaled(X: Any) -> Any:
@@ -179,7 +184,7 @@ def _text(n: int, d: int, classes: int) -> tuple[Any, Any]:
         (np.ones(n * 150), words.ravel(), np.arange(0, 150 * n + 1, 150)), shape=(n, d)
     )
     X.sum_duplicates()
-    return X / np.sqrt(X.multiply(X).sum(axis=1))[:, None], y
+    return narrow(normalize(X)), y
 
 
 def search() -> Iterator[Line]:
