@@ -39,7 +39,7 @@ def test_a_page_fits_its_window_and_has_no_faults(
     pages: Path, name: str, width: int, dark: bool
 ) -> None:
     with opened(pages / f"{name}.html", width=width, dark=dark) as page:
-        assert page.locator(".panel svg").count() == (4 if name == "runs" else 2)
+        assert page.locator(".panel svg").count() == (6 if name == "runs" else 2)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") != dark
