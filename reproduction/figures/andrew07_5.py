@@ -65,7 +65,7 @@ def verdict(found: Results) -> list[Check]:
             "both have more nonzeros on the way than in the end",
             all(pruned),
             f"{max(owlqn, default=0) / d:.1%} and {max(split, default=0) / d:.1%} of all at most, "
-            f"{owlqn[-1] / d:.2%} and {split[-1] / d:.2%} in the end",
+            f"{owlqn[-1:].sum() / d:.2%} and {split[-1:].sum() / d:.2%} in the end",
         ),
         Check(
             "OWL-QN is within 10 % of its last number sooner",

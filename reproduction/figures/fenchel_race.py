@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from reproduction import Check, Panel, Results, Run, Series, Table, run, solve
 
 TITLE = "Race: who certifies what first"
-CLAIM = """Nothing is claimed by others. We claim that all certificates agree, and that `auto`, which
-chooses by the data alone, is never far behind the best."""
+CLAIM = """Nothing is claimed by others. We claim that all certificates agree, and that `auto`,
+which chooses by the data alone, is never far behind the best."""
 HERE = """A hinge loss and a logistic one on few columns (a9a) and on many (20 newsgroups, even
 against odd), and an L1 penalty. Distances are measured from the best lower bound of all runs."""
 WHY = ""

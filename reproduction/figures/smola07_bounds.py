@@ -78,7 +78,9 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
 
 
 def bound(found: Mapping[str, Any], strength: float, epsilon: float) -> float:
-    """Theorem 5, eq. 13."""
+    """Theorem 5, eq. 13; inf of a run that failed."""
+    if "G" not in found:
+        return math.inf
     square = found["G"] ** 2
     return (
         math.log2(max(strength * found["start"] / square, 1.0))

@@ -66,8 +66,8 @@ def verdict(found: Results) -> list[Check]:
     sets = list(dict.fromkeys(data for data, _ in found))
     time = {data: cost(found, data, "seconds")[1] for data in sets}
     steps = {data: cost(found, data, "iteration")[1] for data in sets}
-    slow = [data for data in sets if max(time[data][:-1]) > time[data][-1]]
-    noisy = [data for data in sets if steps[data][0] > steps[data][-1]]
+    slow = [data for data in sets if time[data] and max(time[data]) > time[data][-1]]
+    noisy = [data for data in sets if steps[data] and steps[data][0] > steps[data][-1]]
     return [
         Check(
             "some smaller part takes longer than the whole, on all sets",

@@ -79,6 +79,23 @@ double log_loss(const ChainArrays<Value>& arrays, const Indices& y,
                              g.data());
 }
 
+/// The same of the hinge made soft: (its value, the expected cost).
+template <class Value>
+std::pair<double, double> soft_hinge(const ChainArrays<Value>& arrays, const Indices& y,
+                                     const std::optional<Vector<double>>& weight,
+                                     const Matrix& cost, double temperature,
+                                     const Vector<double>& w, Output& g) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, weight, std::optional(cost));
+    require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
+    require(g.size() == w.size(), "g", g.size(), w.size());
+    double expected = 0;
+    nb::gil_scoped_release unlocked;
+    const double value = fenchel::log_loss(chains, gold, nullptr, chains.n_sequences, temperature,
+                                           w.data(), g.data(), &expected);
+    return {value, expected};
+}
+
 template <class Value>
 double hinge(const ChainArrays<Value>& arrays, const Indices& y,
              const std::optional<Vector<double>>& weight, const std::optional<Matrix>& cost,
@@ -220,6 +237,8 @@ void bind(nb::module_& m, const char* name) {
              "dense"_a.noconvert(), "n_labels"_a)
         .def("log_loss", &log_loss<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
              "temperature"_a, "rows"_a.none(), "w"_a.noconvert(), "g"_a.noconvert())
+        .def("soft_hinge", &soft_hinge<Value>, "y"_a.noconvert(), "weight"_a.none(),
+             "cost"_a.noconvert(), "temperature"_a, "w"_a.noconvert(), "g"_a.noconvert())
         .def("hinge", &hinge<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
              "slack"_a, "rows"_a.none(), "w"_a.noconvert(), "labels"_a.noconvert(),
              "g"_a.noconvert())
