@@ -80,6 +80,6 @@ def test_the_page_of_the_demo_shows_each_picture_with_its_proof(tmp_path: Path) 
         assert page.locator("section").count() == 5
         assert page.locator(".proof").count() == 4
         proofs = "\n".join(page.locator(".proof").all_inner_texts())
-        assert proofs.count("from the witness, in exact arithmetic") == 2
+        assert proofs.count("from the witness, in exact arithmetic") == 3
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.faults == []
