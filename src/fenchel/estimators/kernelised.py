@@ -113,8 +113,7 @@ class WithKernel(WithIntercept):
             as_array("X", X) if isinstance(X, list | tuple) else unmasked("X", X),
             reset=reset,
             accept_sparse="csr",
-            ensure_all_finite=not self._kernel_settings.is_precomputed,
-            dtype=np.float64,
+            dtype=[np.float64, np.float32],
         )
 
     def _products(self, X: Any) -> Array:
