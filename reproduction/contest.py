@@ -61,20 +61,14 @@ def contest(
     target = (1 + within) * best.objective if within else -math.inf
     told: dict[str, Any] = {}
     for name, (solver, options) in rivals.items():
-        nonzeros, raw = [], []
-
-        def watch(record: Any, counts: list[int] = nonzeros) -> bool:
-            counts.append(int(np.count_nonzero(record.w)))
-            return bool(record.objective <= target)
-
-        counted = _counting(fenchel.solver(solver, **options), raw)
+        rounds: list[int] = []
         result = fenchel.minimize(
             problem,
-            counted,
+            _counting(fenchel.solver(solver, **options), rounds),
             gap=1e-9,
             max_seconds=seconds,
             max_iterations=iterations,
-            callback=watch,
+            callback=lambda record: record.objective <= target,
         )
         history = list(result.history)
         index = np.unique(np.geomspace(1, len(history), _KEPT).round().astype(int)) - 1
@@ -84,10 +78,9 @@ def contest(
             "status": result.status.name.lower(),
             "iterations": result.iterations,
             "passes": result.passes,
-            "inner": sum(raw),
+            "rounds": sum(rounds),
             "reached": bool(result.objective <= target),
-            "history": columns([history[i] for i in index])
-            | {"nonzeros": [nonzeros[i] for i in index if i < len(nonzeros)]},
+            "history": columns([history[i] for i in index]),
         }
     return {
         "objective": best.objective,

@@ -18,6 +18,7 @@ from fenchel.solvers import (
     GD,
     LBFGS,
     OWLQN,
+    PDHG,
     SDCA,
     SMO,
     AGMInf,
@@ -193,7 +194,10 @@ SOLVERS = [
     AGMInf(),
     AGMInf("dual"),
     AGMOne("homotopy", widths="optimised"),
+    AGMInf(prox="own"),
     ExcessiveGap(),
+    PDHG(),
+    PDHG(prox="columns"),
     FISTA(),
     ProximalGradient(),
 ]

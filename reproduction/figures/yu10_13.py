@@ -43,7 +43,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             loss=loss,
             strength=strength,
             rivals=SOLVERS,
-            seconds=1.0 if quick else 20.0,
+            seconds=1.0 if quick else 8.0,
             iterations=40 if quick else 400,
         )
         for (data, strength), loss in SETS.items()
@@ -53,7 +53,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
 def draw(found: Results) -> Sequence[Panel | Table]:
     """Against iterations, then passes."""
     rows = [
-        [data, *(rival(each, name).get("inner", "") for name in SOLVERS)]
+        [data, *(rival(each, name).get("rounds", "") for name in SOLVERS)]
         for (data, _), each in found.items()
     ]
     table = Table("rounds of algorithm 2", ["set", *SOLVERS], rows)

@@ -49,8 +49,8 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             within=1e-6,
             judge_gap=1e-3 if data == "letter" else 1e-6,
             judge="ls-bmrm" if data == "leukemia" else "auto",
-            judge_seconds=2.0 if quick else 40.0,
-            seconds=1.0 if quick else 20.0,
+            judge_seconds=2.0 if quick else 25.0,
+            seconds=1.0 if quick else 8.0,
             iterations=40 if quick else 160,
         )
         for (data, strength), rivals in SETS.items()

@@ -110,6 +110,7 @@ void bind_newton(nb::module_& m);
 void bind_pegasos(nb::module_& m);
 void bind_polish(nb::module_& m);
 void bind_offsets(nb::module_& m);
+void bind_saddle(nb::module_& m);
 void bind_simplex_qp(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 void bind_vector_losses(nb::module_& m);

@@ -306,6 +306,7 @@ NB_MODULE(_kernels, m) {
     bind_polish(m);
     bind_block_newton(m);
     bind_offsets(m);
+    bind_saddle(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);

@@ -13,6 +13,7 @@ from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
+from fenchel.solvers.bcfw import BCFW
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.column_descent import ColumnDescent
@@ -26,6 +27,7 @@ from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.owlqn import OWLQN, OWLQNStar
+from fenchel.solvers.pdhg import PDHG
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.proximal_gradient import ProximalGradient
@@ -34,11 +36,13 @@ from fenchel.solvers.smo import SMO
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
+    "BCFW",
     "BMRM",
     "FISTA",
     "GD",
     "LBFGS",
     "OWLQN",
+    "PDHG",
     "SDCA",
     "SMO",
     "SOLVERS",
@@ -91,10 +95,12 @@ SOLVERS: dict[str, type[Solver]] = {
         SDCA,
         SMO,
         KernelNewton,
+        BCFW,
         Polish,
         AGMInf,
         AGMOne,
         ExcessiveGap,
+        PDHG,
         FISTA,
         ProximalGradient,
     )
