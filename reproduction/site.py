@@ -129,8 +129,8 @@ def _figure(outcome: Outcome) -> str:
     )
     return f"""<section id="{script.id}">
 <h2>{html.escape(script.title)} {_badge(outcome)}</h2>
-{_part("The paper did", script.did)}
-{_part("It claims", script.claim)}
+{_part("What is done" if script.paper == "fenchel" else "The paper did", script.did)}
+{_part("Claim" if script.paper == "fenchel" else "It claims", script.claim)}
 {_part("Here", script.here)}
 <ul class="checks">{checks}</ul>
 {why}

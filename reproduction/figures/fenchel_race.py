@@ -1,4 +1,4 @@
-"""No paper's: the solvers of fenchel that suit a problem run it from 0, each until it has certified
+"""The solvers of fenchel that suit a problem run it from 0, each until it has certified
 a gap of 1e-4, and `auto` with them. `fenchel race` does the same with any data, loss and strength.
 """
 
