@@ -1,1 +1,2 @@
-"""One script a figure or table; see reproduction/__init__.py for their shape."""
+"""One script a figure or table; see reproduction/__init__.py for their shape.
+"""

@@ -1,4 +1,5 @@
-"""Seconds of BMRM on ever larger parts of a data set, at the strength 1e-5 throughout."""
+"""Seconds of BMRM on ever larger parts of a data set, at the strength 1e-5 throughout.
+"""
 
 from __future__ import annotations
 

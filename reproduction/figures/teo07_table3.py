@@ -1,4 +1,5 @@
-"""The sets that the paper used: their rows, columns and the share of entries that are not 0."""
+"""The sets that the paper used: their rows, columns and the share of entries that are not 0.
+"""
 
 from __future__ import annotations
 
