@@ -1,2 +1,1 @@
-"""One script a figure or table; see reproduction/__init__.py for their shape.
-"""
+"""One script a figure or table; see reproduction/__init__.py for their shape."""

@@ -1,5 +1,4 @@
-"""Seconds of BMRM on ever larger parts of a data set, at the strength 1e-5 throughout.
-"""
+"""Seconds of BMRM on ever larger parts of a data set, at the strength 1e-5 throughout."""
 
 from __future__ import annotations
 

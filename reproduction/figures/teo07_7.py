@@ -1,5 +1,4 @@
-"""How the gap gamma of BMRM falls with its iterations, at several strengths, on many data sets.
-"""
+"""How the gap gamma of BMRM falls with its iterations, at several strengths, on many data sets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The sets that the paper used: their rows, columns and the share of entries that are not 0.
-"""
+"""The sets that the paper used: their rows, columns and the share of entries that are not 0."""
 
 from __future__ import annotations
 

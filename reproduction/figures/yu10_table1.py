@@ -1,5 +1,4 @@
-"""The binary sets of the paper's experiments: rows for training, columns, share of zeros.
-"""
+"""The binary sets of the paper's experiments: rows for training, columns, share of zeros."""
 
 from __future__ import annotations
 
