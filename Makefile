@@ -5,6 +5,7 @@
 # make portable  the kernels with clang, libc++ and without vector types, as other systems have them
 # make test   sets up everything and runs the whole test suite
 # make check  lint, types and the sanitizer build as well
+# make docs   the documentation site, in build/site; warnings are errors
 # make stub   generates the types of the kernels, after a change of their bindings
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
@@ -25,15 +26,11 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
     tests/fuzz/test_known.py
 
-<<<<<<< HEAD
 # A compiler cache, where there is one (CMakeLists.txt), knows a file again in another clone.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: setup wheel portable demo quick test check benchmark auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
-=======
-.PHONY: setup demo quick test check benchmark reproduce auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
->>>>>>> main
+.PHONY: setup wheel portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -85,15 +82,23 @@ $(VENV)/.lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.fenchel
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo build/site/index.html
+
 $(VENV)/.benchmark: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group benchmark
 	touch $@
 
 benchmark: $(VENV)/.benchmark
-	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/data.py benchmarks/fetch.py benchmarks/benchopt_solver.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
 
-reproduce: $(VENV)/.benchmark
+reproduce: $(VENV)/.test
 	$(BIN)/python -m reproduction $(FIGURE) $(if $(QUICK),--quick)
 
 auto-table: $(VENV)/.benchmark

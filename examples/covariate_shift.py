@@ -1,4 +1,4 @@
-"""Training rows weighted by how much they look like test rows; docs/covariate-shift.md explains.
+"""Training rows weighted by how much they look like test rows (docs/how-to/covariate-shift.md).
 
 python examples/covariate_shift.py, with FENCHEL_DATA=... for the real data as well
 """

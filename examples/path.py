@@ -1,4 +1,4 @@
-"""Draws docs/path.svg and prints what docs/paths.md shows: a sparse path, and the best alpha.
+"""Draws docs/path.svg and prints what docs/how-to/paths.md shows: a sparse path, the best alpha.
 
 python examples/path.py
 """

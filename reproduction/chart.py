@@ -1,115 +1,77 @@
-"""A panel as a Vega-Lite chart: for the page, where it answers to the pointer, and as SVG."""
+"""The panels of a figure as a scene of fenchel's own plots, which draws them as all others."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import vl_convert
+import numpy as np
 
-from fenchel.report.style import CROWD
-from fenchel.report.style import DAY as PALETTE
+from fenchel.report import scene
+from fenchel.report.style import GREY, Ink, inks
 from reproduction.shape import Panel, Series
 
-_HEIGHT = 230
-_MARKS: Mapping[str, dict[str, Any]] = {
-    "line": {"type": "line", "point": {"size": 22}, "strokeWidth": 1.6},
-    "steps": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6},
-    "points": {"type": "point", "filled": True, "size": 30},
-    "dashed": {"type": "line", "strokeDash": [5, 3], "strokeWidth": 1.2},
-    "faint": {"type": "line", "strokeWidth": 0.6, "opacity": 0.6},
-    "bars": {"type": "bar"},
-}
-# On logarithmic axes, powers of ten: those far from 1 as 1e-6, the others as they are.
-_POWER = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6"
-_FAR = "datum.value < 0.01 || datum.value >= 1e5"
-_LABEL = f"{_POWER} ? format(datum.value, {_FAR} ? '.0e' : '~g') : ''"
+_DOTTED = 40  # points of a line up to which each has a dot
 
 
-@functools.cache
-def library() -> str:
-    """Vega, as a script for pages that need no network."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-
-
-def colours(panels: Sequence[Panel]) -> dict[str, str]:
-    """A colour for each name, the same in all panels; what is faint is grey."""
-    names = dict.fromkeys(
-        series.name for panel in panels for series in panel.series if series.style != "faint"
+def scene_of(panels: Sequence[Panel]) -> scene.Scene:
+    """All panels, two or three in a row; a name has the same ink in all of them."""
+    names = list(
+        dict.fromkeys(each.name for p in panels for each in p.series if each.style != "faint")
     )
-    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(names)}
+    palette = dict(zip(names, inks(len(names)), strict=True))
+    drawn = [_panel(panel, palette) for panel in panels]
+    n = 2 if len(drawn) in (2, 4) else 3
+    rows = [drawn[i : i + n] for i in range(0, len(drawn), n)]
+    entries = [scene.Entry(name, _ink(name, panels, palette), name) for name in names]
+    return scene.Scene("", rows, entries)
 
 
-def chart(
-    panel: Panel, palette: Mapping[str, str], width: int | str = "container"
-) -> dict[str, Any]:
-    """The Vega-Lite chart of a panel, as wide as its place on the page."""
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": {"text": panel.title, "fontSize": 12, "fontWeight": 600, "anchor": "start"},
-        "width": width,
-        "height": _HEIGHT,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "layer": [_layer(panel, series, palette) for series in panel.series],
-        "resolve": {"scale": {"color": "shared"}},
-        "config": {
-            "view": {"stroke": None},
-            "background": "transparent",
-            "axis": {"grid": False, "titleFontWeight": "normal", "tickCount": 5},
-            "legend": {"orient": "bottom", "columns": 2, "title": None, "labelLimit": 260},
-        },
-    }
+def _panel(panel: Panel, palette: Mapping[str, Ink]) -> scene.Panel:
+    places = list(dict.fromkeys(x for each in panel.series for x in each.x if isinstance(x, str)))
+    traces = [_trace(panel, each, places, palette) for each in panel.series]
+    shown = [trace for trace in traces if np.isfinite(trace.y).any()]
+    across = _axis(panel.x, [trace.x for trace in shown], "x" in panel.log)
+    if places:
+        across = across._replace(limits=(-0.5, len(places) - 0.5), names=tuple(places))
+    label = f"{panel.title}: {panel.y}" if panel.title else panel.y
+    up = _axis(label, [trace.y for trace in shown], "y" in panel.log)
+    return scene.Panel(across, up, traces, note="" if shown else "nothing to show", height=1.25)
 
 
-def _layer(panel: Panel, series: Series, palette: Mapping[str, str]) -> dict[str, Any]:
-    values = [{"x": x, "y": y, "name": series.name, "i": i} for i, x, y in _points(panel, series)]
-    return {
-        "data": {"values": values},
-        "mark": {
-            **_MARKS[series.style],
-            "clip": series.style == "faint",
-            "tooltip": series.style != "faint",
-        },
-        "encoding": {
-            "x": _axis("x", panel.x, panel, series),
-            "y": _axis("y", panel.y, panel, series),
-            "order": {"field": "i", "type": "quantitative"},
-            **_coloured(series, palette),
-        },
-    }
+def _axis(label: str, columns: Sequence[Any], log: bool) -> scene.Axis:
+    return scene.logarithmic(label, columns) if log else scene.linear(label, *scene.span(columns))
 
 
-def _coloured(series: Series, palette: Mapping[str, str]) -> dict[str, Any]:
-    if series.style == "faint":
-        return {"color": {"value": CROWD[0]}}
-    scale = {"domain": list(palette), "range": list(palette.values())}
-    return {"color": {"field": "name", "type": "nominal", "scale": scale}}
+def _trace(
+    panel: Panel, series: Series, places: Sequence[str], palette: Mapping[str, Ink]
+) -> scene.Trace:
+    """What can be drawn; points stand alone, because there is nothing between them."""
+    x = np.array([float(places.index(x) if isinstance(x, str) else x) for x in series.x])
+    y = np.array([float(y) for y in series.y])
+    for values, axis in ((x, "x"), (y, "y")):
+        values[~np.isfinite(values) | ((values <= 0) & (axis in panel.log))] = math.nan
+    if series.style == "points":
+        x, y = (np.stack([v, np.full_like(v, np.nan)], axis=1).ravel() for v in (x, y))
+    return scene.Trace(
+        series.name,
+        x,
+        y,
+        GREY if series.style == "faint" else _ink(series.name, [panel], palette),
+        step=series.style == "steps",
+        dots=_dots(series),
+    )
 
 
-def _axis(field: str, label: str, panel: Panel, series: Series) -> dict[str, Any]:
-    if field == "x" and any(isinstance(x, str) for each in panel.series for x in each.x):
-        return {"field": "x", "type": "nominal", "title": label, "sort": None}
-    logarithmic = field in panel.log
-    scale = {"type": "log", "nice": True} if logarithmic else {"zero": series.style == "bars"}
-    axis = {"labelOverlap": True, "labelExpr": _LABEL if logarithmic else "datum.label"}
-    return {"field": field, "type": "quantitative", "title": label, "scale": scale, "axis": axis}
+def _dots(series: Series) -> str:
+    if series.style in ("faint", "dashed"):
+        return ""
+    few = series.style == "line" and len(series.x) <= _DOTTED
+    return "all" if few or series.style == "points" else "end"
 
 
-def _points(panel: Panel, series: Series) -> list[tuple[int, Any, float]]:
-    """Those that can be drawn, with their places in the order; floats to six digits."""
-    pairs = enumerate(zip(series.x, series.y, strict=True))
-    return [
-        (i, _short(x), _short(y))
-        for i, (x, y) in pairs
-        if _drawable(x, "x" in panel.log) and _drawable(y, "y" in panel.log)
-    ]
-
-
-def _drawable(value: Any, logarithmic: bool) -> bool:
-    return isinstance(value, str) or (math.isfinite(value) and (value > 0 or not logarithmic))
-
-
-def _short(value: Any) -> Any:
-    return value if isinstance(value, str) else float(f"{float(value):.6g}")
+def _ink(name: str, panels: Sequence[Panel], palette: Mapping[str, Ink]) -> Ink:
+    """The name's own; dashed if that is its style."""
+    styles = {each.style for panel in panels for each in panel.series if each.name == name}
+    return palette[name]._replace(dash=1) if styles == {"dashed"} else palette[name]

@@ -13,7 +13,7 @@ import numpy as np
 
 import fenchel
 
-Style = Literal["line", "steps", "points", "dashed", "faint", "bars"]
+Style = Literal["line", "steps", "points", "dashed", "faint"]
 LIMIT = 900.0  # seconds of a run, unless it says otherwise
 
 
@@ -63,7 +63,7 @@ class Series:
     """Points under one name. A name keeps its colour in all panels of a figure.
 
     Styles: "line" in the order of the points, "steps" for what holds until the next point,
-    "points", "bars", "dashed" for what is not measured (theory, a cost model), "faint" for contours
+    "points", "dashed" for what is not measured (theory, a cost model), "faint" for contours
     and the like. Points that are not finite, or not positive on a logarithmic axis, are left out.
     """
 

@@ -1,48 +1,22 @@
 """The site: an index with all verdicts, and a page a paper with each figure beside its claim.
 
-A folder of files that need no network: pages, and one script that draws. `small` writes the figures
-as SVG into the pages instead, without data or script, for a repository.
+A folder of files that need no network, made as fenchel makes the pages of its own plots: figures
+are SVG, which a small script lets answer to the pointer.
 """
 
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from string import Template
 
-import vl_convert
-
-from fenchel.references import REFERENCES
-from fenchel.report.shell import table
-from reproduction.chart import chart, colours, library
+from fenchel.report.shell import charts, composed, table
+from reproduction.chart import scene_of
+from reproduction.registry import PAPERS
 from reproduction.runner import Outcome
 from reproduction.shape import Panel, Table
 
-_FOLDER = Path(__file__).parent
-_STYLE, _DRAW = ((_FOLDER / name).read_text() for name in ("site.css", "site.js"))
-_SCRIPT = "drawing.js"
-_SVG_WIDTH = 340
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<style>
-$style</style>
-</head>
-<body>
-<nav>$links</nav>
-<h1>$title</h1>
-$content
-$script
-</body>
-</html>
-""")
+_STYLE = f"<style>\n{(Path(__file__).parent / 'site.css').read_text()}</style>"
 
 VERDICTS = {
     "reproduced": "reproduced",
@@ -52,31 +26,32 @@ VERDICTS = {
 }
 
 
-def write(outcomes: Sequence[Outcome], folder: Path, *, small: bool = False) -> Path:
+def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Writes all pages; returns the index."""
     folder.mkdir(parents=True, exist_ok=True)
-    papers = [key for key in REFERENCES if any(o.script.paper == key for o in outcomes)]
-    links = " ".join(
-        f'<a href="{name}.html">{text}</a>'
-        for name, text in [("index", "all papers"), *((key.lower(), key) for key in papers)]
-    )
-    index = _page("Five papers, run again", links, _index(outcomes, papers), "")
+    papers = [key for key in PAPERS if any(o.script.paper == key for o in outcomes)]
+    index = composed("Five papers, run again", _STYLE, _links(papers), _index(outcomes, papers))
     (folder / "index.html").write_text(index)
     for key in papers:
         own = [outcome for outcome in outcomes if outcome.script.paper == key]
-        content = _cited(key) + "".join(_figure(outcome, small) for outcome in own)
-        script = "" if small else f'<script src="{_SCRIPT}"></script>'
-        title = f"{key}: {REFERENCES[key].title}"
-        (folder / f"{key.lower()}.html").write_text(_page(title, links, content, script))
-    if not small:
-        (folder / _SCRIPT).write_text(f"{library()}\n{_DRAW}")
+        parts = (_quick(own), _cited(key), _contents(own), *map(_figure, own))
+        title = f"{key}: {PAPERS[key].title}"
+        page = composed(title, _STYLE, _links(papers), *parts)
+        (folder / f"{key.lower()}.html").write_text(page)
     return folder / "index.html"
 
 
-def _page(title: str, links: str, content: str, script: str) -> str:
-    return _PAGE.substitute(
-        title=html.escape(title), links=links, content=content, script=script, style=_STYLE
+def _links(papers: Sequence[str]) -> str:
+    names = [("index", "all papers"), *((key.lower(), f"[{key}]") for key in papers)]
+    return "<nav>" + " ".join(f'<a href="{n}.html">{text}</a>' for n, text in names) + "</nav>"
+
+
+def _contents(own: Sequence[Outcome]) -> str:
+    rows = "".join(
+        f'<li><a href="#{o.script.id}">{html.escape(o.script.title)}</a> {_badge(o)}</li>'
+        for o in own
     )
+    return f"<ul>{rows}</ul>"
 
 
 def _index(outcomes: Sequence[Outcome], papers: Sequence[str]) -> str:
@@ -86,18 +61,17 @@ def _index(outcomes: Sequence[Outcome], papers: Sequence[str]) -> str:
     for key in papers:
         own = [outcome.verdict for outcome in outcomes if outcome.script.paper == key]
         counts.append((f"[{key}]", *(own.count(each) for each in verdicts)))
-    quick = any(outcome.quick for outcome in outcomes)
-    parts = [
-        _QUICK if quick else "",
-        _INTRODUCTION,
-        f'<div class="scroll">{table(head, counts)}</div>',
-    ]
+    parts = [_quick(outcomes), _INTRODUCTION, table(head, counts)]
     for key in papers:
         rows = "".join(_row(o) for o in outcomes if o.script.paper == key)
-        parts.append(f"<h2>[{key}]</h2>{_cited(key)}<div class='scroll'><table class='text'>")
+        parts.append(f"<h2>[{key}]</h2>{_cited(key)}<table class='text reasons'>")
         parts.append("<tr><th>figure or table</th><th>verdict</th><th>why</th></tr>")
-        parts.append(f"{rows}</table></div>")
+        parts.append(f"{rows}</table>")
     return "\n".join(parts)
+
+
+def _quick(outcomes: Sequence[Outcome]) -> str:
+    return _QUICK if any(outcome.quick for outcome in outcomes) else ""
 
 
 _QUICK = """<p class="quick">A quick run on few rows, or on random ones: it shows that everything
@@ -110,14 +84,25 @@ Minima are certified, not the best value that was seen.</p>"""
 
 def _row(outcome: Outcome) -> str:
     script = outcome.script
-    held = sum(check.holds for check in outcome.checks)
-    count = f"{held} of {len(outcome.checks)} statements hold"
-    fails = "; ".join(f"fails: {c.statement} ({c.measured})" for c in outcome.checks if not c.holds)
-    reason = script.why if script.why and outcome.verdict != "reproduced" else fails
+    held = sum(bool(check.holds) for check in outcome.checks)
+    count = f"{held} of {len(outcome.checks)} hold"
+    where = f"{script.paper.lower()}.html#{script.id}"
     return (
-        f'<tr><td><a href="{script.paper.lower()}.html#{script.id}">{html.escape(script.title)}</a>'
-        f"</td><td>{_badge(outcome)}<br><small>{count}</small></td><td>{html.escape(reason)}</td></tr>"
+        f'<tr><td><a href="{where}">{html.escape(script.title)}</a></td>'
+        f"<td>{_badge(outcome)}<br><small>{count}</small></td>"
+        f"<td>{html.escape(_reason(outcome))}</td></tr>"
     )
+
+
+def _reason(outcome: Outcome) -> str:
+    """The script's own, or else which of its statements fail; nothing where all hold."""
+    if outcome.verdict == "reproduced":
+        return ""
+    if outcome.fault:
+        return outcome.fault.strip().splitlines()[-1]
+    failing = [check for check in outcome.checks if not check.holds]
+    fails = [f"{c.statement} ({c.measured})" if c.measured else c.statement for c in failing]
+    return outcome.script.why or f"Fails: {'; '.join(fails)}."
 
 
 def _badge(outcome: Outcome) -> str:
@@ -125,14 +110,13 @@ def _badge(outcome: Outcome) -> str:
 
 
 def _cited(key: str) -> str:
-    reference = REFERENCES[key]
-    text = f"{reference.authors}. {reference.title}. {reference.venue}."
-    return f"<p>{html.escape(text)}</p>"
+    text = ". ".join(filter(None, PAPERS[key]))
+    return f"<p>{html.escape(text)}.</p>"
 
 
-def _figure(outcome: Outcome, small: bool) -> str:
+def _figure(outcome: Outcome) -> str:
     script = outcome.script
-    why = _part("Why", script.why) if script.why and outcome.verdict != "reproduced" else ""
+    why = _part("Why", script.why) if outcome.verdict != "reproduced" else ""
     fault = f"<pre>{html.escape(outcome.fault)}</pre>" if outcome.fault else ""
     checks = "".join(
         f'<li class="{"holds" if c.holds else "fails"}">{html.escape(c.statement)}'
@@ -144,48 +128,36 @@ def _figure(outcome: Outcome, small: bool) -> str:
 {_part("The paper did", script.did)}
 {_part("It claims", script.claim)}
 {_part("Here", script.here)}
-{why}
 <ul class="checks">{checks}</ul>
+{why}
 {fault}
-{_shown(outcome, small)}
+{_shown(outcome)}
 <p class="made">{html.escape(_made(outcome))}</p>
 </section>
 """
 
 
 def _part(name: str, text: str) -> str:
-    return f"<p><b>{name}.</b> {html.escape(text)}</p>"
+    return f"<p><b>{name}.</b> {html.escape(text)}</p>" if text else ""
 
 
-def _shown(outcome: Outcome, small: bool) -> str:
+def _shown(outcome: Outcome) -> str:
     panels = [each for each in outcome.shown if isinstance(each, Panel)]
-    palette = colours(panels)
-    drawn = "\n".join(_svg(p, palette) if small else _interactive(p, palette) for p in panels)
+    drawn = charts(scene_of(panels)) if panels else ""
     tables = "".join(
-        f'<h3>{html.escape(each.title)}</h3><div class="scroll">{table(each.head, each.rows)}</div>'
+        f"<h3>{html.escape(each.title)}</h3>{table(each.head, each.rows)}"
         for each in outcome.shown
         if isinstance(each, Table)
     )
-    return f'<div class="panels">{drawn}</div>{tables}'
-
-
-def _interactive(panel: Panel, palette: dict[str, str]) -> str:
-    text = json.dumps(chart(panel, palette), allow_nan=False, separators=(",", ":"))
-    safe = text.replace("<", "\\u003c")  # or a name ends the script
-    return f'<div class="panel"><script type="application/json">{safe}</script></div>'
-
-
-def _svg(panel: Panel, palette: dict[str, str]) -> str:
-    return (
-        f'<div class="panel">{vl_convert.vegalite_to_svg(chart(panel, palette, _SVG_WIDTH))}</div>'
-    )
+    return drawn + tables
 
 
 def _made(outcome: Outcome) -> str:
     """What the runs took, where and when they were made, and which of them failed."""
     found = outcome.found.values()
     seconds = sum(each.seconds_taken for each in found)
-    facts = [f"{len(outcome.found)} runs, {seconds:,.0f} s"]
+    n = len(outcome.found)
+    facts = [f"{n} run{'s' * (n != 1)}, {seconds:,.{0 if seconds >= 10 else 1}f} s"]
     facts += [_all(each.made.get(what, "") for each in found) for what in _FACTS]
     failed = [f"{key}: {each.failed}" for key, each in outcome.found.items() if each.failed]
     if failed:

@@ -18,13 +18,16 @@ from fenchel.solvers import (
     GD,
     LBFGS,
     OWLQN,
+    PDHG,
     SDCA,
+    SMO,
     AGMInf,
     AGMOne,
     BMRMWithoutQP,
     ColumnDescent,
     ExcessiveGap,
     Hybrid,
+    KernelNewton,
     KTSplit,
     LineSearchBMRM,
     Newton,
@@ -191,10 +194,15 @@ SOLVERS = [
     AGMInf(),
     AGMInf("dual"),
     AGMOne("homotopy", widths="optimised"),
+    AGMInf(prox="own"),
     ExcessiveGap(),
+    PDHG(),
+    PDHG(prox="columns"),
     FISTA(),
     ProximalGradient(),
 ]
+
+KERNEL_SOLVERS = [SMO(), SMO(size=8), KernelNewton()]  # for rows known through a kernel alone
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
 BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)

@@ -22,7 +22,7 @@ ESTIMATORS = (
     "MultilabelClassifier MultiQuantileRegressor MultivariateRegressor NoveltyDetector "
     "OrdinalRegressor PoissonRegressor QuantileRegressor "
     "Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
-    "Spectrum"
+    "Spectrum MismatchKernel SpectrumKernel SubsequenceKernel WeisfeilerLehman"
 ).split()
 PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "

@@ -15,14 +15,14 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the bottom to the top: a part imports parts of its own line and of those above it here.
 LAYERS = (
     "_kernels _system errors notebook piecewise references settings tolerances witness",
-    "result watching",
+    "result milestones watching",
     "losses",
     "data",
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing kernel_posing driver stopping following proving starts paths checkpoint verification report "
-    "inference",
+    "advice posing kernel_posing functions racing driver stopping following proving starts paths "
+    "checkpoint verification report inference",
     "estimators",
     "sklearn",
     "model serve",

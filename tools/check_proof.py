@@ -1,6 +1,6 @@
 """Checks a proof that fenchel wrote, without fenchel:  python check_proof.py PROOF DATA
 
-The proof (docs/proof-format.md) claims  L <= min J <= J(w, b)  for each of its minimisations of
+The proof (docs/reference/proof-format.md) claims  L <= min J <= J(w, b)  for each minimum of
     J(w, b) = strength Omega(w) + sum_i p_i l(<x_i, w> + b + o_i, y_i),      p_i = s_i / sum(s),
 on DATA, svmlight text or .npz. All alpha_i = p_i a_i, a_i in the domain of l*, of sum 0 for b, say
     min J >= sum_i (alpha_i o_i - p_i l*(a_i, y_i)) - strength Omega*(-X'alpha / strength).

@@ -33,7 +33,12 @@ from .estimators import Reranker as Reranker
 from .estimators import SequenceLabeler as SequenceLabeler
 from .estimators import TweedieRegressor as TweedieRegressor
 from .features import IncompleteCholesky as IncompleteCholesky
+from .features import MismatchKernel as MismatchKernel
 from .features import Spectrum as Spectrum
+from .features import SpectrumKernel as SpectrumKernel
+from .features import SubsequenceKernel as SubsequenceKernel
+from .features import WeisfeilerLehman as WeisfeilerLehman
+from .functions import function as function
 from .losses import Labels as Labels
 from .losses import MultivariateLoss as MultivariateLoss
 from .losses import ScalarLoss as ScalarLoss
@@ -44,6 +49,8 @@ from .model.onnx import to_onnx as to_onnx
 from .model.proof import save_proof as save_proof
 from .paths import path as path
 from .posing import problem as problem
+from .racing import Race as Race
+from .racing import race as race
 from .regularizers import Regularizer as Regularizer
 from .report.plots import plot as plot
 from .result import Certificate as Certificate

@@ -54,7 +54,7 @@ def minimize(
     """Minimises the problem until objective - lower_bound <= max(gap * |objective|, atol).
 
     `atol` is for an objective that is 0 at best, or may be, where no relative gap can be had. One
-    that is 0 up to round-off needs none (docs/certificates.md).
+    that is 0 up to round-off needs none (docs/explanation/certificates.md).
 
     `callback` sees a `Record` after each iteration, which has the best w so far; if it returns true
     the run ends, as by Ctrl-C or at a limit: with the best iterate and its certificate.

@@ -1,6 +1,7 @@
 """The papers that this library implements, by the keys under which the code cites them.
 
-docs/papers.md says of each what stands where; a test holds both to the citations in the code.
+docs/explanation/papers.md says of each what stands where; a test holds both to the citations in the
+code.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_a_bare_call_shows_the_help(run: Command) -> None:
 
 
 def test_every_field_of_the_json_is_documented() -> None:
-    text = (ROOT / "docs" / "command-line.md").read_text()
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text()
     from fenchel.cli.convert import Converted
     from fenchel.cli.owner import Owning
     from fenchel.cli.path_summary import PathPoint, Report
@@ -114,6 +114,6 @@ def test_every_field_of_the_json_is_documented() -> None:
 
 
 def test_every_exit_code_and_loss_is_documented() -> None:
-    text = (ROOT / "docs" / "command-line.md").read_text()
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text()
     assert all(f"| {code.value} |" in text for code in Code)
     assert all(f"`{name}`" in text for name in choices.LOSSES)

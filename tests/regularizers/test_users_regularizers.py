@@ -1,4 +1,4 @@
-"""Regularisers of a user, as docs/regularizers.md writes them, under every solver."""
+"""Regularisers of a user, as docs/how-to/own-regularizer.md writes them, under every solver."""
 
 import doctest
 import itertools
@@ -24,7 +24,7 @@ from fenchel.solvers import SOLVERS as BY_NAME
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.witness import Witness
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "regularizers.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "regularizers.md"
 D = 6
 GROUPS = [slice(0, 2), slice(2, 4), slice(4, 6)]
 Q = np.diff(np.eye(D), axis=0).T @ np.diff(np.eye(D), axis=0) + 0.1 * np.eye(D)

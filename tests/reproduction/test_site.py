@@ -19,10 +19,10 @@ def outcome(paper: str, name: str, holds: tuple[bool, ...]) -> Outcome:
         Series("steps", [1e-3, 1e-1], [4.0, 2.0], "steps"),
         Series("contour", [1e-3, 1e-1], [5.0, 1.0], "faint"),
     ]
-    bars = [Series("ours", ["a9a", "w8a"], [3, 4], "bars")]
+    by_name = [Series("ours", ["a9a", "w8a"], [3, 4], "points")]
     shown = [
         Panel("a9a <b>", "strength", "seconds", series, log="xy"),
-        Panel("counts", "set", "passes", bars),
+        Panel("counts", "set", "passes", by_name),
         Table("costs", ["set", "passes"], [["a9a", 3], ["<i>", 4]]),
     ]
     script = Script(
@@ -40,42 +40,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outcome("Yu10", "yu10-2", (True, False)),
         outcome("Teo07", "teo07-3", (False,)),
     ]
-    write(outcomes, folder / "whole")
-    write(outcomes, folder / "small", small=True)
-    return folder
+    return write(outcomes, folder).parent
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [380, 1200])
+@pytest.mark.parametrize("width, dark", [(380, True), (1200, False)])
 def test_every_panel_is_drawn_without_a_network(folder: Path, width: int, dark: bool) -> None:
-    with opened(folder / "whole" / "yu10.html", width=width, dark=dark) as page:
-        page.evaluate("drawAll()")
-        panels = page.locator(".panel")
-        assert panels.count() == 4
+    with opened(folder / "yu10.html", width=width, dark=dark) as page:
         assert page.locator(".panel svg").count() == 4
-        assert page.locator(".panel svg .mark-line path").count() >= 6
+        lines = page.locator(".panel:first-child svg g[data-run] path.line")
+        assert all(line.get_attribute("d").count("L") + 1 for line in lines.all())
+        assert "a9a <b>: seconds" in page.locator(".panel text").first.text_content()
+        assert page.locator(".panel circle.f0").count() >= 4  # 2 points of the line, of each figure
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.faults == []
 
 
-def test_panels_are_drawn_as_they_come_near(folder: Path) -> None:
-    with opened(folder / "whole" / "yu10.html") as page:
-        page.locator(".panel svg").first.wait_for()
-        assert page.faults == []
-
-
-def test_the_small_site_needs_no_script(folder: Path) -> None:
-    pages = sorted((folder / "small").iterdir())
-    assert [page.name for page in pages] == ["index.html", "teo07.html", "yu10.html"]
-    assert all("<script" not in page.read_text() for page in pages)
-    with opened(folder / "small" / "yu10.html", width=380) as page:
-        assert page.locator(".panel svg").count() == 4
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_a_panel_answers_to_the_pointer(folder: Path) -> None:
+    with opened(folder / "yu10.html") as page:
+        dot = page.locator(".panel circle.f0").first
+        dot.scroll_into_view_if_needed()
+        place = dot.bounding_box()
+        page.mouse.move(place["x"] + 2, place["y"] + 2)
+        assert "measured </script>" in page.locator(".tip").first.inner_text()
         assert page.faults == []
 
 
 def test_the_index_counts_verdicts_and_gives_reasons(folder: Path) -> None:
-    with opened(folder / "whole" / "index.html", width=380) as page:
+    with opened(folder / "index.html", width=380) as page:
         rows = [row.split() for row in page.locator("table").first.locator("tr").all_inner_texts()]
         assert rows[1:] == [["[Yu10]", "1", "1", "0"], ["[Teo07]", "0", "0", "1"]]
         assert page.locator(".verdict.partly").count() == 1

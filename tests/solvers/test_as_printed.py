@@ -4,12 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-import toys
 from test_sublbfgs import smallest
 
 import fenchel
 from fenchel.solvers._direction import one_step_direction
 from fenchel.solvers._line_search import backtracking
+from reproduction import toys
 
 PRINTED = {"finding": "one-step", "tolerance": 1e-5, "b0": "identity"}
 KINKED = [

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import toys
 from catalogue import problem_for
 from scipy.optimize import minimize_scalar
 
@@ -11,6 +10,7 @@ from fenchel import losses
 from fenchel.result import Status
 from fenchel.solvers import GD, SubBFGS, SubGD, SubLBFGS
 from fenchel.solvers._direction import descent_direction
+from reproduction import toys
 
 
 class PlainBFGS(SubBFGS):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
 PARTS = {path.stem for path in (ROOT / "src" / "fenchel").iterdir()}
 NAMES = sorted({name for name in re.findall(r"`(\w+(?:\.\w+)+)(?:\([^`]*\))?`", PAGE)})
 

@@ -1,4 +1,4 @@
-"""Each fault that docs/faults.md promises to survive has tests, by their names, and they exist."""
+"""Each fault that docs/reference/faults.md promises to survive has tests, and they exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "faults.md").read_text(encoding="utf-8")
 
 _ESTIMATORS = "tests/estimators/test_estimator_faults.py"
 _INPUT = "tests/whole/test_bad_input.py"

@@ -14,7 +14,7 @@ SOURCES = [
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".hpp", ".cpp")
 ]
-PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "papers.md").read_text(encoding="utf-8")
 
 
 def cited(text):

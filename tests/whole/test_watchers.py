@@ -1,4 +1,4 @@
-"""The callbacks of docs/watching-a-fit.md for other packages, with stand-ins for these.
+"""The callbacks of docs/how-to/watching-a-fit.md for other packages, with stand-ins for these.
 
 The real packages are heavy; a stand-in takes what they take, by their signatures, and notes it.
 """
@@ -16,7 +16,9 @@ import pytest
 
 import fenchel
 
-PAGE = (Path(__file__).parents[2] / "docs" / "watching-a-fit.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "watching-a-fit.md").read_text(
+    encoding="utf-8"
+)
 BLOCKS = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
 
 

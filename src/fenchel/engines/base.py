@@ -89,7 +89,7 @@ class Engine(Configured, ABC):
     number of shards alone, so every engine gives the bits that `Serial` gives.
 
     An engine of one's own writes `map`, and `settings` if its constructor takes any; the rest
-    suits all that work in this process's memory (docs/own-engine.md).
+    suits all that work in this process's memory (docs/how-to/own-engine.md).
     """
 
     def __init__(self) -> None:

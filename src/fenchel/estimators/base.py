@@ -56,7 +56,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     ----------
     penalty : {"l2", "l1", "elastic_net", "group_l1"} or Regularizer or None, default="l2"
         The regulariser; "elasticnet" is understood too. None: nothing is penalised, whatever alpha;
-        smooth losses of up to 3000 columns are certified so (docs/statistics.md).
+        smooth losses of up to 3000 columns are certified so (docs/how-to/from-statsmodels.md).
     alpha : float, default=1e-4
         Its strength, against the mean (not the sum) of the losses.
     l1_ratio : float, default=0.5
@@ -303,6 +303,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         if last is None or np.atleast_2d(last).shape != shape:
             return [None] * shape[0]
         return list(np.atleast_2d(last))
+
+    def _learn(self, coef: Array, intercept: Any) -> None:
+        """Becomes the model of these coefficients."""
+        self.coef_, self.intercept_ = coef, intercept
+
+    def _adopt_restored(self, coef: Array, intercept: Any) -> None:
+        """The same of those that come from a file."""
+        self._learn(coef, intercept)
 
     def _products(self, X: Any) -> Array:
         """<x, w> of each row of X, in a column for each w."""

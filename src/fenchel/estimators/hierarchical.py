@@ -34,7 +34,7 @@ def _has_probabilities(estimator: HierarchicalClassifier) -> None:
         raise AttributeError(
             f"loss={estimator.loss!r} gives no probabilities: use loss='hierarchical_softmax', or "
             "calibrate the scores on other rows, by sklearn.calibration."
-            "CalibratedClassifierCV(model).fit(X, y) (docs/statistics.md)"
+            "CalibratedClassifierCV(model).fit(X, y) (docs/how-to/probabilities.md)"
         )
 
 

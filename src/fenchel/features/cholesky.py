@@ -39,7 +39,7 @@ class IncompleteCholesky(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     Any linear model on these features is a kernel machine. K - Phi Phi' is positive semidefinite
     with the trace `residual_`, so that no entry, no eigenvalue and not even the sum of its singular
-    values is larger. See docs/kernels.md for what that says of the machine's objective.
+    values is larger. See docs/how-to/kernels.md for what that says of the machine's objective.
 
     Parameters
     ----------

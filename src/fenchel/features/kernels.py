@@ -81,7 +81,7 @@ class Polynomial(Kernel):
         """
         largest = self.gamma * float(np.max(A.squares, initial=0.0)) + self.coef0
         steps = A.X.shape[1] + 3 * self.degree + 8
-        return EPSILON * steps * self.degree * largest**self.degree
+        return float(EPSILON * steps * self.degree * largest**self.degree)
 
     def _of(self, products: Array) -> Array:
         powers: Array = (self.gamma * products + self.coef0) ** self.degree
@@ -111,7 +111,7 @@ class Gaussian(Kernel):
     def doubt(self, A: Points) -> float:
         """exp(-t) <= 1 falls by no more than t rises: by what the squared distance is off."""
         steps, largest = A.X.shape[1] + 8, float(np.max(A.squares, initial=0.0))
-        return min(1.0, EPSILON * (4 + self.gamma * 4 * steps * largest))
+        return float(min(1.0, EPSILON * (4 + self.gamma * 4 * steps * largest)))
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Laplacian(Kernel):
 
     def doubt(self, A: Points) -> float:
         """t exp(-t) < 1 for all t >= 0, and the distance is off relative to itself."""
-        return EPSILON * (A.X.shape[1] + 8)
+        return float(EPSILON * (A.X.shape[1] + 8))
 
 
 @dataclass(frozen=True)

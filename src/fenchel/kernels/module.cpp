@@ -299,12 +299,14 @@ NB_MODULE(_kernels, m) {
     bind_columns(m);
     bind_dual_ascent(m);
     bind_ground_problems(m);
+    bind_kernel_rows(m);
     bind_multivariate_losses(m);
     bind_newton(m);
     bind_pegasos(m);
     bind_polish(m);
     bind_block_newton(m);
     bind_offsets(m);
+    bind_saddle(m);
     bind_simplex_qp(m);
     bind_svmlight(m);
     bind_vector_losses(m);

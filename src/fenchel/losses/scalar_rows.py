@@ -217,6 +217,18 @@ class NativeScalarRows(ScalarRows):
         u = np.empty_like(z)
         return *_kernels.smoothed(self.native, self._at(z), self.y, self.s, mu, widths, b, u), u
 
+    def saddle_step(
+        self, at: tuple[Array, Array, Array, Array], z: Array, *step: float
+    ) -> tuple[tuple[float, float, float], tuple[Array, Array, Array, Array]]:
+        """A primal-dual method's step on the slopes of all rows: see kernels/saddle.hpp.
+
+        `at` are scores, slopes and the means of both, z the next scores, `step` the two offsets,
+        kappa and the share of the next point in the means. Gives the sums over rows, and the next.
+        """
+        a, mean_z, mean_a = np.empty_like(z), np.empty_like(z), np.empty_like(z)
+        rows = self.native, self.y, self.s, self.offset
+        return _kernels.saddle_step(*rows, *at, z, *step, a, mean_z, mean_a), (z, a, mean_z, mean_a)
+
     def curvatures(self, z: Array, b: float) -> tuple[Array, npt.NDArray[np.int32]]:
         """(the array of s_i l''(z_i + b, y_i), the rows where it is not 0)."""
         h, bent = np.empty_like(z), np.empty(len(z), dtype=np.int32)

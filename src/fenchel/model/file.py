@@ -70,8 +70,8 @@ def save(
     """Writes a fitted estimator or pipeline to a file, or replaces the file, in one step.
 
     A pipeline may hold the transformers and meta-estimators of scikit-learn's that
-    docs/model-files.md lists; anything else is refused by the name of its step. A search is saved
-    as its `best_estimator_`.
+    docs/reference/model-files.md lists; anything else is refused by the name of its step. A search
+    is saved as its `best_estimator_`.
 
     `feature_names` are the names of the columns, by default those that `fit` saw; `index_base` says
     whether the indices in the svmlight file of the training data began at 0 or 1. `offset_column`

@@ -1,8 +1,8 @@
 """What proves the bounds of a model, in a file beside it: as large as the data, at times.
 
 Where others can check it, the file says what it proves and has a dual variable for each score
-(statement.py, docs/proof-format.md). Elsewhere, and in files of earlier versions, it holds the
-witnesses as they are, for `verify`.
+(statement.py, docs/reference/proof-format.md). Elsewhere, and in files of earlier versions, it
+holds the witnesses as they are, for `verify`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ def save_proof(result: Result, problem: Problem, path: Path) -> None:
     """Writes what proves the bounds of a result, or replaces the file, in one step.
 
     With the data in a file, tools/check_proof.py of the repository checks it without fenchel; see
-    docs/proof-format.md. Raises InvalidCertificate if the result claims more than it proves, and
-    InvalidData where the problem cannot be stated for others: its loss has no dual variables,
-    nothing is penalised, or loss, regulariser or labels are none of those that the page lists.
+    docs/reference/proof-format.md. Raises InvalidCertificate if the result claims more than it
+    proves, and InvalidData where the problem cannot be stated for others: its loss has no dual
+    variables, nothing is penalised, or loss, regulariser or labels are none of those that the page
+    lists.
     """
     proof = proof_of([result], [problem])
     if proof.header.statement is None:
         raise InvalidData(
             "this problem cannot be stated so that others could check it: its loss has no dual "
             "variables, nothing is penalised, or loss, regulariser or labels are none that "
-            "docs/proof-format.md lists; fenchel.verify can check the result"
+            "docs/reference/proof-format.md lists; fenchel.verify can check the result"
         )
     proof.write(path)
 

@@ -2,8 +2,8 @@
 
 A statement names the loss and the regulariser as the library does, with their options, and says
 what was claimed of which data; with the arrays beside it, and the data, no other knowledge is
-needed (docs/proof-format.md). It is written where every row has dual variables, labels that a file
-can hold, and nothing is of a user's own making.
+needed (docs/reference/proof-format.md). It is written where every row has dual variables, labels
+that a file can hold, and nothing is of a user's own making.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _LEAST_SCALE = 1e-100  # of a dual point: below it nothing is left
 
 
 class Regularizer(ABC):
-    """A convex Omega(w) >= 0, as far as it is known (docs/regularizers.md).
+    """A convex Omega(w) >= 0, as far as it is known (docs/how-to/own-regularizer.md).
 
     `value` and `subgradient` must be written. All else is mathematics that some solvers need: what
     is written tells which of them can be used, and a refusal names the method that is missing. The
@@ -106,6 +106,10 @@ class Regularizer(ABC):
         """Argsup over g in the subdifferential of Omega at w of <g, p>."""
         return self.subgradient(w)
 
+    def along(self, w: Array, p: Array, eta: float) -> float:
+        """Omega(w + eta p)."""
+        return self.value(w + eta * p)
+
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
         """Of eta -> Omega(w + eta p), just right of eta; curved where Omega is quadratic.
 
@@ -135,6 +139,10 @@ class Regularizer(ABC):
         """Argmin over x of Omega(x) + ||x - v||^2 / (2 step)."""
         raise NotImplementedError("prox is not written")
 
+    def scaled_prox(self, v: Array, steps: Array) -> Array:
+        """Argmin over x of Omega(x) + sum_j (x_j - v_j)^2 / (2 steps_j), of a separable Omega."""
+        raise NotImplementedError("scaled_prox is not written")
+
     @property
     def relative_convexity(self) -> float:
         """The largest m known for which Omega - m d is convex."""
@@ -147,6 +155,10 @@ class Regularizer(ABC):
     def d_gradient(self, x: Array) -> Array:
         """The gradient of d."""
         return x
+
+    def norm(self, x: Array) -> float:
+        """The norm in which d is 1-strongly convex, Euclid's by default."""
+        return float(np.linalg.norm(x))
 
     def ground(self, s: Array, c: float, weight: float) -> Array:
         """Argmin over x of weight Omega(x) + c d(x) + <s, x>."""
@@ -287,7 +299,7 @@ def soft_threshold(v: Array, threshold: Array | float) -> Array:
 
 
 def elastic_net_prox(v: Array, l1: float, l2: float, weights: Array | None) -> Array:
-    """Argmin over x of  sum_j c_j (l1 |x_j| + l2/2 x_j^2) + ||x - v||^2 / 2."""
+    """Argmin over x of  sum_j c_j (l1 |x_j| + l2/2 x_j^2) + ||x - v||^2 / 2, with c = weights."""
     x = np.empty(len(v))
     _kernels.elastic_net_prox(np.ascontiguousarray(v), l1, l2, weights, x)
     return x

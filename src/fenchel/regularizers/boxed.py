@@ -57,7 +57,7 @@ class Boxed(Regularizer):
             return self.inner.has("extended_argmax") or self.inner.has("conjugate_argmax")
         if fact in ("conjugate_argmax", "conjugate_curvature"):
             return self.inner.has(fact) and not self._has_corners
-        if fact == "prox":
+        if fact in ("prox", "scaled_prox"):
             return self.inner.has(fact)
         return super().has(fact)
 
@@ -139,6 +139,9 @@ class Boxed(Regularizer):
     def prox(self, v: Array, step: float) -> Array:
         """That of inner, clipped: right because inner is a sum over coordinates."""
         return self._clipped(self.inner.prox(v, step))
+
+    def scaled_prox(self, v: Array, steps: Array) -> Array:
+        return self._clipped(self.inner.scaled_prox(v, steps))
 
     def conjugate(self, u: Array) -> float:
         """<u, w> - Omega(w) at the argmax, and what round-off may have taken from it."""

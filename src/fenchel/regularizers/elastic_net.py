@@ -70,6 +70,9 @@ class ElasticNet(Weighted):
         rho = self.l1_ratio
         return elastic_net_prox(v, step * rho, step * (1 - rho), self.weights)
 
+    def scaled_prox(self, v: Array, steps: Array) -> Array:
+        return elastic_net_prox(v, self.l1_ratio, 1 - self.l1_ratio, steps * self.c)
+
     def conjugate(self, u: Array) -> float:
         """sum_j max(0, |u_j| - c_j rho)^2 / (2 c_j (1 - rho))."""
         if np.any(u[self.free(len(u))]):

@@ -113,6 +113,10 @@ class Entropy(Regularizer):
     def d_gradient(self, x: Array) -> Array:
         return self.subgradient(x)
 
+    def norm(self, x: Array) -> float:
+        """The L1 norm."""
+        return float(np.sum(np.abs(x)))
+
     def ground(self, s: Array, c: float, weight: float) -> Array:
         """In closed form, but for the cap."""
         return self.conjugate_argmax(s / -(weight + c))

@@ -43,6 +43,9 @@ class L1(Weighted):
         """Soft thresholding at step c."""
         return elastic_net_prox(v, step, 0.0, self.weights)
 
+    def scaled_prox(self, v: Array, steps: Array) -> Array:
+        return elastic_net_prox(v, 1.0, 0.0, steps * self.c)
+
     def conjugate(self, u: Array) -> float:
         """0 where |u_j| <= c_j for all j, else inf."""
         return 0.0 if np.all(np.abs(u) <= self.c) else np.inf

@@ -44,6 +44,9 @@ class L2(Weighted):
         """v / (1 + step c)."""
         return v / (1.0 + step * self.c)
 
+    def scaled_prox(self, v: Array, steps: Array) -> Array:
+        return v / (1.0 + steps * self.c)
+
     def conjugate(self, u: Array) -> float:
         """1/2 sum_j u_j^2 / c_j; inf unless u_j = 0 where c_j = 0."""
         if np.any(u[self.free(len(u))]):

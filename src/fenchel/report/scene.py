@@ -34,6 +34,7 @@ class Axis(NamedTuple):
     log: bool = False
     falling: bool = False  # the largest on the left
     whole: bool = False  # counts
+    names: tuple[str, ...] = ()  # of the places 0, 1 and so on, if these are no numbers
 
     def shares(self, values: Array) -> Array:
         """How far on the way from the first limit to the last; on log scales -1 for 0 or less."""
@@ -185,6 +186,8 @@ def _ends(bins: Array) -> npt.NDArray[np.intp]:
 
 def ticks(axis: Axis) -> list[tuple[float, str]]:
     """Where an axis is labelled, and with what."""
+    if axis.names:
+        return [(float(k), name) for k, name in enumerate(axis.names)]
     return _log_ticks(*axis.limits) if axis.log else _linear_ticks(*axis.limits, axis.whole)
 
 

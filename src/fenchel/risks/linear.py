@@ -75,9 +75,7 @@ class LinearRisk(ShardedLoss):
         """
         squares = self.squares
         if self.facts.has_intercept:
-            self.passes += 1
-            means = self.engine.total(self.engine.map(shardwork.means)) / self.weight
-            squares = np.maximum(squares - means**2, VARIANCE * squares)
+            squares = np.maximum(squares - self.means**2, VARIANCE * squares)
         return np.repeat(min(self.loss.smoothness, 1.0) * squares, self.n_outputs)
 
     def at(self, w: Array, near: Point | None = None) -> LinearPoint:

@@ -88,11 +88,11 @@ class MultivariatePoint(LinearPoint):
         b, value, known = self._least
         if not self.risk.facts.has_intercept:
             return Offset(Bracket(), b, value, value)
-        found = None if known is None else around(self._sums, b, _ASIDE * self._resolution)
+        found = None if known is None else around(self.sums, b, _ASIDE * self._resolution)
         found = self._searched if found is None else found
         return found._replace(best=b, value=value, floor=min(found.floor, value))
 
-    def _sums(self, b: float) -> tuple[float, float]:
+    def sums(self, b: float) -> tuple[float, float]:
         """(the cut's value, its slope in the offset) at the offset b."""
         touch, engine = self._rounded(b), self.risk.engine
         slope = float(engine.total(engine.map(shardwork.total, touch.g)))

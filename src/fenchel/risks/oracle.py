@@ -180,17 +180,17 @@ def _numbers(call: str, answer: Any, oracle: Oracle, n: int) -> tuple[float, Arr
     try:
         first, second = answer
     except (TypeError, ValueError) as error:
-        raise InvalidData(f"{call} gave {_shown(answer)}; it must give {wanted}") from error
+        raise InvalidData(f"{call} gave {shown(answer)}; it must give {wanted}") from error
     part, slopes = (first, second) if oracle.differentiable else (second, first)
-    number, slope = _real(part, ()), _real(slopes, (n,))
+    number, slope = real(part, ()), real(slopes, (n,))
     if slope is None:
         raise InvalidData(
-            f"{call} gave {_shown(slopes)} as slopes; it must give {wanted}, the slopes an array "
+            f"{call} gave {shown(slopes)} as slopes; it must give {wanted}, the slopes an array "
             f"of real numbers of shape ({n},), as w is"
         )
     if number is None:
         raise InvalidData(
-            f"{call} gave {_shown(part)} as {name}; it must give {wanted}, the {name} a real number"
+            f"{call} gave {shown(part)} as {name}; it must give {wanted}, the {name} a real number"
         )
     return float(number), slope
 
@@ -200,7 +200,7 @@ def _part(oracle: Oracle) -> str:
     return "loss" if oracle.differentiable else "cost"
 
 
-def _real(given: object, shape: tuple[int, ...]) -> Array | None:
+def real(given: object, shape: tuple[int, ...]) -> Array | None:
     """Real numbers of that shape; None if they are something else."""
     try:
         values = np.asarray(given)
@@ -211,7 +211,7 @@ def _real(given: object, shape: tuple[int, ...]) -> Array | None:
         return None
 
 
-def _shown(given: object) -> str:
+def shown(given: object) -> str:
     """What was given, in a few words."""
     kind, shape = type(given).__name__, getattr(given, "shape", None)
     if shape is not None:

@@ -66,7 +66,7 @@ class LinearPoint:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
         if self.risk.facts.has_intercept:
             return self._profiled()
-        value = self._sums(0.0)[0]
+        value = self.sums(0.0)[0]
         return Offset(Bracket(), 0.0, value, value)
 
     def _profiled(self) -> Offset:
@@ -74,7 +74,7 @@ class LinearPoint:
         if risk.profiles_at_once:
             found = risk.engine.map(shardwork.best_offset, risk.loss, self.z, risk.weight, near)
             return found[0]
-        return profile(self._sums, near, self._resolution, risk.facts.differentiable)
+        return profile(self.sums, near, self._resolution, risk.facts.differentiable)
 
     @property
     def _resolution(self) -> float:
@@ -82,7 +82,7 @@ class LinearPoint:
         largest: float = max(self.risk.engine.map(shardwork.largest, self.z))
         return OFFSET_BLUR * (1.0 + largest)
 
-    def _sums(self, b: float) -> tuple[float, float]:
+    def sums(self, b: float) -> tuple[float, float]:
         """(R, its slope in the offset) at the offset b."""
         engine = self.risk.engine
         sums: Array = engine.total(engine.map(shardwork.sums, self.risk.loss, self.z, b))

@@ -4,7 +4,7 @@
 
 Each is a subclass of scikit-learn's class of the same name, with its parameters, defaults,
 attributes and objective; `objective_`, `lower_bound_` and `gap_` say how good a fit is. See
-docs/scikit-learn.md. Each is imported when it is first used.
+docs/how-to/from-scikit-learn.md. Each is imported when it is first used.
 """
 
 import lazy_loader

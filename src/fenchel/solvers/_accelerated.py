@@ -38,6 +38,8 @@ from fenchel.risks.views.forms import (
     primal_form,
 )
 from fenchel.risks.views.images import Imaged, X, Y, packed
+from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_function
+from fenchel.risks.views.prox_functions import obstacle as prox_obstacle
 from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
 from fenchel.settings import one_of, positive
@@ -83,14 +85,22 @@ class Accelerated(Solver):
     """An accelerated gradient method in one of its forms.
 
     `mu` is the level of smoothing; None chooses it from the gap in the primal, and 0 in the dual.
-    `widths="optimised"` smooths each row by its own share of mu ([Zhang11] section 5.6).
+    `widths="optimised"` smooths each row by its own share of mu ([Zhang11] section 5.6). `prox` is
+    the geometry over w (risks/views/prox_functions.py), that of the regulariser or the data's.
     """
 
     needs = Needs(regularizer=("prox",))
     patience = 1000  # with momentum, bounds rise and fall
 
-    def __init__(self, form: str = "primal", mu: float | None = None, widths: str = "equal"):
+    def __init__(
+        self,
+        form: str = "primal",
+        mu: float | None = None,
+        widths: str = "equal",
+        prox: str | ProxFunction = "auto",
+    ):
         self.form = one_of("form", form, _FORMS)
+        self.prox = prox if isinstance(prox, ProxFunction) else one_of("prox", prox, KINDS)
         self.mu = None if mu is None else positive("mu", mu)
         self.widths = one_of("widths", widths, _WIDTHS)
         if self.widths == "optimised" and self.form == "dual":
@@ -115,14 +125,19 @@ class Accelerated(Solver):
             dual = _Stages(self, problem, functools.partial(DualForm, problem))
             return self._staged(dual, w, state)
         if not isinstance(problem.risk, LinearRisk):
-            black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem))
+            prox = prox_function(problem, self.prox)
+            black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem, prox))
             return self._staged(black_box, w, state)
 
         @functools.cache  # the same for all stages
         def widths() -> PerShard[Array] | None:
             return optimised_widths(problem.risk) if self.widths == "optimised" else None
 
-        primal = _Stages(self, problem, lambda mu: primal_form(problem, mu, widths()))
+        @functools.cache
+        def prox() -> ProxFunction:
+            return prox_function(problem, self.prox)
+
+        primal = _Stages(self, problem, lambda mu: primal_form(problem, mu, widths(), prox()))
         return self._staged(primal, w, state)
 
     def _staged(self, stages: _Stages[X, Y], w: Array, state: State | None) -> Iterator[Step]:
@@ -146,6 +161,7 @@ class Accelerated(Solver):
         """What a form needs of the loss, and the certificate of the regulariser."""
         risk = problem.risk
         found = super().obstacle(problem) or _scaled_dual.obstacle(problem)
+        found = found or prox_obstacle(problem, self.prox)
         if found is not None:
             return found
         if RowSpace.obstacle(risk) is not None:

@@ -74,7 +74,8 @@ class Solver(Configured, ABC):
     a step's `witness` makes what `fenchel.verify` can recompute the bound from. A bound without
     one is left out of the certificate, with a warning, so that a run cannot converge by it. A bound
     above the objective ends in InvalidCertificate, and so does evidence of a user's solver that
-    does not prove it: `minimize` verifies that before such a run converges (docs/own-solver.md).
+    does not prove it: `minimize` verifies that before such a run converges
+    (docs/how-to/own-solver.md).
     """
 
     name: ClassVar[str]

@@ -18,6 +18,7 @@ import numpy as np
 from fenchel.risks.base import Problem
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, X, Y, packed
+from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.solvers._accelerated import Accelerated, Iterate, lowered
 from fenchel.solvers.base import State
 from fenchel.solvers.proximal_gradient import proximal_step
@@ -28,8 +29,8 @@ class FISTA(Accelerated):
 
     name = "fista"
 
-    def __init__(self, mu: float | None = None):
-        super().__init__("primal", mu)
+    def __init__(self, mu: float | None = None, prox: str | ProxFunction = "own"):
+        super().__init__("primal", mu, prox=prox)
 
     def obstacle(self, problem: Problem) -> str | None:
         """Its momentum may leave a set where the prox-function alone is defined."""

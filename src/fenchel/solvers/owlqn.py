@@ -33,7 +33,12 @@ import numpy as np
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.settings import one_of, whole
 from fenchel.solvers import _scaled_dual
-from fenchel.solvers._direction import descent_direction, one_step_direction
+from fenchel.solvers._direction import (
+    Direction,
+    Oracle,
+    descent_direction,
+    one_step_direction,
+)
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._scaled_dual import ScaledDual
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -136,12 +141,16 @@ class OWLQNStar(OWLQN):
             problem.effort.inner += 1
             return _steepest(problem, point, p)
 
-        find = descent_direction if self.form == "face" else one_step_direction
-        found = find(-v, H.times, support, k_max=_K_MAX)
+        found = self.found(-v, H, support)
         if found is None:
             return super().direction(problem, point, v, H)
         p = found.p
         return np.where((point.w != 0) | (support(p) * p < 0), p, 0.0)
+
+    def found(self, g: Array, H: _Face | LBFGSMemory, support: Oracle) -> Direction | None:
+        """What algorithm 2 finds, ours or as it is printed."""
+        find = descent_direction if self.form == "face" else one_step_direction
+        return find(g, H.times, support, k_max=_K_MAX)
 
 
 class _Face:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.images import Imaged, Linearisation, X, Y
+from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.solvers._accelerated import (
     GAMMA_D,
     GAMMA_U,
@@ -29,8 +30,8 @@ class ProximalGradient(Accelerated):
 
     name = "proximal-gradient"
 
-    def __init__(self, mu: float | None = None):
-        super().__init__("primal", mu)
+    def __init__(self, mu: float | None = None, prox: str | ProxFunction = "own"):
+        super().__init__("primal", mu, prox=prox)
 
     def iterates(
         self, J: Composite[X, Y], x: Imaged[X, Y], L: float, state: State | None = None

@@ -14,6 +14,7 @@ from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
 from fenchel.risks.chains import ChainRisk
+from fenchel.risks.function import FunctionRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
@@ -44,9 +45,9 @@ def verify(result: Result, problem: Problem, *, rigorous: bool = False) -> Certi
     result claims. A result without a witness gets the tangent bound at its w, and says so.
 
     With `rigorous` both bounds of the certificate that is returned hold in exact arithmetic for the
-    numbers given: no round-off is taken on trust (docs/certificates.md). Raises Incompatible where
-    there is no such bound: for losses of a user, losses without a conjugate but those of sequences,
-    and other regularisers than l2, l1 and elastic_net.
+    numbers given: no round-off is taken on trust (docs/explanation/certificates.md). Raises
+    Incompatible where there is no such bound: for losses of a user, losses without a conjugate but
+    those of sequences, and other regularisers than l2, l1 and elastic_net.
     """
     evidence = _evidence(problem.risk)
     certificate = judged(result, problem, evidence)
@@ -69,7 +70,7 @@ def recompute_all(
 
 def can_recompute(risk: Risk) -> bool:
     """Whether bounds can be had without asking others, who count what they are asked."""
-    return isinstance(risk, LinearRisk | ChainRisk | OracleRisk)
+    return isinstance(risk, LinearRisk | ChainRisk | OracleRisk | FunctionRisk)
 
 
 def unprovable(problem: Problem) -> Phrase | None:

@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.errors import InvalidCertificate, InvalidData
 from fenchel.result import Result
 from fenchel.risks.base import Array, Problem, Risk
+from fenchel.risks.function import FunctionRisk
 from fenchel.risks.oracle import Examples, OracleRisk
 from fenchel.risks.owners import OwnersRisk
 from fenchel.tolerances import AGREEMENT, ROUND_OFF, SCORES, VERIFIED_ZERO
@@ -26,6 +27,8 @@ def cuts_of(risk: Risk) -> Evidence | None:
     """A risk's cuts; None where others are not asked for them."""
     if isinstance(risk, OracleRisk):
         return _Oracle(risk)
+    if isinstance(risk, FunctionRisk):
+        return _Function(risk)
     return _Owners(risk) if isinstance(risk, OwnersRisk) else None
 
 
@@ -64,11 +67,11 @@ class Cuts(Evidence):
         `ROUND_OFF` of that, which counts as often as the w is long that attains the bound.
         """
         self._check_weights(witness)
-        a, c, a_error, _ = self.mixture(witness)
+        a, c, a_error, c_error = self.mixture(witness)
         free = penalties.free(problem.regularizer, len(a))
         if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.size):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")
-        doubt = 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
+        doubt = c_error + 2 * float(np.sum((np.abs(a) + a_error)[free] * np.abs(w[free])))
         a[free] = a_error[free] = 0.0
         if blurred or not self.enclosed:
             reach = 0.0
@@ -141,6 +144,43 @@ class _Oracle(_Asked):
         n = len(self.pairs)
         self.size = max(self.size, 1.0 + lengths / n)
         return value / n, total / n
+
+
+class _Function(_Asked):
+    """A function of a user's; what it takes values from is as large as its tangents are at w."""
+
+    def __init__(self, risk: FunctionRisk):
+        self.function, self.nonnegative = risk.function, risk.function.nonnegative
+        self.n_parameters, self.size = risk.n_parameters, 1.0
+        self.shape = (self.n_parameters,)
+
+    def mixture(self, witness: Witness) -> CheckedCut:
+        """With the round-off in the tangents' heights, which may cancel in the sum."""
+        sizes = [self._size(touch) for touch in witness.tangencies]
+        error = ROUND_OFF * float(np.dot(sizes, witness.weights))
+        return super().mixture(witness)._replace(c_error=error)
+
+    def _size(self, touch: Tangency) -> float:
+        a, constant = self.at(touch)
+        return abs(constant) + 2 * float(np.linalg.norm(a) * np.linalg.norm(touch.w))
+
+    def asked(self, w: Array) -> tuple[float, Array]:
+        value, slope = self.function.at(w)
+        self.size = max(self.size, float(np.linalg.norm(slope)))
+        return value, slope
+
+    def at(self, touch: Tangency) -> tuple[Array, float]:
+        """The tangent of the steepest slope along a direction, where the witness has one."""
+        slope, constant = super().at(touch)
+        if touch.ties is None:
+            return slope, constant
+        p = np.asarray(touch.ties.slopes, dtype=np.float64)
+        if self.function.steepest is None or p.shape != slope.shape:
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+        w = np.asarray(touch.w, dtype=np.float64)
+        height, steepest = self.function.steepest_at(w, p)
+        self.size = max(self.size, float(np.linalg.norm(steepest)))
+        return steepest, height - float(steepest @ w)
 
 
 class _Owners(_Asked):

@@ -140,4 +140,3 @@ class KernelEvidence(RowEvidence):
                     f"the kernel is not positive semidefinite: the squared length of {name} in the "
                     f"space of its features is {found[name]:.6g}, so that nothing is proved"
                 )
-

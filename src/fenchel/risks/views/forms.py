@@ -36,6 +36,7 @@ from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
+from fenchel.risks.views.prox_functions import Own, ProxFunction
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
 PrimalPoint = Imaged[Array, RowVector]
@@ -59,7 +60,13 @@ class Form(Composite[X, Y]):
 
 
 class _OverParameters(Form[Array, Y]):
-    """What the forms over w share: Psi = lambda Omega, with the regulariser's own geometry."""
+    """What the forms over w share: Psi = lambda Omega, in the geometry of a prox-function."""
+
+    prox: ProxFunction
+
+    def measured_by(self, prox: ProxFunction) -> None:
+        """Distances are those of this prox-function."""
+        self.prox, self.lambda_2 = prox, self.strength * prox.convexity
 
     def unpacked(self, packed: Array) -> Array:
         return packed
@@ -68,13 +75,13 @@ class _OverParameters(Form[Array, Y]):
         return self.strength * self.regularizer.value(x)
 
     def ground(self, s: Array, c: float, A: float) -> Array:
-        return self.regularizer.ground(s, c, A * self.strength)
+        return self.prox.ground(s, c, A * self.strength)
 
     def d(self, x: Array) -> float:
-        return self.regularizer.d(x)
+        return self.prox.d(x)
 
     def d_gradient(self, x: Array) -> Array:
-        return self.regularizer.d_gradient(x)
+        return self.prox.d_gradient(x)
 
 
 class LinearForm(Form[X, Y]):
@@ -185,11 +192,17 @@ def _zeros(shard: Shard, shape: tuple[int, ...]) -> Array:
 class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
     """R_mu + lambda Omega over w; row i is smoothed by mu * widths_i, where there are widths."""
 
-    def __init__(self, problem: Problem, mu: float, widths: PerShard[Array] | None = None):
+    def __init__(
+        self,
+        problem: Problem,
+        mu: float,
+        widths: PerShard[Array] | None = None,
+        prox: ProxFunction | None = None,
+    ):
         LinearForm.__init__(self, problem, mu)
         self.smoothed = SmoothedRisk(self.risk, mu, widths)
-        self.lambda_2 = self.strength * self.regularizer.relative_convexity
-        self.L = self.smoothed.smoothness * self.regularizer.stretch(self.risk.squares)
+        self.measured_by(Own(problem) if prox is None else prox)
+        self.L = self.smoothed.smoothness * self.prox.stretch
 
     def imaged(self, x: Array) -> PrimalPoint:
         return Imaged(x, self.scores(x))
@@ -235,9 +248,9 @@ class WholeForm(PrimalForm):
     Rows' slopes come with their weights here. How fast they change is not known.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, prox: ProxFunction | None = None):
         LinearForm.__init__(self, problem, mu=0.0)
-        self.lambda_2 = self.strength * self.regularizer.relative_convexity
+        self.measured_by(Own(problem) if prox is None else prox)
         self.L = np.inf
 
     def f(self, at: PrimalPoint) -> float:
@@ -270,9 +283,9 @@ class BlackBoxForm(_OverParameters[Array]):
     A point has no image, and the other problem's point is the gradient.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, prox: ProxFunction | None = None):
         super().__init__(problem)
-        self.lambda_2 = self.strength * self.regularizer.relative_convexity
+        self.measured_by(Own(problem) if prox is None else prox)
         self.L = np.inf
         self._last: Point | None = None  # as it is asked for again
 
@@ -365,8 +378,13 @@ class DualForm(LinearForm[RowVector, Array]):
         return x
 
 
-def primal_form(problem: Problem, mu: float, widths: PerShard[Array] | None = None) -> PrimalForm:
+def primal_form(
+    problem: Problem,
+    mu: float,
+    widths: PerShard[Array] | None = None,
+    prox: ProxFunction | None = None,
+) -> PrimalForm:
     """R of a linear model, smoothed by mu where it is a sum over rows, plus strength * Omega."""
     if isinstance(problem.risk, MultivariateRisk):
-        return WholeForm(problem)
-    return PrimalForm(problem, mu, widths)
+        return WholeForm(problem, prox)
+    return PrimalForm(problem, mu, widths, prox)
