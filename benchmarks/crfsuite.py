@@ -56,11 +56,12 @@ class Mark(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a solver did: an iteration after the other, its peak of memory in MB, and its F1."""
+    """What a solver did: iterations, the peak of memory in MB, F1, and the gap it proved."""
 
     marks: list[Mark]
     memory: float
     f1: float
+    gap: float = np.inf
 
 
 def tagged(name: str, part: str, most: int | None = None) -> tuple[Tokens, list[list[str]]]:
@@ -119,7 +120,7 @@ def ours(penalty: str, c: float, most: int | None, threads: int, patience: int =
     )
     model.fit(X, y)
     memory = peak()
-    return Run(marks, memory, agreement(gold, model.predict(X_test)).f1)
+    return Run(marks, memory, agreement(gold, model.predict(X_test)).f1, model.gap_)
 
 
 def crfsuite(penalty: str, c: float, most: int | None) -> Run:

@@ -33,10 +33,7 @@ SOLVERS = (
 def main() -> None:
     problem = fenchel.problem(*a9a(), loss="hinge", strength=1e-4)
     fenchel.minimize(problem, max_iterations=1)  # so that the first run does not pay for imports
-    runs = {
-        name: fenchel.minimize(problem, name, gap=1e-5, max_iterations=3000, max_seconds=20.0)
-        for name in SOLVERS
-    }
+    runs = fenchel.race(problem, SOLVERS, gap=1e-5, max_iterations=3000, max_seconds=20.0)
     title = "Support vector machine on the Adult data (a9a, 32,561 rows), strength 1e-4"
     write_curves(curves(runs["bmrm"]), ROOT / "docs" / "certificate.svg", title=title)
     write_curves(curves(runs), ROOT / "docs" / "race.svg", title=title)

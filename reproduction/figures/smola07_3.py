@@ -41,7 +41,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             rivals=SOLVERS,
             within=1e-5,
             judge_gap=1e-5,
-            seconds=0.5 if quick else 12.0,
+            seconds=0.5 if quick else 8.0,
             iterations=200 if quick else 4000,
         )
         for data, strength in list(SETS.items())[1 if quick else 0 : 2 if quick else None]

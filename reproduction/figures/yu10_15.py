@@ -30,7 +30,7 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """To a thousandth above the minimum."""
-    return each_at(quick, SETS, SOLVERS, loss="hinge", within=1e-3, judge_gap=1e-4, seconds=10.0)
+    return each_at(quick, SETS, SOLVERS, loss="hinge", within=1e-3, judge_gap=1e-4, seconds=6.0)
 
 
 def draw(found: Results) -> Sequence[Panel]:

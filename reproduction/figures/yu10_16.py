@@ -30,7 +30,7 @@ SOLVERS = {"subLBFGS": SUBLBFGS, "BMRM": BMRM, "OCAS": OCAS}
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """Every set at every strength."""
-    return grid(quick, SETS, SOLVERS, loss="hinge", seconds=6.0)
+    return grid(quick, SETS, SOLVERS, loss="hinge", seconds=4.0)
 
 
 def draw(found: Results) -> Sequence[Panel]:

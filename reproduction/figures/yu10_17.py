@@ -42,14 +42,14 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         rows=20_000,
         within=1e-3,
         judge_gap=1e-5,
-        seconds=8.0,
+        seconds=5.0,
     )
 
 
 def draw(found: Results) -> Sequence[Panel | Table]:
     """The excess over the minimum, and what the search for directions cost."""
     rounds = [
-        [data, f"{strength:g}", *(rival(each, name).get("inner", "") for name in SOLVERS)]
+        [data, f"{strength:g}", *(rival(each, name).get("rounds", "") for name in SOLVERS)]
         for (data, strength), each in found.items()
     ]
     table = Table("rounds of algorithm 2, k in table 2", ["set", "strength", *SOLVERS], rounds)

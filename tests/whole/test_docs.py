@@ -6,7 +6,9 @@ import tomllib
 
 import pytest
 from commands import Command
-from pages import PAGES, ROOT, Runner, blocks, named
+from pages import DOCS, PAGES, ROOT, Runner, blocks, named
+
+from fenchel.solvers import SOLVERS
 
 
 def test_the_pages_are_found():
@@ -32,9 +34,11 @@ def test_the_blocks_of_the_readme_run_when_pasted_in_order(
     runner = Runner(ROOT / "README.md", run)
     shown = blocks(ROOT / "README.md")
     assert [block.language for block in shown] == ["python", "python", "console", "python"]
+    told = ""
     for block in shown:
         runner(block)
-    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if "min J" in line]
+        told += capsys.readouterr().out
+    first, *_, last = [line for line in told.splitlines() if "min J" in line]
     assert first.startswith("Result(converged by") and last.startswith("Certificate(")
     assert (tmp_path / "cancer.html").stat().st_size < 300_000
 
@@ -63,3 +67,8 @@ def test_the_links_of_the_readme_are_absolute_on_a_package_index():
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", text)
     assert len(links) > 20 and all(link.startswith("https://") for _, link in links)
     assert all("//raw." in link for image, link in links if image)
+
+
+def test_the_page_of_solvers_has_them_all():
+    page = (DOCS / "reference" / "solvers.md").read_text()
+    assert [name for name in SOLVERS if f"`{name}`" not in page] == []

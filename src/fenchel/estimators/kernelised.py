@@ -113,8 +113,7 @@ class WithKernel(WithIntercept):
             as_array("X", X) if isinstance(X, list | tuple) else unmasked("X", X),
             reset=reset,
             accept_sparse="csr",
-            ensure_all_finite=not self._kernel_settings.is_precomputed,
-            dtype=np.float64,
+            dtype=[np.float64, np.float32],
         )
 
     def _products(self, X: Any) -> Array:
@@ -129,7 +128,7 @@ class WithKernel(WithIntercept):
 
     def _by_blocks(self, given: Any) -> Array:
         """K dual_coef', for some of the rows at a time."""
-        fitted, n = self._support_kernel, len(self.support_)
+        fitted, n = self._support_kernel_, len(self.support_)
         points = fitted.new(given)
         found = np.zeros((len(points.squares), len(self.dual_coef_)))
         step = max(1, _NUMBERS // max(n, 1))
@@ -161,7 +160,7 @@ class WithKernel(WithIntercept):
         self.gamma_ = whole.gamma
         if not self._kernel_settings.is_precomputed:
             self.support_vectors_ = whole.rows(self.support_)
-            self._support_kernel = self._kernel_settings.refitted(
+            self._support_kernel_ = self._kernel_settings.refitted(
                 self.support_vectors_, self.gamma_
             )
 
@@ -204,7 +203,7 @@ class WithKernel(WithIntercept):
         self.gamma_ = found.gamma
         if found.rows is not None:
             self.support_vectors_ = found.rows
-            self._support_kernel = self._kernel_settings.refitted(found.rows, found.gamma)
+            self._support_kernel_ = self._kernel_settings.refitted(found.rows, found.gamma)
         width = (shape[0], len(found.support))
         coef, intercept = super()._restored_lines(saved, width, together=together)
         return coef, intercept

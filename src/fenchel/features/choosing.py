@@ -124,9 +124,10 @@ class KernelSettings:
 
 def row_points(X: Any) -> Points:
     """Rows of numbers, finite and in double precision."""
-    matrix = checked_matrix(X).matrix()
-    return Points.of(
-        np.ascontiguousarray(matrix, dtype=np.float64)
-        if not sparse.issparse(matrix)
-        else matrix.astype(np.float64)
-    )
+    matrix: Any = checked_matrix(X).matrix()
+    if not sparse.issparse(matrix):
+        return Points.of(np.ascontiguousarray(matrix, dtype=np.float64))
+    parts = matrix.data.astype(np.float64), matrix.indices, matrix.indptr
+    if max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max:  # which scikit-learn asks for
+        parts = parts[0], parts[1].astype(np.int32), parts[2].astype(np.int32)
+    return Points.of(sparse.csr_array(parts, shape=matrix.shape))

@@ -88,7 +88,9 @@ class KernelMatrix:
         if float(np.max(off)) > max(_tolerance(K) * largest, 4 * self.doubt):
             i, j = np.unravel_index(int(np.argmax(off)), K.shape)
             raise _asymmetric(K, int(i), int(j))
-        K[np.diag_indices_from(K)] += INDEFINITE * largest + np.finfo(float).tiny
+        given = self.kernel.matrix if isinstance(self.kernel, Precomputed) else K
+        doubt = max(INDEFINITE, self.n * _tolerance(given))  # of numbers in single precision
+        K[np.diag_indices_from(K)] += doubt * largest + np.finfo(float).tiny
         try:
             cholesky(K, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError as error:
