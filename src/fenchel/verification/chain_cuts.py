@@ -221,7 +221,8 @@ class ChainEvidence(Cuts):
         if np.any(total > 1 + VERIFIED_ZERO):
             raise InvalidCertificate("the witness's shares of labellings add up to more than 1")
         less = np.where(total[which] > _WITHIN, _WITHIN / np.maximum(total[which], _WITHIN), 1.0)
-        return _Named(rows, labels, starts, np.floor(down(down(share * less) * units[which])))
+        each = np.floor(down(down(share * less) * units[which]))
+        return _Named(rows, labels, starts, np.maximum(each, 0.0))  # a share of 0 was rounded, too
 
     def _labels(self, given: Array, rows: npt.NDArray[Any]) -> Indices:
         """Labels as a witness has them, one for each of these."""
