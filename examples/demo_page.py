@@ -56,15 +56,12 @@ def _timed(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def proof(result: Any, problem: Any, *, rigorous: bool = True) -> str:
+def proof(result: Any, problem: Any) -> str:
     """What `verify` says of a result, as a user would see it."""
-    said = [(">>> fenchel.verify(result, problem)", fenchel.verify(result, problem))]
-    if rigorous:
-        exact = fenchel.verify(result, problem, rigorous=True)
-        said.append(
-            (">>> fenchel.verify(result, problem, rigorous=True)  # exact arithmetic", exact)
-        )
-    text = "\n".join(f"{call}\n{certificate!r}" for call, certificate in said)
+    text = f""">>> fenchel.verify(result, problem)
+{fenchel.verify(result, problem)!r}
+>>> fenchel.verify(result, problem, rigorous=True)  # exact arithmetic
+{fenchel.verify(result, problem, rigorous=True)!r}"""
     return f'<pre class="proof"><code>{html.escape(text)}</code></pre>'
 
 
@@ -112,9 +109,17 @@ def race() -> str:
 def path() -> str:
     """Sparse models, from the strongest penalty to the weakest."""
     X, y, names = cancer()
-    problem = fenchel.problem(X, y, loss="logistic", regularizer="l1", intercept=True)
-    walked = fenchel.path(problem)
+
+    def posed(strength: float) -> Any:
+        settings = {"loss": "logistic", "regularizer": "l1", "intercept": True}
+        return fenchel.problem(X, y, strength=strength, **settings)
+
+    walked = fenchel.path(posed(1e-3))
     drawn = lines.lines(walked, features=names)
+    gaps = [fenchel.verify(r, posed(s)).gap for s, r in zip(walked.strengths, walked, strict=True)]
+    said = f"""{walked!r}
+>>> max(fenchel.verify(result, posed(s)).gap for s, result in zip(path.strengths, path))
+{max(gaps):.2g}"""
     return section(
         "A sparse path",
         "<p>Logistic regression with an L1 penalty on the breast cancer data, at "
@@ -122,7 +127,7 @@ def path() -> str:
         f"every line is certified: "
         f"{drawn.summary}.</p>"
         + charts(lines.scene(drawn, ""))
-        + f'<pre class="proof"><code>{html.escape(repr(walked))}</code></pre>',
+        + f'<pre class="proof"><code>{html.escape(said)}</code></pre>',
     )
 
 
@@ -143,7 +148,7 @@ def sequences() -> str:
         f"<b>{np.mean(read == right):.1%}</b> of the digits of new rows are right, "
         f"{np.mean(alone == right):.1%} if each is read by itself. It is certified as well.</p>"
         + strips(test, read, alone, right, ends)
-        + proof(result, problem, rigorous=False),
+        + proof(result, problem),
     )
 
 

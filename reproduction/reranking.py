@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 _KEPT = 200
-SIZES = {"quick": (200, 5, 10, 2000), "full": (6000, 10, 30, 200_000)}
+SIZES = {"quick": (200, 5, 10, 2000), "full": (3000, 10, 30, 100_000)}
 
 
 def reranked(
@@ -16,10 +16,9 @@ def reranked(
     penalty: str = "l1",
     strength: float = 1e-4,
     options: dict[str, Any] | None = None,
-    seconds: float = 60.0,
-    iterations: int = 2000,
+    calls: int = 1000,
 ) -> dict[str, Any]:
-    """J, evaluations (two passes each) and nonzeros along a run from 0, up to a gap of 1e-5."""
+    """J, calls (two passes each) and nonzeros along a run from 0, to a gap of 1e-5 or their end."""
     import numpy as np
 
     import fenchel
@@ -33,8 +32,7 @@ def reranked(
         problem,
         fenchel.solver(solver, **(options or {})),
         gap=1e-5,
-        max_seconds=seconds,
-        max_iterations=iterations,
+        callback=lambda record: record.passes >= 2 * calls,
     )
     history = list(result.history)
     index = np.unique(np.geomspace(1, len(history), _KEPT).round().astype(int)) - 1

@@ -30,7 +30,7 @@ def runs(quick: bool) -> dict[str, Run]:
             size="quick" if quick else "full",
             solver="owlqn",
             strength=strength,
-            seconds=1.0 if quick else 15.0,
+            calls=100 if quick else 300,
         )
         for strength in (STRENGTHS[:2] if quick else STRENGTHS)
     }

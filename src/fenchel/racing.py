@@ -60,7 +60,7 @@ class Race(Mapping[str, Result]):
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Draws bounds and gaps against passes and seconds; see `fenchel.plot`."""
-        from fenchel import plot  # as a user calls it
+        from fenchel.report.plots import plot
 
         return plot(self, path, **options)
 

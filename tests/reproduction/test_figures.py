@@ -10,7 +10,6 @@ from reproduction.contest import contest, took
 from reproduction.registry import identifiers, script
 from reproduction.toys import trajectory
 
-
 TOYS = ("yu10-2", "yu10-3", "yu10-23", "yu10-24", "yu10-25")  # they run in milliseconds
 
 

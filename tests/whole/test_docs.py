@@ -6,7 +6,9 @@ import tomllib
 
 import pytest
 from commands import Command
-from pages import PAGES, ROOT, Runner, blocks, named
+from pages import DOCS, PAGES, ROOT, Runner, blocks, named
+
+from fenchel.solvers import SOLVERS
 
 
 def test_the_pages_are_found():
@@ -65,3 +67,8 @@ def test_the_links_of_the_readme_are_absolute_on_a_package_index():
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", text)
     assert len(links) > 20 and all(link.startswith("https://") for _, link in links)
     assert all("//raw." in link for image, link in links if image)
+
+
+def test_the_page_of_solvers_has_them_all():
+    page = (DOCS / "reference" / "solvers.md").read_text()
+    assert [name for name in SOLVERS if f"`{name}`" not in page] == []
