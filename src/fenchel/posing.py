@@ -96,11 +96,9 @@ def problem(
     weights of sequences and of reranked lists are the same for all rows of one. An `Oracle` takes
     lists X and y of any examples.
 
-    `engine` says where the work is done (docs/reference/engines.md); with `Owners`, X and y are
-    theirs.
-
+    `engine` says where the work is done (docs/reference/engines.md); `Owners` have X and y.
     With a `kernel`, and its `gamma`, `degree`, `coef0` and `cache_size`, rows are known through
-    their products in a space of features, and w is a sum of them: see docs/how-to/kernels.md.
+    their products, and w is a sum of them (docs/how-to/kernels.md).
     """
     given = Given(X, y, sample_weight, offset, groups)
     if kernel is not None:

@@ -89,6 +89,10 @@ class KernelRows:
             return np.ascontiguousarray(self.matrix()[:, some])
         return self.gram.block(self.index, some)
 
+    def lines(self, some: npt.NDArray[np.intp]) -> Array:
+        """The same of the transpose, which K is: some rows of K, in the columns of these."""
+        return self.columns(some).T if self.fits else self.gram.block(some, self.index)
+
     def scores(self, w: Array) -> Array:
         """K w: of rows without a weight nothing is computed."""
         if self.fits:

@@ -39,10 +39,10 @@ class KernelColumns:
         self._kept = np.empty((0 if self.whole else self.capacity, n))
         self._unpaid = 0.0
 
-    def take(self, rows: Indices) -> Array:
-        """A line for each of the rows, no more than are kept: k with all rows."""
+    def take(self, rows: Indices) -> list[Array]:
+        """A line for each of the rows, no more than are kept: k with all rows. Not a copy."""
         if self.whole:
-            return self._computed(rows)
+            return list(self._computed(rows))
         missing = np.array([i for i in rows.tolist() if i not in self._slots], dtype=np.intp)
         for i in rows.tolist():
             if i in self._slots:
@@ -50,7 +50,7 @@ class KernelColumns:
         if len(missing):
             slots = [self._slot(i) for i in missing.tolist()]
             self._kept[slots] = self._computed(missing)
-        return self._kept[[self._slots[i] for i in rows.tolist()]]
+        return [self._kept[self._slots[i]] for i in rows.tolist()]
 
     def _slot(self, i: int) -> int:
         full = len(self._slots) >= self.capacity
@@ -63,12 +63,12 @@ class KernelColumns:
         self._unpaid += len(rows) / self.risk.n_rows
         self.risk.passes += int(self._unpaid)
         self._unpaid -= int(self._unpaid)
-        return engine.gather(engine.map(_columns, rows)).T
+        return np.concatenate(list(engine.map(_lines, rows)), axis=1)
 
 
-def _columns(shard: Shard, rows: Indices) -> Array:
+def _lines(shard: Shard, rows: Indices) -> Array:
     assert isinstance(shard.rows, KernelRows)
-    return shard.rows.columns(rows)
+    return shard.rows.lines(rows)
 
 
 class KernelDual:
@@ -158,18 +158,18 @@ class KernelDual:
 
         All scores follow.
         """
-        K = self.columns.take(rows)
+        lines = self.columns.take(rows)
         before, z = self.a[rows], (self.z + self.offset)[rows]
         a = before.copy()
-        among = np.ascontiguousarray(K[:, rows])
+        among = np.array([line[rows] for line in lines])
         settings = self.strength, self.risk.facts.has_intercept, enough, most
         _kernels.working_set_ascend(
             self.loss, among, self.y[rows], self.share[rows], *settings, a, z
         )
         change = self.share[rows] * (a - before)
-        moved = np.flatnonzero(change)
-        self.a[rows] = a
-        self.z = self.z - (change[moved] / self.strength) @ K[moved]
+        self.a[rows], self.z = a, self.z.copy()
+        for k in np.flatnonzero(change).tolist():  # a product would copy all lines
+            self.z -= (change[k] / self.strength) * lines[k]
 
 
 def _offsets(shard: Shard) -> Array:
