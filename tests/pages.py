@@ -108,8 +108,12 @@ class Runner:
         )
         self.services.append(service)
         assert service.stderr is not None
-        while "http" not in (line := service.stderr.readline()):
-            assert line, f"fenchel {shlex.join(arguments)} has ended"
+        told = ""
+        while "at http" not in (line := service.stderr.readline()):
+            told += line
+            if not line and "in use" in told:
+                pytest.skip("another process has the port of the page")
+            assert line, f"fenchel {shlex.join(arguments)} has ended: {told}"
 
     def close(self) -> None:
         for service in self.services:
