@@ -61,7 +61,7 @@ class PDHG(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Restarts, and between them steps whose mean is kept."""
-        run = _Run(problem, prox_function(problem, self.prox))
+        run = _Epochs(problem, prox_function(problem, self.prox))
         if state is not None and "pdhg" in state:
             run.restore(state)
         else:
@@ -93,7 +93,7 @@ class _Look(NamedTuple):
         return gap if math.isfinite(gap) else math.inf
 
 
-class _Run:
+class _Epochs:
     """x_k, the mean of the points since the last restart, and what steers the next step."""
 
     x: SaddlePoint
