@@ -95,10 +95,10 @@ $(VENV)/.benchmark: $(VENV)/.test
 	touch $@
 
 benchmark: $(VENV)/.benchmark
-	for script in $(filter-out benchmarks/data.py, $(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/data.py benchmarks/pages.py benchmarks/fetch.py benchmarks/benchopt_solver.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
 
-reproduce: $(VENV)/.benchmark
+reproduce: $(VENV)/.test
 	$(BIN)/python -m reproduction $(FIGURE) $(if $(QUICK),--quick)
 
 auto-table: $(VENV)/.benchmark

@@ -32,7 +32,7 @@ def contest(
     regularizer: str = "l2",
     loss_options: Mapping[str, Any] | None = None,
     within: float = CLOSE,
-    judge: str = "auto",
+    judge: Sequence[str] | None = None,
     judge_gap: float = 1e-3,
     judge_seconds: float = 20.0,
     seconds: float = 10.0,
@@ -40,8 +40,9 @@ def contest(
 ) -> dict[str, Any]:
     """Each rival from 0 until J is within that fraction of the minimum, which `judge` certifies.
 
-    The judge proves the minimum to `judge_gap`. What was reached is J <= (1 + within) times the
-    judge's J; `within` of 0 lets rivals run until their own gap is 1e-9, or to their limits.
+    Judges, one after another, prove the minimum to `judge_gap` if they can. What was reached is
+    J <= (1 + within) times the best one's J; `within` of 0 lets rivals run until their own gap is
+    1e-9, or to their limits.
     """
     import fenchel
     from reproduction.data import load
@@ -57,24 +58,19 @@ def contest(
         strength=strength,
         **(loss_options or {}),
     )
-    best = fenchel.minimize(problem, judge, gap=judge_gap, max_seconds=judge_seconds)
+    judges = judge or (("polish", "auto") if loss.startswith("multi") else ("auto",))
+    best = _judged(problem, judges, judge_gap, judge_seconds)
     target = (1 + within) * best.objective if within else -math.inf
     told: dict[str, Any] = {}
     for name, (solver, options) in rivals.items():
-        nonzeros, raw = [], []
-
-        def watch(record: Any, counts: list[int] = nonzeros) -> bool:
-            counts.append(int(np.count_nonzero(record.w)))
-            return bool(record.objective <= target)
-
-        counted = _counting(fenchel.solver(solver, **options), raw)
+        rounds: list[int] = []
         result = fenchel.minimize(
             problem,
-            counted,
+            _counting(fenchel.solver(solver, **options), rounds),
             gap=1e-9,
             max_seconds=seconds,
             max_iterations=iterations,
-            callback=watch,
+            callback=lambda record: record.objective <= target,
         )
         history = list(result.history)
         index = np.unique(np.geomspace(1, len(history), _KEPT).round().astype(int)) - 1
@@ -84,10 +80,9 @@ def contest(
             "status": result.status.name.lower(),
             "iterations": result.iterations,
             "passes": result.passes,
-            "inner": sum(raw),
+            "rounds": sum(rounds),
             "reached": bool(result.objective <= target),
-            "history": columns([history[i] for i in index])
-            | {"nonzeros": [nonzeros[i] for i in index if i < len(nonzeros)]},
+            "history": columns([history[i] for i in index]),
         }
     return {
         "objective": best.objective,
@@ -98,6 +93,18 @@ def contest(
         "n_parameters": problem.risk.n_parameters,
         "rivals": told,
     }
+
+
+def _judged(problem: Any, judges: Sequence[str], gap: float, seconds: float) -> Any:
+    """The least J that a judge finds, with the best lower bound that it proves."""
+    import fenchel
+
+    found = []
+    for judge in judges:
+        found.append(fenchel.minimize(problem, judge, gap=gap, max_seconds=seconds / len(judges)))
+        if found[-1].gap <= gap:
+            return found[-1]
+    return min(found, key=lambda result: result.gap)
 
 
 def _counting(solver: Any, rounds: list[int]) -> Any:

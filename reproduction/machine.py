@@ -7,11 +7,8 @@ import os
 import platform
 import subprocess
 import time
+from importlib import metadata
 from pathlib import Path
-
-import numpy as np
-import scipy
-import sklearn
 
 import fenchel
 from fenchel._system import memory
@@ -32,12 +29,12 @@ def bound(jobs: int) -> int | None:
 
 @functools.cache
 def _surroundings() -> dict[str, str]:
-    versions = {"NumPy": np, "SciPy": scipy, "scikit-learn": sklearn}
+    packages = ("numpy", "scipy", "scikit-learn")
     return {
         "commit": _commit(),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {_gigabytes()} GB",
         "versions": f"fenchel {fenchel.__version__}, Python {platform.python_version()}, "
-        + ", ".join(f"{name} {module.__version__}" for name, module in versions.items()),
+        + ", ".join(f"{name} {metadata.version(name)}" for name in packages),
     }
 
 

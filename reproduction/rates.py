@@ -1,4 +1,4 @@
-"""How a gap falls with the iterations, at several strengths: [Teo07] figure 7, [Smola07] figure 2."""
+"""How a gap falls with the iterations at several strengths: [Teo07] and [Smola07] draw that."""
 
 from __future__ import annotations
 

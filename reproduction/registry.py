@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fenchel.references import REFERENCES
+from fenchel.references import REFERENCES, Reference
 from reproduction.shape import Script
 
 FOLDER = Path(__file__).parent / "figures"
-PAPERS = {key.lower(): key for key in REFERENCES}
+# The papers, and what belongs to none of them.
+PAPERS = {**REFERENCES, "fenchel": Reference("", "Our own race", "")}
+KEYS = {key.lower(): key for key in PAPERS}
 _NAMES = ("TITLE", "CLAIM", "HERE", "WHY", "runs", "draw", "verdict")
 
 
@@ -38,7 +40,7 @@ def script(name: str) -> Script:
         raise SystemExit(f"figures/{name}.py has no {', '.join(missing) or 'docstring'}")
     texts = (" ".join(getattr(module, each).split()) for each in ("TITLE", "CLAIM", "HERE", "WHY"))
     title, claim, here, why = texts
-    paper = PAPERS[name.partition("-")[0]]
+    paper = KEYS[name.partition("-")[0]]
     return Script(
         name,
         paper,
@@ -59,7 +61,7 @@ def _matches(name: str, wanted: str) -> bool:
 
 def _order(name: str) -> tuple[int, list[tuple[int, str]]]:
     paper, _, rest = name.partition("-")
-    if paper not in PAPERS:
-        raise SystemExit(f"{name} must begin with a paper: {', '.join(PAPERS)}")
+    if paper not in KEYS:
+        raise SystemExit(f"{name} must begin with a paper: {', '.join(KEYS)}")
     parts = re.findall(r"\d+|\D+", rest)
-    return list(PAPERS).index(paper), [(int(p), "") if p.isdigit() else (10**6, p) for p in parts]
+    return list(KEYS).index(paper), [(int(p), "") if p.isdigit() else (10**6, p) for p in parts]

@@ -10,9 +10,9 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fenchel.references import REFERENCES
 from fenchel.report.shell import charts, composed, table
 from reproduction.chart import scene_of
+from reproduction.registry import PAPERS
 from reproduction.runner import Outcome
 from reproduction.shape import Panel, Table
 
@@ -23,19 +23,20 @@ VERDICTS = {
     "partly": "partly",
     "not": "not reproduced",
     "broken": "the script is broken",
+    "unfinished": "not run to the end",
 }
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Writes all pages; returns the index."""
     folder.mkdir(parents=True, exist_ok=True)
-    papers = [key for key in REFERENCES if any(o.script.paper == key for o in outcomes)]
+    papers = [key for key in PAPERS if any(o.script.paper == key for o in outcomes)]
     index = composed("Five papers, run again", _STYLE, _links(papers), _index(outcomes, papers))
     (folder / "index.html").write_text(index)
     for key in papers:
         own = [outcome for outcome in outcomes if outcome.script.paper == key]
         parts = (_quick(own), _cited(key), _contents(own), *map(_figure, own))
-        title = f"{key}: {REFERENCES[key].title}"
+        title = f"{key}: {PAPERS[key].title}"
         page = composed(title, _STYLE, _links(papers), *parts)
         (folder / f"{key.lower()}.html").write_text(page)
     return folder / "index.html"
@@ -85,7 +86,7 @@ Minima are certified, not the best value that was seen.</p>"""
 def _row(outcome: Outcome) -> str:
     script = outcome.script
     held = sum(bool(check.holds) for check in outcome.checks)
-    count = f"{held} of {len(outcome.checks)} statements hold"
+    count = f"{held} of {len(outcome.checks)} hold"
     where = f"{script.paper.lower()}.html#{script.id}"
     return (
         f'<tr><td><a href="{where}">{html.escape(script.title)}</a></td>'
@@ -98,10 +99,13 @@ def _reason(outcome: Outcome) -> str:
     """The script's own, or else which of its statements fail; nothing where all hold."""
     if outcome.verdict == "reproduced":
         return ""
+    if outcome.missing:
+        return f"{outcome.missing} of its runs were not made yet"
     if outcome.fault:
         return outcome.fault.strip().splitlines()[-1]
-    fails = [f"{c.statement} ({c.measured})" for c in outcome.checks if not c.holds]
-    return outcome.script.why or f"It does not hold that {'; nor that '.join(fails)}."
+    failing = [check for check in outcome.checks if not check.holds]
+    fails = [f"{c.statement} ({c.measured})" if c.measured else c.statement for c in failing]
+    return outcome.script.why or f"Fails: {'; '.join(fails)}."
 
 
 def _badge(outcome: Outcome) -> str:
@@ -109,14 +113,14 @@ def _badge(outcome: Outcome) -> str:
 
 
 def _cited(key: str) -> str:
-    reference = REFERENCES[key]
-    text = f"{reference.authors}. {reference.title}. {reference.venue}."
-    return f"<p>{html.escape(text)}</p>"
+    text = ". ".join(filter(None, PAPERS[key]))
+    return f"<p>{html.escape(text)}.</p>"
 
 
 def _figure(outcome: Outcome) -> str:
     script = outcome.script
-    why = _part("Why", script.why) if outcome.verdict != "reproduced" else ""
+    judged = outcome.verdict not in ("reproduced", "unfinished")
+    why = _part("Why", script.why) if judged else ""
     fault = f"<pre>{html.escape(outcome.fault)}</pre>" if outcome.fault else ""
     checks = "".join(
         f'<li class="{"holds" if c.holds else "fails"}">{html.escape(c.statement)}'
@@ -125,8 +129,8 @@ def _figure(outcome: Outcome) -> str:
     )
     return f"""<section id="{script.id}">
 <h2>{html.escape(script.title)} {_badge(outcome)}</h2>
-{_part("The paper did", script.did)}
-{_part("It claims", script.claim)}
+{_part("What is done" if script.paper == "fenchel" else "The paper did", script.did)}
+{_part("Claim" if script.paper == "fenchel" else "It claims", script.claim)}
 {_part("Here", script.here)}
 <ul class="checks">{checks}</ul>
 {why}
@@ -156,7 +160,8 @@ def _made(outcome: Outcome) -> str:
     """What the runs took, where and when they were made, and which of them failed."""
     found = outcome.found.values()
     seconds = sum(each.seconds_taken for each in found)
-    facts = [f"{len(outcome.found)} runs, {seconds:,.0f} s"]
+    n = len(outcome.found)
+    facts = [f"{n} run{'s' * (n != 1)}, {seconds:,.{0 if seconds >= 10 else 1}f} s"]
     facts += [_all(each.made.get(what, "") for each in found) for what in _FACTS]
     failed = [f"{key}: {each.failed}" for key, each in outcome.found.items() if each.failed]
     if failed:

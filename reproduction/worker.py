@@ -18,7 +18,8 @@ from reproduction.found import Found
 from reproduction.machine import made
 from reproduction.shape import Run
 
-Answer = tuple[dict[str, Any], str, bool]  # value, why there is none, whether that is final
+# Value, why there is none, whether that is final, seconds.
+Answer = tuple[dict[str, Any], str, bool, float]
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -32,11 +33,10 @@ class Worker:
 
     def make(self, run: Run) -> Found:
         """What the run gives; `failed` says why it gives nothing."""
-        started = time.perf_counter()
-        value, failed, final = self._answer(run)
+        value, failed, final, seconds = self._answer(run)
         found = Found(value)
         found.failed, found.final, found.made = failed, final, made()
-        found.seconds_taken = time.perf_counter() - started
+        found.seconds_taken = seconds
         return found
 
     def close(self) -> None:
@@ -48,15 +48,15 @@ class Worker:
 
     def _answer(self, run: Run) -> Answer:
         line = self._started()
-        line.send((run.function, dict(run.arguments)))
-        if not line.poll(run.limit):
-            self.close()
-            return {}, f"given up after {run.limit:g} s", True
         try:
+            line.send((run.function, dict(run.arguments)))
+            if not line.poll(run.limit):
+                self.close()
+                return {}, f"given up after {run.limit:g} s", True, run.limit
             answer: Answer = line.recv()
-        except EOFError:
+        except (EOFError, OSError):
             self.close()
-            return {}, "its process died, as one that the system ends for want of memory", True
+            return {}, "its process died, as one that the system ends for want of memory", True, 0.0
         return answer
 
     def _started(self) -> Connection:
@@ -80,9 +80,11 @@ def _serve(line: Connection, memory: int | None) -> None:
 
 
 def _called(function: Any, arguments: dict[str, Any]) -> Answer:
+    started, value, failed, final = time.perf_counter(), {}, "", True
     try:
-        return dict(function(**arguments)), "", True
+        value = dict(function(**arguments))
     except MemoryError as error:
-        return {}, f"does not fit into the memory of this machine: {error}", True
+        failed = f"does not fit into the memory of this machine: {error}"
     except Exception as error:
-        return {}, f"{type(error).__name__}: {error}", False
+        failed, final = f"{type(error).__name__}: {error}", False
+    return value, failed, final, time.perf_counter() - started

@@ -20,12 +20,14 @@ from fenchel.solvers import (
     OWLQN,
     PDHG,
     SDCA,
+    SMO,
     AGMInf,
     AGMOne,
     BMRMWithoutQP,
     ColumnDescent,
     ExcessiveGap,
     Hybrid,
+    KernelNewton,
     KTSplit,
     LineSearchBMRM,
     Newton,
@@ -199,6 +201,8 @@ SOLVERS = [
     FISTA(),
     ProximalGradient(),
 ]
+
+KERNEL_SOLVERS = [SMO(), SMO(size=8), KernelNewton()]  # for rows known through a kernel alone
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
 BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)

@@ -1,4 +1,4 @@
-"""The tables of losses in README.md and the docs, made from the table of losses.
+"""The tables of losses in the docs, made from the table of losses.
 
 `python tests/documents.py` writes them between their markers; a test fails where they are not what
 it would write.
@@ -62,7 +62,6 @@ def for_the_command_line() -> list[str]:
 
 
 DOCUMENTS = {
-    "README.md": for_python,
     "docs/reference/losses.md": for_python,
     "docs/reference/command-line.md": for_the_command_line,
 }

@@ -11,9 +11,10 @@ import pytest
 import fenchel
 
 FUNCTIONS = (
-    "load minimize path plot problem read_svmlight save save_proof solver to_onnx verify".split()
-)
-OUTCOMES = "Certificate Path Problem Record Result Status Witness".split()
+    "function load minimize path plot problem race read_svmlight save save_proof solver to_onnx "
+    "verify"
+).split()
+OUTCOMES = "Certificate Path Problem Race Record Result Status Witness".split()
 ERRORS = (
     "FenchelError FenchelWarning Incompatible InvalidCertificate InvalidData NotConverged".split()
 )
@@ -22,7 +23,7 @@ ESTIMATORS = (
     "MultilabelClassifier MultiQuantileRegressor MultivariateRegressor NoveltyDetector "
     "OrdinalRegressor PoissonRegressor QuantileRegressor "
     "Ranker Regressor RegressorCV Reranker SequenceLabeler TweedieRegressor IncompleteCholesky "
-    "Spectrum"
+    "Spectrum MismatchKernel SpectrumKernel SubsequenceKernel WeisfeilerLehman"
 ).split()
 PLUGS = (
     "ScalarLoss VectorLoss MultivariateLoss Oracle Labels Regularizer Solver Step Needs Engine "

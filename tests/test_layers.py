@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the bottom to the top: a part imports parts of its own line and of those above it here.
 LAYERS = (
     "_kernels _system errors notebook piecewise references settings tolerances witness",
-    "result watching",
+    "result milestones watching",
     "losses",
     "data",
     "regularizers engines features",

@@ -34,7 +34,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             solver="bmrm",
             options={"step": 1.0},
             gap=1e-3 if quick else 1e-5,
-            max_seconds=0.5 if quick else 10.0,
+            max_seconds=0.5 if quick else 6.0,
             max_iterations=100 if quick else 3000,
         )
         for data in (SETS[2:] if quick else SETS)

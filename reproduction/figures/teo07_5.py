@@ -11,10 +11,10 @@ CLAIM = """BMRM takes longer to converge on smaller parts than on larger ones, a
 noisier; beyond that its time grows with the rows."""
 HERE = """a9a, w8a and Covertype at 1e-5 to a certified gap of 1e-2, BMRM as printed; iterations as
 well as seconds, which tell noise from size."""
-WHY = """Iterations do fall as rows are added, as the paper explains it. But an iteration costs as
-much as it has rows, and the fall is by less than their number: no smaller part takes longer than
-the whole. (The paper's time includes its start-up and a slow quadratic programme, which the number
-of iterations alone decides.)"""
+WHY = """On w8a and Covertype iterations fall as rows are added, as the paper explains it, on a9a
+they do not. But an iteration costs as much as it has rows, and they fall by less than that: no
+smaller part takes longer than the whole. (The paper's time includes a quadratic programme whose
+cost the number of iterations alone decides.)"""
 
 SETS = {"a9a": 32_561, "w8a": 49_749, "covtype": 100_000}
 PARTS = (1 / 64, 1 / 16, 1 / 4, 1.0)
@@ -32,7 +32,7 @@ def runs(quick: bool) -> dict[tuple[str, int], Run]:
             solver="bmrm",
             options={"step": 1.0},
             gap=1e-2,
-            max_seconds=1.0 if quick else 40.0,
+            max_seconds=1.0 if quick else 20.0,
         )
         for data, n in list(SETS.items())[: 1 if quick else None]
         for part in PARTS
@@ -66,8 +66,8 @@ def verdict(found: Results) -> list[Check]:
     sets = list(dict.fromkeys(data for data, _ in found))
     time = {data: cost(found, data, "seconds")[1] for data in sets}
     steps = {data: cost(found, data, "iteration")[1] for data in sets}
-    slow = [data for data in sets if max(time[data][:-1]) > time[data][-1]]
-    noisy = [data for data in sets if steps[data][0] > steps[data][-1]]
+    slow = [data for data in sets if time[data] and max(time[data]) > time[data][-1]]
+    noisy = [data for data in sets if steps[data] and steps[data][0] > steps[data][-1]]
     return [
         Check(
             "some smaller part takes longer than the whole, on all sets",

@@ -14,14 +14,17 @@ TITLE = "Figure 13: the tolerance of the search for a direction"
 CLAIM = """With two classes the tolerance does not matter. With several classes or labels a better
 direction saves iterations, but costs more time than it saves; the paper takes 1e-5."""
 HERE = """a9a at 1e-4, letter (scaled to [-1, 1], 4,000 rows) at 1e-3, scene at 1e-2; tolerances of
-1, 1e-5 and 1e-8, at most 1000 rounds. Passes count every round, so they stand for time."""
-WHY = ""
+1, 1e-3 and 1e-5, at most 300 rounds, also at w = 0, where the paper relaxes its tolerance to 1.
+Passes count every round, so they stand for time."""
+WHY = """Where a run never comes to 5 %, its rounds have used up its seconds: one step mu* a round
+converges like one over the number of rounds (appendix B), and at w = 0 the subdifferential of
+several classes has many corners. fenchel solves the whole programme instead."""
 
-TOLERANCES = (1.0, 1e-5, 1e-8)
+TOLERANCES = (1.0, 1e-3, 1e-5)
 SOLVERS = {
     f"tolerance {each:g}": (
         "sublbfgs",
-        {"finding": "one-step", "tolerance": each, "b0": "identity", "k_max": 1000},
+        {"finding": "one-step", "tolerance": each, "b0": "identity", "k_max": 300},
     )
     for each in TOLERANCES
 }
@@ -43,7 +46,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             loss=loss,
             strength=strength,
             rivals=SOLVERS,
-            seconds=1.0 if quick else 20.0,
+            seconds=1.0 if quick else 8.0,
             iterations=40 if quick else 400,
         )
         for (data, strength), loss in SETS.items()
@@ -53,7 +56,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
 def draw(found: Results) -> Sequence[Panel | Table]:
     """Against iterations, then passes."""
     rows = [
-        [data, *(rival(each, name).get("inner", "") for name in SOLVERS)]
+        [data, *(rival(each, name).get("rounds", "") for name in SOLVERS)]
         for (data, _), each in found.items()
     ]
     table = Table("rounds of algorithm 2", ["set", *SOLVERS], rows)
@@ -75,12 +78,12 @@ def verdict(found: Results) -> list[Check]:
             f"{[steps.cost(name)[key] for key in binary for name in SOLVERS]} iterations",
         ),
         Check(
-            "with several, 1e-8 needs no more iterations than 1",
+            "with several, 1e-5 needs no more iterations than 1",
             len(saved) == len(several),
             f"{[steps.cost(name)[key] for key in several for name in SOLVERS]} iterations",
         ),
         Check(
-            "but more passes than 1e-5",
+            "but more passes than 1e-3, and so more time",
             len(dearer) == len(several),
             f"{[passes.cost(name)[key] for key in several for name in SOLVERS]} passes",
         ),

@@ -34,7 +34,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             loss=loss,
             strength=strength,
             rivals=SOLVERS,
-            seconds=1.0 if quick else 20.0,
+            seconds=1.0 if quick else 8.0,
             iterations=40 if quick else 400,
         )
         for (data, strength), loss in SETS.items()

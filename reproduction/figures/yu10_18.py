@@ -25,7 +25,7 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """Every set at every strength."""
-    return grid(quick, SETS, SOLVERS, loss="logistic", regularizer="l1", rows=50_000, seconds=5.0)
+    return grid(quick, SETS, SOLVERS, loss="logistic", regularizer="l1", rows=50_000, seconds=3.0)
 
 
 def draw(found: Results) -> Sequence[Panel]:

@@ -44,8 +44,8 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         loss="multiclass_hinge",
         rows=20_000,
         within=5e-3,
-        seconds=12.0,
-        judge_seconds=40.0,
+        seconds=8.0,
+        judge_seconds=25.0,
     )
 
 

@@ -31,8 +31,8 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         loss="multilabel_hinge",
         rows=8000,
         within=5e-3,
-        seconds=10.0,
-        judge_seconds=40.0,
+        seconds=6.0,
+        judge_seconds=20.0,
     )
 
 

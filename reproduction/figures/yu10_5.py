@@ -40,7 +40,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             strength=strength,
             rivals=SOLVERS,
             within=0.01,
-            seconds=1.0 if quick else 15.0,
+            seconds=1.0 if quick else 8.0,
             iterations=30 if quick else 300,
         )
         for (data, strength), loss in SETS.items()

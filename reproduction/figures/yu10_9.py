@@ -38,8 +38,8 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             rivals=SOLVERS,
             within=0.0,
             judge_gap=1e-4 if quick else 1e-7,
-            judge_seconds=1.0 if quick else 60.0,
-            seconds=1.0 if quick else 30.0,
+            judge_seconds=1.0 if quick else 40.0,
+            seconds=1.0 if quick else 20.0,
             iterations=100 if quick else 1000,
         )
         for (data, strength), loss in SETS.items()

@@ -43,7 +43,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             strength=strength,
             rivals=SOLVERS,
             within=5e-3,
-            seconds=0.5 if quick else 12.0,
+            seconds=0.5 if quick else 5.0,
             iterations=40 if quick else 400,
         )
         for (data, strength), loss in SETS.items()

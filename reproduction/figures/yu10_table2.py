@@ -34,7 +34,7 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
     """Under L1 and under L2."""
     found = {}
     for data, (l1, l2, _) in list(SETS.items())[: 1 if quick else None]:
-        few, seconds = (500, 0.5) if quick else (20_000, 10.0)
+        few, seconds = (500, 0.5) if quick else (20_000, 5.0)
         found[data, "l1"] = run(
             contest,
             data=data,
@@ -69,8 +69,8 @@ def draw(found: Results) -> Sequence[Table]:
 
 def rounds(found: Results, data: str) -> list[float]:
     """k_L1, k_L1r and k_L2."""
-    own = [rival(found[data, "l1"], name).get("inner", float("nan")) for name in SPARSE]
-    return [*own, rival(found[data, "l2"], "k_L2").get("inner", float("nan"))]
+    own = [rival(found[data, "l1"], name).get("rounds", float("nan")) for name in SPARSE]
+    return [*own, rival(found[data, "l2"], "k_L2").get("rounds", float("nan"))]
 
 
 def verdict(found: Results) -> list[Check]:

@@ -40,8 +40,8 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
             loss=loss,
             strength=strength,
             rivals={"subLBFGS": SUBLBFGS},
-            seconds=0.5 if quick else 12.0,
-            judge_seconds=1.0 if quick else 20.0,
+            seconds=0.5 if quick else 6.0,
+            judge_seconds=1.0 if quick else 10.0,
         )
     return found
 
@@ -56,7 +56,7 @@ def draw(found: Results) -> Sequence[Table]:
         k = rival(won, "subLBFGS")
         passes = took(won, "subLBFGS", "passes")
         rows.append(
-            [data, f"{strength:g}", *printed, *ours, k.get("inner"), k.get("iterations"), passes]
+            [data, f"{strength:g}", *printed, *ours, k.get("rounds"), k.get("iterations"), passes]
         )
     names = ("rows", "columns", "classes", "k")
     head = ["set", "strength", *names, *(f"our {name}" for name in names)]
@@ -72,7 +72,7 @@ def verdict(found: Results) -> list[Check]:
         if (found[data, "sizes"].get("rows"), found[data, "sizes"].get("columns"))
         == SETS[data][2][:2]
     ]
-    k = {data: rival(found[data, "k"], "subLBFGS").get("inner", float("inf")) for data in sets}
+    k = {data: rival(found[data, "k"], "subLBFGS").get("rounds", float("inf")) for data in sets}
     few = [data for data in sets if k[data] <= 65]
     return [
         Check(

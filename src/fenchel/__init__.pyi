@@ -33,7 +33,11 @@ from .estimators import Reranker as Reranker
 from .estimators import SequenceLabeler as SequenceLabeler
 from .estimators import TweedieRegressor as TweedieRegressor
 from .features import IncompleteCholesky as IncompleteCholesky
+from .features import MismatchKernel as MismatchKernel
 from .features import Spectrum as Spectrum
+from .features import SpectrumKernel as SpectrumKernel
+from .features import SubsequenceKernel as SubsequenceKernel
+from .features import WeisfeilerLehman as WeisfeilerLehman
 from .functions import function as function
 from .losses import Labels as Labels
 from .losses import MultivariateLoss as MultivariateLoss

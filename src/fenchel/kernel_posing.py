@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fenchel.data.classes import Targets
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, Setting
@@ -11,14 +9,8 @@ from fenchel.losses import Loss, ScalarLoss, VectorLoss
 from fenchel.regularizers import L2, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.existence import check_attainable
-from fenchel.risks.kernel import (
-    GramMatrix,
-    KernelNorm,
-    KernelOffsetsRisk,
-    KernelRisk,
-    check_engine,
-    shards_of,
-)
+from fenchel.risks.gram_rows import GramMatrix, shards_of
+from fenchel.risks.kernel import KernelNorm, KernelOffsetsRisk, KernelRisk, check_engine
 
 
 def check_penalty(regularizer: object) -> None:

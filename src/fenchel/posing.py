@@ -70,10 +70,6 @@ def problem(
     upper: npt.ArrayLike | None = None,
     engine: str | Engine | Owners | None = None,
     kernel: Any = None,
-    gamma: float | str = "scale",
-    degree: int = 3,
-    coef0: float = 0.0,
-    cache_size: float = 200.0,
     **loss_options: Any,
 ) -> Problem:
     """J(w) = strength * Omega(w) + (1/S) sum_i s_i l(<x_i, w> + b + o_i, y_i).
@@ -100,66 +96,67 @@ def problem(
     weights of sequences and of reranked lists are the same for all rows of one. An `Oracle` takes
     lists X and y of any examples.
 
-    `engine` says where the work is done (docs/reference/engines.md); with `Owners`, X and y are
-    theirs.
-
-    With a `kernel` the rows are known through their products k(x, x') in a space of features, and w
-    is a sum of them, w = sum_j beta_j phi(x_j): a result's w is beta (docs/how-to/kernels.md). It
-    is "rbf", "laplacian", "polynomial" or "linear", with `gamma`, `degree` and `coef0`, a kernel of
-    texts or graphs, a function of two matrices, or "precomputed", with X the matrix of all k. At
-    most `cache_size` megabytes of it are kept.
+    `engine` says where the work is done (docs/reference/engines.md); `Owners` have X and y.
+    With a `kernel`, and its `gamma`, `degree`, `coef0` and `cache_size`, rows are known through
+    their products, and w is a sum of them (docs/how-to/kernels.md).
     """
+    given = Given(X, y, sample_weight, offset, groups)
     if kernel is not None:
-        if isinstance(loss, Oracle) or isinstance(engine, Owners) or groups is not None:
-            raise Incompatible("a kernel is one of rows that are here: no oracle, owners or groups")
-        if lower is not None or upper is not None:
-            raise Incompatible("with a kernel w has no coefficients to bound: leave the bounds out")
-        rows = Given(X, y, sample_weight, offset, groups)
-        how = (kernel, gamma, degree, coef0, cache_size)
-        where = engines.named(engine)
-        chosen = losses.named(loss, loss_options)
-        return _of_pairs(rows, how, chosen, regularizer, strength, intercept, where)
+        how = (kernel, loss_options, engine, (lower, upper))
+        return _of_pairs(given, how, loss, regularizer, strength, intercept)
     penalty = regularizers.named(regularizer, take_options(regularizer, loss_options))
     if lower is not None or upper is not None:
         penalty = Boxed(penalty, lower, upper)
-    given = Given(X, y, sample_weight, offset, groups)
     if isinstance(loss, Oracle):
-        if intercept or loss_options or not given.only_examples:
-            takes_no = "intercept, sample_weight, offset, groups or options"
-            raise Incompatible(f"an oracle takes no {takes_no}")
-        return _of_oracle(given, loss, penalty, strength, engine)
+        more = intercept or bool(loss_options) or not given.only_examples
+        return _of_oracle(given, loss, penalty, strength, engine, more)
     chosen = losses.named(loss, loss_options)
     if isinstance(engine, Owners):
-        if any(each is not None for each in given):
-            raise Incompatible("X, y and what else rows have are the owners': leave them out")
+        _check_nothing(given)
         return across(engine, chosen, penalty, checked_strength("strength", strength), intercept)
     return _of_rows(given, chosen, penalty, strength, intercept, engines.named(engine))
 
 
+def _check_nothing(given: Given) -> None:
+    if any(each is not None for each in given):
+        raise Incompatible("X, y and what else rows have are the owners': leave them out")
+
+
+def _check_pairs(given: Given, loss: object, engine: object, bounds: tuple[Any, Any]) -> None:
+    """Refuses what rows that are known through a kernel do not have."""
+    if isinstance(loss, Oracle) or isinstance(engine, Owners) or given.groups is not None:
+        raise Incompatible("a kernel is one of rows that are here: no oracle, owners or groups")
+    if any(bound is not None for bound in bounds):
+        raise Incompatible("with a kernel w has no coefficients to bound: leave the bounds out")
+
+
 def _of_pairs(
     given: Given,
-    how: tuple[Any, ...],
-    loss: Loss,
+    how: tuple[Any, dict[str, Any], Any, tuple[Any, Any]],
+    loss: Any,
     regularizer: str | Regularizer,
     strength: float,
     intercept: bool,
-    engine: Engine,
 ) -> Problem:
     """The problem of rows that are known through a kernel."""
     from fenchel.features.choosing import KernelSettings  # scikit-learn's, which others do without
 
+    kernel, options, engine, bounds = how
+    _check_pairs(given, loss, engine, bounds)
     strength = checked_strength("strength", strength)
-    check_intercept(loss, intercept)
-    gram, _ = KernelSettings(*how).gram(given.X)
+    mine = {name: options.pop(name) for name in KernelSettings.OPTIONS if name in options}
+    chosen = losses.named(loss, options)
+    check_intercept(chosen, intercept)
+    gram, _ = KernelSettings(kernel, **mine).gram(given.X)
     return posed_by_kernel(
         gram,
-        checked_targets(given.y, loss, gram.n),
+        checked_targets(given.y, chosen, gram.n),
         checked_weights(given.sample_weight, gram.n),
-        loss=loss,
+        loss=chosen,
         regularizer=regularizer,
         strength=strength,
         intercept=intercept,
-        engine=engine,
+        engine=engines.named(engine),
         offset=checked_offset(given.offset, gram.n),
     )
 
@@ -176,7 +173,11 @@ def _of_oracle(
     penalty: Regularizer,
     strength: float,
     engine: str | Engine | Owners | None,
+    more: bool,
 ) -> Problem:
+    if more:
+        takes_no = "intercept, sample_weight, offset, groups or options"
+        raise Incompatible(f"an oracle takes no {takes_no}")
     if isinstance(engine, Owners):
         raise Incompatible("owners serve losses of rows; an oracle's examples are its user's")
     strength = checked_strength("strength", strength)

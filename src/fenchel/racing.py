@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from fenchel.driver import minimize
 from fenchel.errors import Incompatible, InvalidData
+from fenchel.milestones import FIRSTS, Milestone, cells, milestones
 from fenchel.notebook import table
 from fenchel.result import Record, Result, Status, relative_gap
 from fenchel.risks.base import Problem
@@ -20,14 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Solvers = str | Sequence[str | Solver] | Mapping[str, str | Solver]
-
-
-class Milestone(NamedTuple):
-    """A gap, and who certified it first: in passes over the data and in seconds."""
-
-    gap: float
-    by_passes: tuple[str, int]
-    by_seconds: tuple[str, float]
 
 
 class Race(Mapping[str, Result]):
@@ -66,12 +60,12 @@ class Race(Mapping[str, Result]):
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Draws bounds and gaps against passes and seconds; see `fenchel.plot`."""
-        from fenchel import plot  # as a user calls it
+        from fenchel.report.plots import plot
 
         return plot(self, path, **options)
 
     def _repr_html_(self) -> str:
-        first = [(f"gap {m.gap:g}", *cells(m)) for m in self.milestones]
+        first = [(f"{m.gap:g}", *cells(m)) for m in self.milestones]
         return table(repr(self.problem), STANDINGS, self.standings()) + table(
             "Who certified what first", FIRSTS, first
         )
@@ -106,32 +100,6 @@ class Race(Mapping[str, Result]):
 STANDINGS = tuple(
     "solver,lower bound,objective,gap,above best bound,iterations,passes,seconds,ended".split(",")
 )
-FIRSTS = ("", "fewest passes", "passes", "least time", "seconds")
-
-
-def cells(milestone: Milestone) -> tuple[str, str, str, str]:
-    """A milestone as text, without its gap: as `FIRSTS` heads them."""
-    (fewest, passes), (fastest, seconds) = milestone.by_passes, milestone.by_seconds
-    return fewest, f"{passes:,}", fastest, f"{seconds:.3g}"
-
-
-def milestones(results: Mapping[str, Result]) -> list[Milestone]:
-    """Who certified 0.1, 0.01 and so on first, down to the smallest gap of any of them."""
-    found = []
-    for digits in range(1, 17):
-        reached = {name: _first(result, 10.0**-digits) for name, result in results.items()}
-        there = {name: record for name, record in reached.items() if record is not None}
-        if not there:
-            break
-        fewest = min(there, key=lambda name: there[name].passes)
-        fastest = min(there, key=lambda name: there[name].seconds)
-        by_passes, by_seconds = there[fewest].passes, there[fastest].seconds
-        found.append(Milestone(10.0**-digits, (fewest, by_passes), (fastest, by_seconds)))
-    return found
-
-
-def _first(result: Result, gap: float) -> Record | None:
-    return next((record for record in result.history if record.gap <= gap), None)
 
 
 @understood
@@ -185,6 +153,17 @@ def _named(callback: Callable[[str, Record], Any], name: str) -> Callable[[Recor
     return lambda record: callback(name, record)
 
 
+def label(solver: str | Solver) -> str:
+    """The solver's name, with those of its settings that are not the usual ones."""
+    if isinstance(solver, str):
+        return solver
+    kind = type(solver)
+    usual = {name: p.default for name, p in inspect.signature(kind.__init__).parameters.items()}
+    given = {k: v for k, v in solver.settings().items() if k not in usual or v != usual[k]}
+    changed = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return f"{solver.name}({changed})" if changed else solver.name
+
+
 def entered(solvers: Solvers, problem: Problem) -> dict[str, str | Solver]:
     """The solvers by their names; instances of one solver are told apart by their settings."""
     if isinstance(solvers, Mapping):
@@ -193,7 +172,7 @@ def entered(solvers: Solvers, problem: Problem) -> dict[str, str | Solver]:
         able = [name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None]
         found = {name: name for name in able} if solvers == "all" else {solvers: solvers}
     else:
-        found = {each if isinstance(each, str) else repr(each): each for each in solvers}
+        found = {label(each): each for each in solvers}
         if len(found) < len(solvers):
             raise InvalidData("the same solver is entered twice: give a mapping from names to them")
     if not found:

@@ -310,6 +310,7 @@ def test_completion_knows_the_commands(spawn: Spawn) -> None:
     assert seen == [
         "train",
         "path",
+        "race",
         "predict",
         "evaluate",
         "inspect",

@@ -39,8 +39,9 @@ def test_the_signature_shows_every_setting_with_its_type_and_default(name):
 
 
 def test_a_classes_own_settings_come_first_and_its_bases_after_them():
-    assert list(settings_of(fenchel.Regressor))[:7] == [
-        "loss", "epsilon", "delta", "quantile", "expectile", "fit_intercept", "penalty",
+    assert list(settings_of(fenchel.Regressor))[:12] == [
+        "loss", "epsilon", "delta", "quantile", "expectile",
+        "kernel", "gamma", "degree", "coef0", "cache_size", "fit_intercept", "penalty",
     ]  # fmt: skip
     assert list(settings_of(fenchel.RegressorCV))[:5] == [
         "alphas", "cv", "scoring", "loss", "epsilon",

@@ -39,7 +39,7 @@ def test_a_page_fits_its_window_and_has_no_faults(
     pages: Path, name: str, width: int, dark: bool
 ) -> None:
     with opened(pages / f"{name}.html", width=width, dark=dark) as page:
-        assert page.locator(".panel svg").count() == (4 if name == "runs" else 2)
+        assert page.locator(".panel svg").count() == (6 if name == "runs" else 2)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") != dark
@@ -80,6 +80,6 @@ def test_the_page_of_the_demo_shows_each_picture_with_its_proof(tmp_path: Path) 
         assert page.locator("section").count() == 5
         assert page.locator(".proof").count() == 4
         proofs = "\n".join(page.locator(".proof").all_inner_texts())
-        assert proofs.count("from the witness, in exact arithmetic") == 2
+        assert proofs.count("from the witness, in exact arithmetic") == 3
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.faults == []

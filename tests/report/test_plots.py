@@ -339,7 +339,7 @@ def test_the_tables_of_a_page_have_a_cell_under_every_head(fitted, tmp_path):
     fenchel.plot({"a": fitted, "b": fitted}, tmp_path / "plot.html", settings={"loss": "hinge"})
     text = (tmp_path / "plot.html").read_text(encoding="utf-8")
     tables = re.findall(r"<table.*?</table>", text, re.DOTALL)
-    assert len(tables) == 3
+    assert len(tables) == 4
     for table in tables:
         widths = {len(re.findall(r"<t[hd]>", row)) for row in table.split("</tr>")[:-1]}
         assert len(widths) == 1 and "<td></td>" not in table

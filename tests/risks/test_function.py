@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import toys
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fenchel
+from reproduction import toys
 
 TIE = 1e-9
 

@@ -17,6 +17,7 @@ from fenchel.cli.inspect import inspect
 from fenchel.cli.owner import owner
 from fenchel.cli.path import path
 from fenchel.cli.predict import predict
+from fenchel.cli.race import race
 from fenchel.cli.resume import resume
 from fenchel.cli.serve import redirected, serve
 from fenchel.cli.signals import Interrupts
@@ -37,6 +38,7 @@ app = typer.Typer(
 for command in (
     train,
     path,
+    race,
     predict,
     evaluate,
     inspect,

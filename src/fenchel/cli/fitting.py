@@ -265,11 +265,11 @@ def _fitted(
     with progress(terminal, interrupts, job.settings.gap, n_rows, runs) as callback:
         estimator.set_params(callback=callback, checkpoint=_checkpoint(job, state))
         with job.source.placed(getattr(dataset, "counts", ())):
-            estimator.fit(dataset.X, dataset.y, **_of_rows(job.settings, dataset))
+            estimator.fit(dataset.X, dataset.y, **rows_added(job.settings, dataset))
     return estimator.set_params(callback=None, checkpoint=None)
 
 
-def _of_rows(settings: Settings, dataset: Dataset) -> dict[str, Any]:
+def rows_added(settings: Settings, dataset: Dataset) -> dict[str, Any]:
     """What else the rows of some losses have."""
     rows: dict[str, Any] = {"groups": dataset.qid} if settings.loss in RANKING else {}
     if settings.offset or settings.exposure:
@@ -305,7 +305,7 @@ def _save_proof(job: Job, path: str, estimator: Any, dataset: Dataset, terminal:
     with terminal.step(f"save {short(path)}") as step:
         problems = []
         if not owners.named(job.settings):  # whose rows nobody else has
-            rows = _of_rows(job.settings, dataset)
+            rows = rows_added(job.settings, dataset)
             problems = list(estimator._posed(dataset.X, dataset.y, **rows).problems)
         classes = getattr(estimator, "classes_", None)
         proof = proof_of(results, problems, classes, dataset.index_base)

@@ -304,6 +304,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             return [None] * shape[0]
         return list(np.atleast_2d(last))
 
+    def _learn(self, coef: Array, intercept: Any) -> None:
+        """Becomes the model of these coefficients."""
+        self.coef_, self.intercept_ = coef, intercept
+
+    def _adopt_restored(self, coef: Array, intercept: Any) -> None:
+        """The same of those that come from a file."""
+        self._learn(coef, intercept)
+
     def _products(self, X: Any) -> Array:
         """<x, w> of each row of X, in a column for each w."""
         check_is_fitted(self)

@@ -19,9 +19,9 @@ from fenchel.data.classes import Targets
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, InvalidData, Setting
 from fenchel.estimators.available import available_if
-from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.kernelised import WithKernel
 from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import loss_of
 from fenchel.estimators.summaries import WithSummary
@@ -46,7 +46,7 @@ def _has_probabilities(estimator: Classifier) -> None:
 
 
 @declared
-class Classifier(ClassifierMixin, WithSummary, WithIntercept):
+class Classifier(ClassifierMixin, WithKernel, WithSummary):
     """Linear classification with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.
@@ -189,7 +189,7 @@ class Classifier(ClassifierMixin, WithSummary, WithIntercept):
         return Posed(settings, problems, starts, partial(self._adopt, classes))
 
     def _adopt(self, classes: npt.NDArray[Any], results: list[Result]) -> None:
-        self.coef_, self.intercept_ = self._lines(results)
+        self._learn(*self._lines(results))
         self.classes_ = classes
 
     def _lines(self, results: list[Result]) -> tuple[Array, Array]:
@@ -204,6 +204,8 @@ class Classifier(ClassifierMixin, WithSummary, WithIntercept):
         state = super()._state()
         if not isinstance(self._loss(), VectorLoss) or len(state.coef) > 1:
             return state
+        if self.kernel is not None:
+            return self._both_classes(state)
         (result,) = state.results
         w, b = result.w, np.asarray(result.intercept)
         same = np.array_equal(folded(w), state.coef), np.array_equal(folded(b), state.intercept)
@@ -214,12 +216,17 @@ class Classifier(ClassifierMixin, WithSummary, WithIntercept):
             )
         return replace(state, coef=w, intercept=b)
 
+    def _both_classes(self, state: State) -> State:
+        """The weights of the support rows for both classes."""
+        (result,) = state.results
+        w = result.w if result.w.shape[1] == len(self.support_) else result.w[:, self.support_]
+        return replace(state, coef=w, intercept=np.asarray(result.intercept, dtype=np.float64))
+
     def _restore(self, saved: Saved) -> None:
         classes, together = saved.classes(), isinstance(self._loss(), VectorLoss)
         n = 1 if len(classes) == 2 and not together else len(classes)
         w, b = self._restored_lines(saved, (n, self.n_features_in_), together=together)
-        self.coef_ = folded(w) if together else w
-        self.intercept_ = folded(b) if together else b
+        self._adopt_restored(folded(w) if together else w, folded(b) if together else b)
         self.classes_ = classes
 
     def _class_starts(self, classes: npt.NDArray[Any], n_columns: int) -> list[Array | None]:

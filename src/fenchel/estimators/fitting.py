@@ -21,12 +21,14 @@ from fenchel.engines import Engine
 from fenchel.engines.owners import Owners
 from fenchel.estimators.settings import in_these_words
 from fenchel.following import at_once, followed
+from fenchel.kernel_posing import posed_by_kernel
 from fenchel.losses import Loss
 from fenchel.posing import across, for_loss, posed
 from fenchel.proving import proved_together
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.result import Record, Result, Status
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.gram_rows import GramMatrix
 from fenchel.risks.views.moments import part
 from fenchel.solvers import Solver
 
@@ -34,6 +36,23 @@ Start = Array | Result | None
 Groups = npt.NDArray[np.int64]
 
 _INSTANT = 1e-9  # seconds: what is left of a limit that has passed, enough for one iteration
+
+
+@dataclass(frozen=True)
+class RowPairs:
+    """Rows that are known by their products with each other."""
+
+    gram: GramMatrix
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.gram.n
+
+    @property
+    def n_columns(self) -> int:
+        """As many: w has a weight for each row."""
+        return self.gram.n
 
 
 @dataclass(frozen=True)
@@ -60,26 +79,38 @@ class Fit:
 
     def problems(
         self,
-        rows: SparseRows | DenseRows | Blocks,
+        rows: SparseRows | DenseRows | Blocks | RowPairs,
         targets: Iterable[Targets],
         s: Array | None,
         groups: Groups | None = None,
         offset: Array | None = None,
     ) -> Iterator[Problem]:
         """A problem for each of the targets, which share the rows and all else that rows have."""
-        rows = for_loss(self.loss, rows)
+        rows = rows if isinstance(rows, RowPairs) else for_loss(self.loss, rows)
         for each in targets:
             yield self._problem(rows, each, s, groups, offset)
 
     @in_these_words()
     def _problem(
         self,
-        rows: SparseRows | DenseRows | Blocks,
+        rows: SparseRows | DenseRows | Blocks | RowPairs,
         targets: Targets,
         s: Array | None,
         groups: Groups | None,
         offset: Array | None,
     ) -> Problem:
+        if isinstance(rows, RowPairs):
+            return posed_by_kernel(
+                rows.gram,
+                targets,
+                s,
+                loss=self.loss,
+                regularizer=self.regularizer,
+                strength=self.strength,
+                intercept=self.intercept,
+                engine=self.engine,
+                offset=offset,
+            )
         return posed(
             rows,
             targets,

@@ -12,6 +12,7 @@ from fenchel.engines.owners import Owners
 from fenchel.estimators.base import WithIntercept
 from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed
+from fenchel.estimators.kernelised import WithKernel
 from fenchel.estimators.protocol import Saved
 from fenchel.estimators.settings import loss_of
 from fenchel.estimators.summaries import WithSummary
@@ -49,7 +50,7 @@ class LinearRegressor(RegressorMixin, WithSummary, WithIntercept):
         return Posed(settings, problems, self._starts((1, rows.n_columns)), self._adopt)
 
     def _adopt(self, results: list[Result]) -> None:
-        self.coef_, self.intercept_ = self._lines(results)
+        self._learn(*self._lines(results))
 
     def _lines(self, results: list[Result]) -> tuple[Array, Any]:
         """The coefficients and the intercept that results stand for."""
@@ -57,7 +58,7 @@ class LinearRegressor(RegressorMixin, WithSummary, WithIntercept):
         return result.w, result.intercept
 
     def _restore(self, saved: Saved) -> None:
-        self.coef_, self.intercept_ = self._restored_line(saved, self.n_features_in_)
+        self._adopt_restored(*self._restored_line(saved, self.n_features_in_))
 
     def predict(self, X: Any) -> Array:
         """The prediction for each row of X."""
@@ -69,7 +70,7 @@ class LinearRegressor(RegressorMixin, WithSummary, WithIntercept):
 
 
 @declared
-class Regressor(LinearRegressor):
+class Regressor(WithKernel, LinearRegressor):
     """Linear regression with any convex loss, to a certified gap.
 
     Minimises alpha * penalty(w) + mean of loss(<x, w> + b, y), the mean weighted by sample_weight.

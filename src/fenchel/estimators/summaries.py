@@ -59,6 +59,8 @@ class WithSummary(LinearEstimator):
         over its weight; or "frequency", it stands for so many rows. `level` is that of intervals.
         """
         check_is_fitted(self)
+        if not hasattr(self, "coef_"):
+            raise Incompatible("a summary is one of coefficients, of which a kernel has none")
         fit = self._settings()
         family = _family(self, fit)
         _check_choice("covariance", covariance, tuple(COVARIANCES))

@@ -119,7 +119,8 @@ def _judge(model: Estimator, posed: Posed, scoring: Any, left: _Left) -> _Judge:
     kind: Any = type(model)
     ours = getattr(kind, "predict", None) in (Classifier.predict, LinearRegressor.predict)
     name = _NAMES.get(kind.score) if scoring is None else scoring
-    measure = _MEASURES.get((kind.score, name)) if ours and isinstance(name, str) else None
+    linear = ours and getattr(model, "kernel", None) is None
+    measure = _MEASURES.get((kind.score, name)) if linear and isinstance(name, str) else None
     if measure is None:
         return _OneByOne(model, posed, check_scoring(model, scoring=scoring), left)
     return _Together(model, posed, measure, left)

@@ -20,11 +20,13 @@ from fenchel.errors import InvalidData
 from fenchel.features.kernels import Array, Kernel, Points, Precomputed, Written
 from fenchel.tolerances import INDEFINITE, MATRIX
 
-_FACTORED = 1500  # rows up to which a kernel that may be indefinite is factored: a tenth of a second
+_FACTORED = (
+    1500  # rows up to which a kernel that may be indefinite is factored: a tenth of a second
+)
 
 
 @dataclass(frozen=True)
-class Gram:
+class KernelMatrix:
     """K_ij = k(x_i, x_j) of n points."""
 
     kernel: Kernel
@@ -49,7 +51,7 @@ class Gram:
         return len(self.points.squares)
 
     @property
-    def bytes(self) -> int:
+    def memory(self) -> int:
         """The memory that may be kept."""
         return int(self.megabytes * 1e6)
 
@@ -71,8 +73,8 @@ class Gram:
     def digest(self) -> bytes:
         """What tells it from others: the kernel and the points."""
         digest = hashlib.blake2b(repr(self.kernel).encode(), digest_size=16)
-        X = self.kernel.matrix if isinstance(self.kernel, Precomputed) else self.points.X
-        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        X: Any = self.kernel.matrix if isinstance(self.kernel, Precomputed) else self.points.X
+        parts: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         for part in parts:
             digest.update(str(part.shape).encode())
             plain = part.dtype != object
@@ -86,7 +88,9 @@ class Gram:
         if float(np.max(off)) > max(_tolerance(K) * largest, 4 * self.doubt):
             i, j = np.unravel_index(int(np.argmax(off)), K.shape)
             raise _asymmetric(K, int(i), int(j))
-        K[np.diag_indices_from(K)] += INDEFINITE * largest + np.finfo(float).tiny
+        given = self.kernel.matrix if isinstance(self.kernel, Precomputed) else K
+        doubt = max(INDEFINITE, self.n * _tolerance(given))  # of numbers in single precision
+        K[np.diag_indices_from(K)] += doubt * largest + np.finfo(float).tiny
         try:
             cholesky(K, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError as error:
@@ -109,7 +113,7 @@ def _asymmetric(K: npt.NDArray[Any], i: int, j: int) -> InvalidData:
     )
 
 
-def precomputed(matrix: Any, megabytes: float) -> Gram:
+def precomputed(matrix: Any, megabytes: float) -> KernelMatrix:
     """The Gram matrix that a user gives, square and symmetric."""
     K: npt.NDArray[Any] = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
     if K.dtype.kind != "f":
@@ -128,4 +132,4 @@ def precomputed(matrix: Any, megabytes: float) -> Gram:
             i, j = np.unravel_index(int(np.argmax(off)), off.shape)
             raise _asymmetric(K, start + int(i), int(j))
     numbers = np.arange(len(K))
-    return Gram(Precomputed(K), Points(numbers, np.zeros(len(K))), megabytes)
+    return KernelMatrix(Precomputed(K), Points(numbers, np.zeros(len(K))), megabytes)

@@ -25,6 +25,7 @@ from fenchel.tolerances import EPSILON
 Array = npt.NDArray[np.float64]
 
 _BLOCK = 32  # rows at a time, where a kernel gives matrices only and the diagonal is wanted
+_IN_CACHE = 1 << 15  # numbers: a quarter of a megabyte
 NAMES = ("rbf", "laplacian", "polynomial", "poly", "linear")
 
 
@@ -81,7 +82,7 @@ class Polynomial(Kernel):
         """
         largest = self.gamma * float(np.max(A.squares, initial=0.0)) + self.coef0
         steps = A.X.shape[1] + 3 * self.degree + 8
-        return EPSILON * steps * self.degree * largest**self.degree
+        return float(EPSILON * steps * self.degree * largest**self.degree)
 
     def _of(self, products: Array) -> Array:
         powers: Array = (self.gamma * products + self.coef0) ** self.degree
@@ -97,12 +98,15 @@ class Gaussian(Kernel):
     def block(self, A: Points, B: Points) -> Array:
         """From ||x||^2 + ||x'||^2 - 2 <x, x'>, which round-off must not make negative."""
         values: Array = safe_sparse_dot(A.X, B.X.T, dense_output=True)
-        values *= -2.0
-        values += A.squares[:, np.newaxis]
-        values += B.squares
-        np.maximum(values, 0.0, out=values)
-        values *= -self.gamma
-        np.exp(values, out=values)
+        left, right = -self.gamma * A.squares, -self.gamma * B.squares
+        step = max(1, _IN_CACHE // max(len(right), 1))
+        for start in range(0, len(values), step):  # all that is done to a number, while it is near
+            some = values[start : start + step]
+            some *= 2 * self.gamma
+            some += left[start : start + step, np.newaxis]
+            some += right
+            np.minimum(some, 0.0, out=some)
+            np.exp(some, out=some)
         return values
 
     def diagonal(self, A: Points) -> Array:
@@ -111,7 +115,7 @@ class Gaussian(Kernel):
     def doubt(self, A: Points) -> float:
         """exp(-t) <= 1 falls by no more than t rises: by what the squared distance is off."""
         steps, largest = A.X.shape[1] + 8, float(np.max(A.squares, initial=0.0))
-        return min(1.0, EPSILON * (4 + self.gamma * 4 * steps * largest))
+        return float(min(1.0, EPSILON * (4 + self.gamma * 4 * steps * largest)))
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class Laplacian(Kernel):
 
     def doubt(self, A: Points) -> float:
         """t exp(-t) < 1 for all t >= 0, and the distance is off relative to itself."""
-        return EPSILON * (A.X.shape[1] + 8)
+        return float(EPSILON * (A.X.shape[1] + 8))
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class MismatchKernel(ObjectKernel):
 
     def _most(self) -> int:
         places = len(list(combinations(range(self.k), self.m)))
-        return places * len(self.alphabet) ** self.m
+        return int(places * len(self.alphabet) ** self.m)
 
     def checked(self, things: Any) -> list[Any]:
         return _texts(things)
@@ -161,7 +161,7 @@ class MismatchKernel(ObjectKernel):
         for kmer, count in _kmers(thing, self.k).items():
             for near in self._near(kmer):
                 found[near] += count
-        return found  # type: ignore[return-value]
+        return found
 
     def _near(self, kmer: str) -> set[str]:
         """All k-mers that differ from one in at most m places."""
@@ -207,7 +207,7 @@ class WeisfeilerLehman(ObjectKernel):
                 for i, near in enumerate(around)
             ]
             found.update(patterns)
-        return found  # type: ignore[return-value]
+        return found
 
 
 def _digest(parts: Sequence[bytes]) -> bytes:
@@ -313,5 +313,6 @@ class PairwiseTexts:
 
 
 OBJECT_KERNELS: dict[str, type[Any]] = {
-    kind.name: kind for kind in (SpectrumKernel, MismatchKernel, SubsequenceKernel, WeisfeilerLehman)
+    kind.name: kind
+    for kind in (SpectrumKernel, MismatchKernel, SubsequenceKernel, WeisfeilerLehman)
 }

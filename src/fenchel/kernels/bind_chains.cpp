@@ -2,10 +2,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstdint>
 
 #include "bindings.hpp"
+#include "chain_blocks.hpp"
 #include "chain_paths.hpp"
 #include "chain_sums.hpp"
 
@@ -76,6 +79,23 @@ double log_loss(const ChainArrays<Value>& arrays, const Indices& y,
                              g.data());
 }
 
+/// The same of the hinge made soft: (its value, the expected cost).
+template <class Value>
+std::pair<double, double> soft_hinge(const ChainArrays<Value>& arrays, const Indices& y,
+                                     const std::optional<Vector<double>>& weight,
+                                     const Matrix& cost, double temperature,
+                                     const Vector<double>& w, Output& g) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, weight, std::optional(cost));
+    require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
+    require(g.size() == w.size(), "g", g.size(), w.size());
+    double expected = 0;
+    nb::gil_scoped_release unlocked;
+    const double value = fenchel::log_loss(chains, gold, nullptr, chains.n_sequences, temperature,
+                                           w.data(), g.data(), &expected);
+    return {value, expected};
+}
+
 template <class Value>
 double hinge(const ChainArrays<Value>& arrays, const Indices& y,
              const std::optional<Vector<double>>& weight, const std::optional<Matrix>& cost,
@@ -92,6 +112,120 @@ double hinge(const ChainArrays<Value>& arrays, const Indices& y,
                           g.data());
 }
 
+/// The labellings in use of a shard's sequences (chain_blocks.hpp).
+struct ChainAtoms {
+    fenchel::Atoms of;
+    explicit ChainAtoms(std::size_t n_sequences) : of(n_sequences) {}
+};
+
+template <class T>
+auto owned(std::vector<T>&& numbers) {
+    auto* kept = new std::vector<T>(std::move(numbers));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+/// (the sequence of each labelling, its share, the labels of all one after the other).
+auto listed(const ChainAtoms& atoms) {
+    std::vector<std::int64_t> sequence;
+    std::vector<double> weight;
+    std::vector<std::uint16_t> labels;
+    for (std::size_t s = 0; s < atoms.of.size(); ++s)
+        for (const fenchel::Atom& atom : atoms.of[s]) {
+            sequence.push_back(static_cast<std::int64_t>(s));
+            weight.push_back(atom.weight);
+            labels.insert(labels.end(), atom.labels.begin(), atom.labels.end());
+        }
+    return std::make_tuple(owned(std::move(sequence)), owned(std::move(weight)),
+                           owned(std::move(labels)));
+}
+
+template <class Value>
+void check_blocks(const ChainArrays<Value>& arrays, const std::optional<Matrix>& cost, bool slack,
+                  const ChainAtoms& atoms) {
+    require(slack || cost, "cost", 0, arrays.n_labels * arrays.n_labels);
+    require(atoms.of.size() == arrays.start.size() - 1, "atoms", atoms.of.size(),
+            arrays.start.size() - 1);
+}
+
+/// Takes over what `listed` gave.
+template <class Value>
+void restore(const ChainArrays<Value>& arrays, const Indices& y, const std::optional<Matrix>& cost,
+             bool slack, const Indices& sequence, const Vector<double>& weight,
+             const Vector<std::uint16_t>& labels, ChainAtoms& atoms) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, std::nullopt, cost);
+    check_blocks(arrays, cost, slack, atoms);
+    require(weight.size() == sequence.size(), "weight", weight.size(), sequence.size());
+    std::size_t from = 0;
+    for (auto& each : atoms.of) each.clear();
+    for (std::size_t k = 0; k < sequence.size(); ++k) {
+        const auto s = static_cast<std::size_t>(sequence(k));
+        require(s < chains.n_sequences, "sequence", s, chains.n_sequences);
+        const auto first = static_cast<std::size_t>(chains.start[s]);
+        const auto n = static_cast<std::size_t>(chains.start[s + 1]) - first;
+        require(from + n <= labels.size(), "labels", labels.size(), from + n);
+        std::vector<std::uint16_t> some(labels.data() + from, labels.data() + from + n);
+        for (const std::uint16_t label : some)
+            require(label < arrays.n_labels, "label", label, arrays.n_labels);
+        atoms.of[s].push_back(
+            fenchel::detail::atom_of(gold, slack, arrays.n_labels, first, std::move(some)));
+        atoms.of[s].back().weight = weight(k);
+        from += n;
+    }
+}
+
+template <class Value>
+std::pair<double, std::size_t> frank_wolfe(const ChainArrays<Value>& arrays, const Indices& y,
+                                           const std::optional<Vector<double>>& weight,
+                                           const std::optional<Matrix>& cost, bool slack,
+                                           bool searching, const Indices& order, double strength,
+                                           double total, ChainAtoms& atoms, Output& w) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, weight, cost);
+    check_blocks(arrays, cost, slack, atoms);
+    require(w.size() == arrays.run.size(), "w", w.size(), arrays.run.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+        require(static_cast<std::size_t>(order(i)) < chains.n_sequences, "order",
+                static_cast<std::size_t>(order(i)), chains.n_sequences);
+    nb::gil_scoped_release unlocked;
+    const auto sweep = fenchel::frank_wolfe(chains, gold, slack, searching, order.data(),
+                                            order.size(), strength, total, atoms.of, w.data());
+    return {sweep.gap, sweep.n_steps};
+}
+
+template <class Value>
+double expected_plane(const ChainArrays<Value>& arrays, const Indices& y,
+                      const std::optional<Vector<double>>& weight, ChainAtoms& atoms, Output& g) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, weight, std::nullopt);
+    check_blocks(arrays, std::nullopt, true, atoms);
+    require(g.size() == arrays.run.size(), "g", g.size(), arrays.run.size());
+    nb::gil_scoped_release unlocked;
+    return fenchel::expected_plane(chains, gold, atoms.of, g.data());
+}
+
+/// (the sequence of each labelling, its share, its cost).
+auto weights(const ChainAtoms& atoms) {
+    std::vector<double> weight, cost;
+    std::vector<std::int64_t> sequence;
+    for (std::size_t s = 0; s < atoms.of.size(); ++s)
+        for (const fenchel::Atom& atom : atoms.of[s]) {
+            sequence.push_back(static_cast<std::int64_t>(s));
+            weight.push_back(atom.weight);
+            cost.push_back(atom.cost);
+        }
+    return std::make_tuple(owned(std::move(sequence)), owned(std::move(weight)),
+                           owned(std::move(cost)));
+}
+
+void assign(ChainAtoms& atoms, const Vector<double>& weight) {
+    std::size_t n = 0;
+    for (const auto& each : atoms.of) n += each.size();
+    require(weight.size() == n, "weight", weight.size(), n);
+    fenchel::assign(atoms.of, weight.data());
+}
+
 template <class Value>
 void bind(nb::module_& m, const char* name) {
     using Arrays = ChainArrays<Value>;
@@ -103,9 +237,18 @@ void bind(nb::module_& m, const char* name) {
              "dense"_a.noconvert(), "n_labels"_a)
         .def("log_loss", &log_loss<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
              "temperature"_a, "rows"_a.none(), "w"_a.noconvert(), "g"_a.noconvert())
+        .def("soft_hinge", &soft_hinge<Value>, "y"_a.noconvert(), "weight"_a.none(),
+             "cost"_a.noconvert(), "temperature"_a, "w"_a.noconvert(), "g"_a.noconvert())
         .def("hinge", &hinge<Value>, "y"_a.noconvert(), "weight"_a.none(), "cost"_a.none(),
              "slack"_a, "rows"_a.none(), "w"_a.noconvert(), "labels"_a.noconvert(),
              "g"_a.noconvert())
+        .def("frank_wolfe", &frank_wolfe<Value>, "y"_a.noconvert(), "weight"_a.none(),
+             "cost"_a.none(), "slack"_a, "searching"_a, "order"_a.noconvert(), "strength"_a,
+             "total"_a, "atoms"_a, "w"_a.noconvert())
+        .def("expected_plane", &expected_plane<Value>, "y"_a.noconvert(), "weight"_a.none(),
+             "atoms"_a, "g"_a.noconvert())
+        .def("restore", &restore<Value>, "y"_a.noconvert(), "cost"_a.none(), "slack"_a,
+             "sequence"_a.noconvert(), "weight"_a.noconvert(), "labels"_a.noconvert(), "atoms"_a)
         .def(
             "marginals",
             [](const Arrays& arrays, const Vector<double>& w, OutputMatrix& out) {
@@ -141,6 +284,11 @@ void bind(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_chains(nb::module_& m) {
+    nb::class_<ChainAtoms>(m, "ChainAtoms")
+        .def(nb::init<std::size_t>(), "n_sequences"_a)
+        .def("listed", &listed)
+        .def("weights", &weights)
+        .def("assign", &assign, "weight"_a.noconvert());
     bind<float>(m, "Chains32");
     bind<double>(m, "Chains64");
 }

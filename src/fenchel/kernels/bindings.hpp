@@ -104,6 +104,7 @@ void bind_chains(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_dual_ascent(nb::module_& m);
 void bind_ground_problems(nb::module_& m);
+void bind_kernel_rows(nb::module_& m);
 void bind_multivariate_losses(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_pegasos(nb::module_& m);

@@ -245,12 +245,25 @@ FENCHEL_INLINE double sum_sequence(Transitions& by, std::size_t n, double weight
                          : sum_scaled<Lanes>(by, n, weight, Z, alpha, marginal);
 }
 
+/// E[Delta] of a sequence, from its marginals; none is below 0.
+inline double expected_cost(const double* marginal, const Gold& gold, std::size_t first,
+                            std::size_t n, std::size_t n_labels) {
+    double sum = 0;
+    for (std::size_t t = 0; t < n; ++t) {
+        const auto y = static_cast<std::size_t>(gold.y[first + t]);
+        for (std::size_t k = 0; k < n_labels; ++k)
+            sum += marginal[t * padded(n_labels) + k] * gold.cost[k * n_labels + y];
+    }
+    return sum;
+}
+
 /// sum_i tau (log Z_i - s(y_i)) over some sequences with costs in the scores, each as often as it
 /// counts; g += its gradient.
 template <int Lanes, class Value>
 FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gold,
                                     const std::int64_t* sequence, std::size_t n_chosen,
-                                    double temperature, const double* w, double* g) {
+                                    double temperature, const double* w, double* g,
+                                    double* cost) {
     Transitions by(chains.pairs, w, temperature);
     const std::size_t width = by.width, room = longest(chains) * width;
     std::vector<double> memory(3 * room);
@@ -271,6 +284,7 @@ FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gol
         const double right = score_of(Z, by.T.data(), width, y, n);
         const double all = sum_sequence<Lanes>(by, n, weight, Z, alpha, marginal);
         total += weight * std::max(all - right, 0.0);  // the right labels are among all
+        if (cost != nullptr) *cost += weight * expected_cost(marginal, gold, first, n, by.n_labels);
         for (std::size_t t = 0; t < n; ++t)
             marginal[t * width + static_cast<std::size_t>(y[t])] -= 1;
         if (weight != 1)
@@ -310,8 +324,8 @@ FENCHEL_INLINE void marginals_body(const Chains<Value>& chains, const double* w,
 template <class Value>
 FENCHEL_AVX2 double log_loss_avx2(const Chains<Value>& chains, const Gold& gold,
                                   const std::int64_t* sequence, std::size_t n_chosen,
-                                  double temperature, const double* w, double* g) {
-    return log_loss_body<4>(chains, gold, sequence, n_chosen, temperature, w, g);
+                                  double temperature, const double* w, double* g, double* cost) {
+    return log_loss_body<4>(chains, gold, sequence, n_chosen, temperature, w, g, cost);
 }
 
 template <class Value>
@@ -322,13 +336,14 @@ FENCHEL_AVX2 void marginals_avx2(const Chains<Value>& chains, const double* w, d
 }  // namespace detail
 
 /// sum_i weight_i tau log sum_y' exp((cost(y', y_i) + s(y') - s(y_i)) / tau) over the sequences
-/// named, or the first n_chosen; g += its gradient.
+/// named, or the first n_chosen; g += its gradient, and cost += sum_i weight_i E[cost].
 template <class Value>
 double log_loss(const Chains<Value>& chains, const Gold& gold, const std::int64_t* sequence,
-                std::size_t n_chosen, double temperature, const double* w, double* g) {
+                std::size_t n_chosen, double temperature, const double* w, double* g,
+                double* cost = nullptr) {
     if (has_avx2())
-        return detail::log_loss_avx2(chains, gold, sequence, n_chosen, temperature, w, g);
-    return detail::log_loss_body<2>(chains, gold, sequence, n_chosen, temperature, w, g);
+        return detail::log_loss_avx2(chains, gold, sequence, n_chosen, temperature, w, g, cost);
+    return detail::log_loss_body<2>(chains, gold, sequence, n_chosen, temperature, w, g, cost);
 }
 
 /// The probability of each label at each token.

@@ -299,6 +299,7 @@ NB_MODULE(_kernels, m) {
     bind_columns(m);
     bind_dual_ascent(m);
     bind_ground_problems(m);
+    bind_kernel_rows(m);
     bind_multivariate_losses(m);
     bind_newton(m);
     bind_pegasos(m);

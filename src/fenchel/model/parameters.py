@@ -74,9 +74,9 @@ Setting = bool | Whole | float | str | Vector | Matrix | Tree | Names | None
 
 
 class Instance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag="instance"):
-    """A loss, penalty or solver of the library."""
+    """A loss, penalty, solver or kernel of texts or graphs of the library."""
 
-    kind: Literal["loss", "penalty", "solver"]
+    kind: Literal["loss", "penalty", "solver", "kernel"]
     name: str
     settings: dict[str, Setting]
 
@@ -103,6 +103,8 @@ def stored(name: str, value: Any, arrays: Arrays) -> Parameter:
     for kind, (base, registry) in _REGISTRIES.items():
         if isinstance(value, base):
             return _stored_instance(kind, registry, value, arrays)
+    if name == "kernel" and not isinstance(value, str | None):
+        return _stored_kernel(value, arrays)
     if name == "taxonomy" and value is not None:
         return _stored_tree(taxonomy_of(value))
     if isinstance(value, Mapping):
@@ -122,7 +124,8 @@ def restored(name: str, parameter: Parameter, arrays: Arrays, allowed: own.Allow
     if not isinstance(parameter, Instance | Own):
         return math.inf if name == _INFINITE and parameter is None else _setting(parameter, arrays)
     settings = {key: _setting(value, arrays) for key, value in parameter.settings.items()}
-    base, registry = _REGISTRIES[parameter.kind]
+    known = (object, _kernels()) if parameter.kind == "kernel" else _REGISTRIES[parameter.kind]
+    base, registry = known
     if isinstance(parameter, Own):
         return allowed.made(parameter.kind, base, parameter.name, settings)
     try:
@@ -150,6 +153,24 @@ def _stored_instance(
         )
     name, given = own.checked_name(kind, value), own.settings_of(kind, value)
     return Own(kind, name, _stored_settings(kind, given, arrays))  # type: ignore[arg-type]  # the others
+
+
+def _kernels() -> Mapping[str, type]:
+    """Kernels of texts and graphs, whose module imports scikit-learn."""
+    from fenchel.features.objects import OBJECT_KERNELS
+
+    return OBJECT_KERNELS
+
+
+def _stored_kernel(value: Any, arrays: Arrays) -> Instance:
+    names = [name for name, known in _kernels().items() if type(value) is known]
+    if not names:
+        raise InvalidData(
+            f"cannot save a model whose kernel is {value!r:.200}: a file holds no functions. Use "
+            "kernel='precomputed' with the matrix that it gives, or keep such a model with pickle "
+            "or joblib, for people who trust you"
+        )
+    return Instance("kernel", names[0], _stored_settings("kernel", value.settings(), arrays))
 
 
 def _stored_settings(kind: str, settings: dict[str, Any], arrays: Arrays) -> dict[str, Setting]:

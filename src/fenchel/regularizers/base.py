@@ -106,6 +106,10 @@ class Regularizer(ABC):
         """Argsup over g in the subdifferential of Omega at w of <g, p>."""
         return self.subgradient(w)
 
+    def along(self, w: Array, p: Array, eta: float) -> float:
+        """Omega(w + eta p)."""
+        return self.value(w + eta * p)
+
     def slope(self, w: Array, p: Array, eta: float) -> Slope:
         """Of eta -> Omega(w + eta p), just right of eta; curved where Omega is quadratic.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,6 +128,17 @@ def scene(drawn: Sequence[Curve], title: str) -> Scene:
         [[upper(drawn, *each) for each in columns], [_gaps(drawn, *each) for each in columns]],
         entries(drawn),
     )
+
+
+def bounds_scene(drawn: Sequence[Curve]) -> Scene:
+    """Objective and lower bound of each of several runs."""
+    columns = [("seconds", _time(drawn)), ("passes", _passes(drawn))]
+    panels = [_bounds(drawn, *each) for each in columns]
+    bare = [
+        replace(panel, words=(), traces=[replace(trace, band=None) for trace in panel.traces])
+        for panel in panels
+    ]
+    return Scene("", [bare], entries(drawn))
 
 
 def entries(drawn: Sequence[Curve]) -> list[Entry]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from fenchel.report.curves import Curve, scene, seconds, words
+from fenchel.milestones import FIRSTS, cells, milestones
+from fenchel.report.curves import Curve, bounds_scene, scene, seconds, words
 from fenchel.report.shell import BOUNDS, charts, composed, section, settings_section, table
 
 _LAST = 5  # records of the end of each history that are listed
@@ -18,6 +19,7 @@ def compose(drawn: Sequence[Curve], title: str, settings: Mapping[str, object]) 
         BOUNDS,
         section("Certificates", certificates(drawn)),
         section("Bounds and gap" if len(drawn) == 1 else "Race", charts(scene(drawn, ""))),
+        *(_of_several(drawn) if len(drawn) > 1 else ()),
         settings_section(settings),
         section(
             "Last records", f"<details><summary>Show them</summary>{_records(drawn)}</details>"
@@ -43,6 +45,18 @@ def certificates(drawn: Sequence[Curve]) -> str:
         for curve in drawn
     ]
     return table(head, rows)
+
+
+def _of_several(drawn: Sequence[Curve]) -> Iterator[str]:
+    """Who of them was the first to certify a gap, and the bounds of each, on one problem."""
+    if len({curve.floor for curve in drawn}) > 1:
+        return
+    found = milestones({curve.name: curve.result for curve in drawn})
+    rows = [(f"{each.gap:g}", *cells(each)) for each in found]
+    if rows:
+        yield section("Who certified what first", table(FIRSTS, rows))
+    if not any(curve.crowd for curve in drawn):
+        yield section("Objectives and lower bounds", charts(bounds_scene(drawn)))
 
 
 def _records(drawn: Sequence[Curve]) -> str:

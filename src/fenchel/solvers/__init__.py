@@ -8,17 +8,20 @@ from fenchel.errors import Incompatible
 from fenchel.risks.base import Problem
 from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.settings import construct
+from fenchel.solvers._by_kernel import by_kernel
 from fenchel.solvers._unpenalised import unpenalised
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
+from fenchel.solvers.bcfw import BCFW
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.column_descent import ColumnDescent
 from fenchel.solvers.excessive_gap import ExcessiveGap
 from fenchel.solvers.fista import FISTA
 from fenchel.solvers.hybrid import Hybrid
+from fenchel.solvers.kernel_newton import KernelNewton
 from fenchel.solvers.kt_split import KTSplit
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
@@ -30,9 +33,11 @@ from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.proximal_gradient import ProximalGradient
 from fenchel.solvers.sdca import SDCA
+from fenchel.solvers.smo import SMO
 from fenchel.solvers.sublbfgs import GD, SubBFGS, SubGD, SubLBFGS
 
 __all__ = [
+    "BCFW",
     "BMRM",
     "FISTA",
     "GD",
@@ -40,6 +45,7 @@ __all__ = [
     "OWLQN",
     "PDHG",
     "SDCA",
+    "SMO",
     "SOLVERS",
     "AGMInf",
     "AGMOne",
@@ -49,6 +55,7 @@ __all__ = [
     "Found",
     "Hybrid",
     "KTSplit",
+    "KernelNewton",
     "LineSearchBMRM",
     "Needs",
     "Newton",
@@ -88,6 +95,9 @@ SOLVERS: dict[str, type[Solver]] = {
         GD,
         Pegasos,
         SDCA,
+        SMO,
+        KernelNewton,
+        BCFW,
         Polish,
         AGMInf,
         AGMOne,
@@ -109,7 +119,7 @@ def solver(name: str, **options: Any) -> Solver:
 def chosen(wanted: str | Solver, problem: Problem) -> tuple[Solver, str]:
     """The solver to use and the reason; an error before any work if it cannot do the problem."""
     if wanted == "auto":
-        return unpenalised(problem) or auto(problem)
+        return unpenalised(problem) or by_kernel(problem) or auto(problem)
     picked = wanted if isinstance(wanted, Solver) else solver(wanted)
     obstacle = picked.obstacle(problem)
     if obstacle is not None:

@@ -57,7 +57,7 @@ class Along:
         self.problem.effort.evaluations += 1
         risk, slope = self.ray.along(eta)
         regular = regularizer.slope(self.w, self.p, eta).slope
-        value = strength * regularizer.value(self.w + eta * self.p) + risk
+        value = strength * regularizer.along(self.w, self.p, eta) + risk
         return value, strength * regular + slope
 
     def slope(self, eta: float) -> Slope:

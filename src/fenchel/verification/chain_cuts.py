@@ -12,9 +12,10 @@ round-off. A mixture's weights are made to add up to at most 1, for the same rea
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data.sequences import Sequences
@@ -22,14 +23,15 @@ from fenchel.errors import InvalidCertificate
 from fenchel.losses import CRF, M3N, SoftM3N, chain_formulas
 from fenchel.risks.base import Array
 from fenchel.risks.chains import ChainRisk
+from fenchel.tolerances import VERIFIED_ZERO
 from fenchel.verification.chain_losses import losses_above
-from fenchel.verification.cuts import Cuts
 from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.cuts import Cuts
 from fenchel.verification.exact_products import SlicedMatrix
 from fenchel.verification.grid import Grid, grid_of
 from fenchel.verification.intervals import Interval, down, exact, sum_above, sum_below, summed, up
 from fenchel.verification.walks import Indices, WholeSums, paths, walks
-from fenchel.witness import Tangency, Witness
+from fenchel.witness import Tangency, Ties, Witness
 
 
 class _Slopes(NamedTuple):
@@ -38,6 +40,18 @@ class _Slopes(NamedTuple):
     tokens: Array
     transitions: WholeSums
     constant: float  # or less
+
+
+class _Named(NamedTuple):
+    """Labellings of whole sequences, one after the other, and how many units each counts."""
+
+    rows: Indices  # the tokens that labels are those of
+    labels: Indices
+    starts: Indices
+    units: Array
+
+
+_WITHIN = 1 - 1e-12  # what shares add up to at most: sums of fewer than 1,000 are off by less
 
 
 class ChainEvidence(Cuts):
@@ -108,7 +122,8 @@ class ChainEvidence(Cuts):
         """(S a, no more than S c)."""
         self.passes += 1
         units = self.grid.units(self.s).astype(np.float64)
-        of = self._path if isinstance(self.loss, M3N) else self._walk
+        by_path = isinstance(self.loss, M3N) and touch.offsets is None
+        of = self._path if by_path else self._walk
         slopes = of(touch, units)
         pairs, n, unit = self.pairs, self.pairs.n_states, 2.0**self.grid.exponent
         features, labels = pairs.feature, pairs.label
@@ -121,14 +136,20 @@ class ChainEvidence(Cuts):
         return Interval(*ends), float(exact(slopes.constant).times(exact(unit)).lo)
 
     def _walk(self, touch: Tangency, units: Array) -> _Slopes:
-        """Of the distribution at the tangency."""
-        assert isinstance(self.loss, CRF | SoftM3N)
-        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, 1.0
-        if isinstance(self.loss, SoftM3N):
-            Z, tau = self.loss.augmented(Z, self.y), self.loss.temperature
+        """Of the distribution at the tangency; for a maximum, at the level that it names.
+
+        E h is no more than the largest h: of a maximum any distribution proves a cut, without its
+        entropy.
+        """
+        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, self._temperature(touch)
+        if not isinstance(self.loss, CRF):
+            assert isinstance(self.loss, SoftM3N | M3N)
+            Z = self.loss.augmented(Z, self.y)
         found = walks(Z / tau, T / tau, self.starts, units)
-        constant = float(exact(tau).times(exact(found.entropy)).lo)
-        if isinstance(self.loss, SoftM3N):
+        constant = 0.0
+        if not isinstance(self.loss, M3N):
+            constant = float(exact(tau).times(exact(found.entropy)).lo)
+        if isinstance(self.loss, SoftM3N | M3N):
             costs = sum_below(down(found.labels * self.loss.costs(L).T[self.y]))
             constant = float(exact(constant).plus(exact(costs)).lo)
         each = np.repeat(units, np.diff(self.starts))
@@ -136,37 +157,79 @@ class ChainEvidence(Cuts):
         steps = found.transitions.minus(paths(self.y, self.starts, units, L))
         return _Slopes(found.labels, steps, constant)
 
+    def _temperature(self, touch: Tangency) -> float:
+        """That of the loss, or the level of a tangency of a maximum."""
+        if touch.offsets is None:
+            return self.loss.temperature if isinstance(self.loss, SoftM3N) else 1.0
+        level = float(touch.offsets.mu)
+        if not isinstance(self.loss, M3N) or self.slack or not 0 < level < np.inf:
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+        return level
+
     def _path(self, touch: Tangency, units: Array) -> _Slopes:
         """Of labels."""
         assert isinstance(self.loss, M3N)
-        labels, L = self._labels(touch), self.pairs.n_labels
-        cost = down(self.loss.costs(L)[labels, self.y] * np.repeat(units, np.diff(self.starts)))
+        named, L = self._named(touch, units), self.pairs.n_labels
+        y, each = self.y[named.rows], np.repeat(named.units, np.diff(named.starts))
+        cost = down(self.loss.costs(L)[named.labels, y] * each)
+        some = named.units
         if self.slack:
-            wrong = np.add.reduceat((labels != self.y).astype(np.float64), self.starts[:-1])
-            units = units * wrong
-            cost = units
-        each, rows = np.repeat(units, np.diff(self.starts)), np.arange(len(self.y))
+            wrong = np.add.reduceat((named.labels != y).astype(np.float64), named.starts[:-1])
+            cost = some = some * wrong
+            each = np.repeat(some, np.diff(named.starts))
         tokens = np.zeros((len(self.y), L))
-        tokens[rows, labels] = each
-        tokens[rows, self.y] -= each
-        ours, theirs = (paths(some, self.starts, units, L) for some in (labels, self.y))
+        np.add.at(tokens, (named.rows, named.labels), each)
+        np.subtract.at(tokens, (named.rows, y), each)
+        ours, theirs = (paths(codes, named.starts, some, L) for codes in (named.labels, y))
         return _Slopes(tokens, ours.minus(theirs), sum_below(cost))
 
-    def _labels(self, touch: Tangency) -> Indices:
-        """Those that the witness names, or the worst ones at its w."""
+    def _named(self, touch: Tangency, units: Array) -> _Named:
+        """The labellings that the witness names, or the worst ones at its w."""
         assert isinstance(self.loss, M3N)
+        rows = np.arange(len(self.y))
+        if touch.ties is not None and touch.ties.slopes.ndim == 2:
+            return self._shared(touch.ties, units)
         if touch.ties is not None:
-            labels = touch.ties.slopes.astype(np.int64)
-            L = self.pairs.n_labels
-            if labels.shape != self.y.shape or np.any((labels < 0) | (labels >= L)):
-                raise InvalidCertificate("the witness's labels belong to another problem")
-            return labels
+            return _Named(rows, self._labels(touch.ties.slopes, self.y), self.starts, units)
         Z, T = self._scores_at(touch)
         if not self.slack:
-            return chain_formulas.best(self.loss.augmented(Z, self.y), T, self.starts)[1]
+            labels = chain_formulas.best(self.loss.augmented(Z, self.y), T, self.starts)[1]
+            return _Named(rows, labels, self.starts, units)
         parts = [np.split(each, self.starts[1:-1]) for each in (Z, self.y)]
         found = (chain_formulas.most_violating(z, T, y)[1] for z, y in zip(*parts, strict=True))
-        return np.concatenate(list(found))
+        return _Named(rows, np.concatenate(list(found)), self.starts, units)
+
+    def _shared(self, ties: Ties, units: Array) -> _Named:
+        """Labellings with shares: a line (label, share) for each token of each of them.
+
+        Shares are scaled so that those of a sequence add up to less than 1, and times its weight
+        rounded down to whole units, which is allowed as losses are not negative.
+        """
+        rows, labels = ties.rows, self._labels(ties.slopes[:, 0], ties.rows)
+        sequence = np.searchsorted(self.starts[:-1], rows[: len(labels)], side="right") - 1
+        known = bool(np.all((rows >= 0) & (rows < len(self.y))))
+        first = np.flatnonzero(rows == self.starts[sequence]) if known else np.empty(0, dtype=int)
+        starts, which = np.append(first, len(rows)), sequence[first]
+        whole = np.array_equal(np.diff(starts), np.diff(self.starts)[which])
+        inside = np.arange(len(rows)) - np.repeat(first, np.diff(starts)) if whole else rows
+        share = ties.slopes[first, 1]
+        in_order = len(first) > 0 and first[0] == 0 and whole
+        in_order = in_order and np.array_equal(rows, self.starts[sequence] + inside)
+        if not in_order or not np.all((share >= 0) & (share <= 1 + VERIFIED_ZERO)):
+            raise InvalidCertificate("the witness's labellings belong to another problem")
+        total = np.bincount(which, share, minlength=len(self.s))
+        if np.any(total > 1 + VERIFIED_ZERO):
+            raise InvalidCertificate("the witness's shares of labellings add up to more than 1")
+        less = np.where(total[which] > _WITHIN, _WITHIN / np.maximum(total[which], _WITHIN), 1.0)
+        each = np.floor(down(down(share * less) * units[which]))
+        return _Named(rows, labels, starts, np.maximum(each, 0.0))  # a share of 0 was rounded, too
+
+    def _labels(self, given: Array, rows: npt.NDArray[Any]) -> Indices:
+        """Labels as a witness has them, one for each of these."""
+        labels = given.astype(np.int64)
+        if labels.shape != rows.shape or np.any((labels < 0) | (labels >= self.pairs.n_labels)):
+            raise InvalidCertificate("the witness's labels belong to another problem")
+        return labels
 
     def mixed(self, witness: Witness) -> tuple[Interval, float]:
         """(S a, no more than S c) of the cuts together, with weights that add up to 1 or less."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.errors import InvalidCertificate
+from fenchel.errors import InvalidData
 from fenchel.risks.base import Problem
 from fenchel.risks.kernel import KernelRisk
 from fenchel.tolerances import EPSILON, ROUND_OFF, SCORES
@@ -125,7 +125,7 @@ class KernelEvidence(RowEvidence):
         return float(2 * np.sum(np.abs(KA) * off) + self.largest * np.sum(whole * whole))
 
     def _check_definite(self, w: Array, A: Array, strength: float) -> None:
-        """Raises InvalidCertificate where a squared length is negative, beyond round-off."""
+        """Raises InvalidData where a squared length is negative, beyond round-off."""
         W = self.columns(w)
         pairs = {"w": (W, W), "the dual variables": (A, A), "their distance": (W, A)}
         found = {name: float(np.sum(U * self._times(V))) for name, (U, V) in pairs.items()}
@@ -136,8 +136,7 @@ class KernelEvidence(RowEvidence):
         error["their distance"] = e[0] + 2 * e[2] / strength + e[1] / strength**2
         for name in pairs:
             if found[name] < -2 * error[name]:
-                raise InvalidCertificate(
+                raise InvalidData(
                     f"the kernel is not positive semidefinite: the squared length of {name} in the "
                     f"space of its features is {found[name]:.6g}, so that nothing is proved"
                 )
-

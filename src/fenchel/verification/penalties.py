@@ -29,8 +29,8 @@ from fenchel.regularizers import (
 )
 from fenchel.risks.base import Problem
 from fenchel.tolerances import DOMAIN_EDGE, ROUND_OFF
-from fenchel.verification.coupled_penalties import COUPLED, quadratic_size
 from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.coupled_penalties import COUPLED, quadratic_size
 
 Array = npt.NDArray[np.float64]
 

@@ -34,8 +34,8 @@ from fenchel.tolerances import (
     VERIFIED_ZERO,
 )
 from fenchel.verification import penalties, products
-from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.checked_cut import CheckedCut
+from fenchel.verification.duals import RowCut, conjugate_cut, feasible
 from fenchel.verification.evidence import Evidence
 from fenchel.verification.tilted_slopes import tilted_slopes
 from fenchel.verification.witness_checks import check_weights, checked, offsets_of

@@ -21,8 +21,8 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import ROUND_OFF, VERIFIED_ZERO
 from fenchel.verification import penalties, products
 from fenchel.verification.check import Recomputed
+from fenchel.verification.checked_cut import Array, CheckedCut
 from fenchel.verification.duals import exact_duals, sizes
-from fenchel.verification.evidence import Array, CheckedCut
 from fenchel.verification.row_data import RowEvidence
 
 _NUMBERS = 1 << 18  # dual variables of all problems in one product: what a cache holds
