@@ -9,7 +9,7 @@ with eta omega at scores that are extrapolated:
 
 Delta is the Bregman divergence of a prox-function that fits the data: the preconditioner of Pock
 and Chambolle (ICCV 2011) and its Bregman form (Math. Programming 2016), risks/views/prox_functions.
-Two passes an iteration, one round of an engine, no line search and no inner problem.
+Two passes and one round of an engine for each step tried, no line search, no inner problem.
 
 All else is PDLP's (Applegate, Diaz, Hinder, Lu, Lubin, O'Donoghue and Schudy, NeurIPS 2021): eta is
 tried out and may rise as well as fall (its algorithm 3); the run starts anew from the mean of its
