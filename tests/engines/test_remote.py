@@ -30,6 +30,8 @@ RUNS = [
     ("sublbfgs", losses.Quantile(), True),
     ("owlqn", losses.Logistic(), False),
     ("polish", losses.Hinge(), True),
+    ("pdhg", losses.Hinge(), True),
+    ("pdhg", losses.Quantile(), False),
     ("sdca", losses.Logistic(), True),
     ("ls-bmrm", losses.Softmax(), False),
     ("bmrm", losses.NDCG(), False),

@@ -9,8 +9,8 @@ import fenchel
 from fenchel import regularizers
 from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Entropy, GroupL1, Quadratic
 from fenchel.risks.views.prox_functions import (
-    Columns,
-    Own,
+    ColumnScales,
+    OwnGeometry,
     Whitened,
     centred_gram,
     obstacle,
@@ -134,10 +134,10 @@ def test_the_gram_matrix_is_about_the_means_where_there_is_an_intercept(stored):
 
 
 def test_auto_takes_the_finest_that_the_problem_has():
-    for regularizer, kind in ((L2(), Whitened), (L1(), Columns), (Entropy(), Own)):
+    for regularizer, kind in ((L2(), Whitened), (L1(), ColumnScales), (Entropy(), OwnGeometry)):
         assert type(prox_function(problem_of(regularizer), "auto")) is kind
     wide = fenchel.problem(sparse.random_array((5, 400), rng=0).tocsr(), [1, -1, 1, -1, 1])
-    assert type(prox_function(wide, "auto")) is Columns
+    assert type(prox_function(wide, "auto")) is ColumnScales
     assert "300 columns" in obstacle(wide, "whitened")
 
 

@@ -9,7 +9,7 @@ with eta omega at scores that are extrapolated:
 
 Delta is the Bregman divergence of a prox-function that fits the data: the preconditioner of Pock
 and Chambolle (ICCV 2011) and its Bregman form (Math. Programming 2016), risks/views/prox_functions.
-Two passes an iteration, one round of an engine, no line search and no inner problem.
+Two passes and one round of an engine for each step tried, no line search, no inner problem.
 
 All else is PDLP's (Applegate, Diaz, Hinder, Lu, Lubin, O'Donoghue and Schudy, NeurIPS 2021): eta is
 tried out and may rise as well as fall (its algorithm 3); the run starts anew from the mean of its
@@ -61,7 +61,7 @@ class PDHG(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Restarts, and between them steps whose mean is kept."""
-        run = _Run(problem, prox_function(problem, self.prox))
+        run = _Epochs(problem, prox_function(problem, self.prox))
         if state is not None and "pdhg" in state:
             run.restore(state)
         else:
@@ -93,7 +93,7 @@ class _Look(NamedTuple):
         return gap if math.isfinite(gap) else math.inf
 
 
-class _Run:
+class _Epochs:
     """x_k, the mean of the points since the last restart, and what steers the next step."""
 
     x: SaddlePoint

@@ -36,7 +36,7 @@ from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
-from fenchel.risks.views.prox_functions import Own, ProxFunction
+from fenchel.risks.views.prox_functions import OwnGeometry, ProxFunction
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
 
 PrimalPoint = Imaged[Array, RowVector]
@@ -201,7 +201,7 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
     ):
         LinearForm.__init__(self, problem, mu)
         self.smoothed = SmoothedRisk(self.risk, mu, widths)
-        self.measured_by(Own(problem) if prox is None else prox)
+        self.measured_by(OwnGeometry(problem) if prox is None else prox)
         self.L = self.smoothed.smoothness * self.prox.stretch
 
     def imaged(self, x: Array) -> PrimalPoint:
@@ -255,7 +255,7 @@ class WholeForm(PrimalForm):
 
     def __init__(self, problem: Problem, prox: ProxFunction | None = None):
         LinearForm.__init__(self, problem, mu=0.0)
-        self.measured_by(Own(problem) if prox is None else prox)
+        self.measured_by(OwnGeometry(problem) if prox is None else prox)
         self.L = np.inf
 
     def f(self, at: PrimalPoint) -> float:
@@ -290,7 +290,7 @@ class BlackBoxForm(_OverParameters[Array]):
 
     def __init__(self, problem: Problem, prox: ProxFunction | None = None):
         super().__init__(problem)
-        self.measured_by(Own(problem) if prox is None else prox)
+        self.measured_by(OwnGeometry(problem) if prox is None else prox)
         self.L = np.inf
         self._last: Point | None = None  # as it is asked for again
 

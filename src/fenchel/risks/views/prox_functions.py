@@ -72,7 +72,7 @@ class ProxFunction(ABC):
         """Argmin over x of weight Omega(x) + c d(x) + <s, x>."""
 
 
-class Own(ProxFunction):
+class OwnGeometry(ProxFunction):
     """The regulariser's own: Euclid's, or the entropy; in one unit for all columns."""
 
     def __init__(self, problem: Problem):
@@ -99,7 +99,7 @@ class Own(ProxFunction):
         return self.regularizer.ground(s, c, weight)
 
 
-class Columns(ProxFunction):
+class ColumnScales(ProxFunction):
     """1/2 sum_j m_j x_j^2, m_j the geometric mean of column j's mean square and the largest.
 
     With the mean squares themselves, columns that hardly occur would be moved as far as all others
@@ -179,7 +179,7 @@ def prox_function(problem: Problem, wanted: str | ProxFunction) -> ProxFunction:
     if wanted == "auto":
         kinds = ("whitened", "columns", "own")
         wanted = next(kind for kind in kinds if obstacle(problem, kind) is None)
-    return {"own": Own, "columns": Columns, "whitened": Whitened}[wanted](problem)
+    return {"own": OwnGeometry, "columns": ColumnScales, "whitened": Whitened}[wanted](problem)
 
 
 def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:
