@@ -95,7 +95,7 @@ $(VENV)/.benchmark: $(VENV)/.test
 	touch $@
 
 benchmark: $(VENV)/.benchmark
-	for script in $(filter-out benchmarks/data.py benchmarks/fetch.py benchmarks/benchopt_solver.py, $(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/data.py benchmarks/pages.py benchmarks/fetch.py benchmarks/benchopt_solver.py, $(wildcard benchmarks/*.py)); do \
 	    $(BIN)/python $$script || exit 1; done
 
 reproduce: $(VENV)/.test

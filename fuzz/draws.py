@@ -31,7 +31,9 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "owlqn": ({"memory": 2},),
     "pegasos": ({"batch": 3},),
     "sdca": ({"seed": 3, "at_once": True},),
-    "agm-inf": ({"form": "dual"},),
+    "agm-inf": ({"form": "dual"}, {"prox": "own"}, {"form": "homotopy"}),
+    "agm-1": ({"form": "dual"}, {"prox": "columns"}),
+    "pdhg": ({"prox": "columns"}, {"prox": "own"}, {"prox": "whitened"}),
 }
 
 # Solvers that take most of a campaign's time to come close to a minimum, and their iterations.

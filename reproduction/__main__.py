@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def main() -> int:
             for run in script.runs(options.quick).values():
                 cache.forget(run)
     jobs = options.jobs or (os.cpu_count() or 1 if options.quick else 1)
-    outcomes = reproduce(scripts, cache, quick=options.quick, jobs=jobs)
+    outcomes = reproduce(scripts, cache, quick=options.quick, jobs=jobs, minutes=options.minutes)
     page = write(outcomes, options.output or _BUILD / ("quick" if options.quick else "site"))
     for outcome in outcomes:
         _tell(outcome)
@@ -53,6 +54,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="forget what is kept of them")
     parser.add_argument("--list", action="store_true", help="what there is")
     parser.add_argument("--jobs", type=int, help="runs at a time: 1, or all cores if quick")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="after which no run is begun any more"
+    )
     parser.add_argument("--output", type=Path, help="the folder of the site")
     parser.add_argument("--cache", type=Path, default=_BUILD / "cache", help="of finished runs")
     return parser.parse_args()

@@ -109,20 +109,22 @@ def _spread(loaded: Loaded, rows: int) -> Loaded:
 def _random(wanted: DataSet, rows: int) -> Loaded:
     """Rows that a linear model with noise labels."""
     rng = np.random.default_rng(len(wanted.file))
-    d, several = wanted.n_features, wanted.classes if wanted.kind in ("classes", "labels") else 1
+    grouped = wanted.kind in ("queries", "sequences")
+    one = grouped or wanted.kind in ("real", "ordinal")
+    d, several = wanted.n_features, 1 if one else wanted.classes
     X = sparse.random_array((rows, d), density=wanted.share, rng=rng, format="csr")
     X.data[:] = rng.normal(size=X.nnz)
     scores = X @ rng.normal(size=(d, several)) / np.sqrt(1 + wanted.share * d)
     scores += 0.3 * rng.normal(size=scores.shape)
-    groups = np.arange(rows) // 8 if wanted.kind in ("queries", "sequences") else None
+    groups = np.arange(rows) // 8 if grouped else None
     return Loaded(X, _labels(wanted, scores), groups)
 
 
 def _labels(wanted: DataSet, scores: Any) -> Any:
     first = scores[:, 0]
-    if wanted.kind == "binary":
+    if wanted.kind == "binary" and wanted.classes == 2:
         return np.where(first > 0, 1.0, -1.0)
-    if wanted.kind == "classes":
+    if wanted.kind in ("binary", "classes"):  # of several classes `prepare` makes two
         return np.argmax(scores, axis=1) + 1.0
     if wanted.kind == "labels":
         return [tuple(np.flatnonzero(row > 0.8).tolist()) for row in scores]
@@ -183,10 +185,10 @@ def _wide(name: str, n_features: int) -> DataSet:
 SETS: dict[str, DataSet] = {
     "a9a": DataSet("a9a/a9a", 123, share=0.113),
     "w8a": DataSet("w8a/w8a", 300, share=0.0388),
-    "covtype": DataSet("covtype/covtype", 54, share=0.22, prepare=second_against_rest),
+    "covtype": DataSet("covtype/covtype", 54, "binary", 0.22, 7, second_against_rest),
     "covtype-classes": DataSet("covtype/covtype", 54, "classes", 0.22, 7, standardised),
-    "mnist-binary": DataSet("mnist/mnist", 780, share=0.192, prepare=_pixels),
-    "20news": DataSet("20news/train.tfidf.svm", 130107, share=0.0012, prepare=even_against_odd),
+    "mnist-binary": DataSet("mnist/mnist", 780, "binary", 0.192, 10, _pixels),
+    "20news": DataSet("20news/train.tfidf.svm", 130107, "binary", 0.0012, 20, even_against_odd),
     "imdb": DataSet("imdb/train.counts.svm", 74849, share=0.00184),
     "pros_cons": DataSet("pros_cons/train.svm", 95082, share=0.00014),
     "hiva": DataSet("hiva/hiva.svm", 1617, share=0.0916),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import sys
 import time
@@ -34,10 +35,13 @@ class Outcome:
     checks: Sequence[Check] = ()
     found: Mapping[Hashable, Found] = field(default_factory=dict)
     fault: str = ""
+    missing: int = 0  # runs for which there was no time
 
     @property
     def verdict(self) -> Verdict:
         """What the checks come to."""
+        if self.missing:
+            return "unfinished"
         return "broken" if self.broken else verdict_of(self.checks)
 
     @property
@@ -46,8 +50,13 @@ class Outcome:
         return bool(self.fault) or not all(found.final for found in self.found.values())
 
 
-def reproduce(scripts: Sequence[Script], cache: Cache, *, quick: bool, jobs: int) -> list[Outcome]:
-    """Makes all runs of some scripts, then draws and judges each of them."""
+def reproduce(
+    scripts: Sequence[Script], cache: Cache, *, quick: bool, jobs: int, minutes: float = math.inf
+) -> list[Outcome]:
+    """Makes all runs of some scripts, then draws and judges each of them.
+
+    After so many minutes no run is begun any more: what then lacks some of its runs is unfinished.
+    """
     asked: dict[str, Mapping[Hashable, Run]] = {}
     faults: dict[str, str] = {}
     for script in scripts:
@@ -55,16 +64,25 @@ def reproduce(scripts: Sequence[Script], cache: Cache, *, quick: bool, jobs: int
             asked[script.id] = script.runs(quick)
         except Exception:
             faults[script.id] = traceback.format_exc()
-    results = make(asked, cache, jobs)
+    results = make(asked, cache, jobs, time.monotonic() + 60 * minutes)
     outcomes = []
     for script in scripts:
-        found = {key: results[run.key] for key, run in asked.get(script.id, {}).items()}
+        own = asked.get(script.id, {})
+        found = {key: results[run.key] for key, run in own.items() if run.key in results}
+        if len(found) < len(own):
+            outcomes.append(Outcome(script, quick, missing=len(own) - len(found)))
+            continue
         outcomes.append(_judged(script, quick, found, faults.get(script.id, "")))
     return outcomes
 
 
-def make(asked: Mapping[str, Mapping[Hashable, Run]], cache: Cache, jobs: int) -> Made:
-    """What all runs give; those that are not in the cache are made, `jobs` at a time, each once."""
+def make(
+    asked: Mapping[str, Mapping[Hashable, Run]], cache: Cache, jobs: int, until: float = math.inf
+) -> Made:
+    """What all runs give; those that are not in the cache are made, `jobs` at a time, each once.
+
+    None is begun after the time `until`.
+    """
     runs = {run.key: (name, run) for name, own in asked.items() for run in own.values()}
     results = {
         key: found for key, (_, run) in runs.items() if (found := cache.get(run)) is not None
@@ -78,12 +96,14 @@ def make(asked: Mapping[str, Mapping[Hashable, Run]], cache: Cache, jobs: int) -
     try:
         with Watch([name for name, _ in missing.values()], jobs) as watch:
             futures = {
-                pool.submit(_made, workers, run, cache): name for name, run in missing.values()
+                pool.submit(_made, workers, run, cache, until): name
+                for name, run in missing.values()
             }
             for future in as_completed(futures):
                 run, found = future.result()
-                results[run.key] = found
-                watch.done(futures[future], run, found)
+                if found is not None:
+                    results[run.key] = found
+                    watch.done(futures[future], run, found)
         return results
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -91,7 +111,11 @@ def make(asked: Mapping[str, Mapping[Hashable, Run]], cache: Cache, jobs: int) -
             worker.close()
 
 
-def _made(workers: queue.SimpleQueue[Worker], run: Run, cache: Cache) -> tuple[Run, Found]:
+def _made(
+    workers: queue.SimpleQueue[Worker], run: Run, cache: Cache, until: float
+) -> tuple[Run, Found | None]:
+    if time.monotonic() >= until:
+        return run, None
     worker = workers.get()
     try:
         found = worker.make(run)

@@ -102,7 +102,7 @@ class Check:
     measured: str = ""
 
 
-Verdict = Literal["reproduced", "partly", "not", "broken"]
+Verdict = Literal["reproduced", "partly", "not", "broken", "unfinished"]
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:

@@ -23,6 +23,7 @@ VERDICTS = {
     "partly": "partly",
     "not": "not reproduced",
     "broken": "the script is broken",
+    "unfinished": "not run to the end",
 }
 
 
@@ -98,6 +99,8 @@ def _reason(outcome: Outcome) -> str:
     """The script's own, or else which of its statements fail; nothing where all hold."""
     if outcome.verdict == "reproduced":
         return ""
+    if outcome.missing:
+        return f"{outcome.missing} of its runs were not made yet"
     if outcome.fault:
         return outcome.fault.strip().splitlines()[-1]
     failing = [check for check in outcome.checks if not check.holds]
@@ -116,7 +119,8 @@ def _cited(key: str) -> str:
 
 def _figure(outcome: Outcome) -> str:
     script = outcome.script
-    why = _part("Why", script.why) if outcome.verdict != "reproduced" else ""
+    judged = outcome.verdict not in ("reproduced", "unfinished")
+    why = _part("Why", script.why) if judged else ""
     fault = f"<pre>{html.escape(outcome.fault)}</pre>" if outcome.fault else ""
     checks = "".join(
         f'<li class="{"holds" if c.holds else "fails"}">{html.escape(c.statement)}'
@@ -125,8 +129,8 @@ def _figure(outcome: Outcome) -> str:
     )
     return f"""<section id="{script.id}">
 <h2>{html.escape(script.title)} {_badge(outcome)}</h2>
-{_part("The paper did", script.did)}
-{_part("It claims", script.claim)}
+{_part("What is done" if script.paper == "fenchel" else "The paper did", script.did)}
+{_part("Claim" if script.paper == "fenchel" else "It claims", script.claim)}
 {_part("Here", script.here)}
 <ul class="checks">{checks}</ul>
 {why}

@@ -125,7 +125,8 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def words(text: str) -> list[str]:
-    """The lines without figures, which depend on clocks and solvers, and without iterations."""
+    """The lines without figures, which depend on clocks, solvers and versions; no iterations."""
+    text = re.sub(r"\(fenchel [^)]*\)", "(fenchel)", text)
     lines = [re.sub(r"[-+±]?\d[\d.,]*(e[-+]\d+)?|━+", "#", line) for line in text.splitlines()]
     lines = [re.sub(r"^\S+: # iterations.*", "solver", line) for line in lines]
     return [

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+PRODUCT = r"<(\w+, [^<>]+)>"  # <x, w> is a product of vectors, which Markdown takes for a tag
 PANELS_LAST = "Options"  # what typer calls options without a panel: --help
 
 
@@ -31,7 +32,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html_text: str, *, page: Any, files: Any, **_: Any) -> str:
-    """The page with links for the names of pages that docstrings mention; figures do not wrap."""
+    """The page with products of vectors and, in the API, links to pages that docstrings name."""
 
     def linked(found: re.Match[str]) -> str:
         file = files.get_file_from_path(found[1])
@@ -41,6 +42,7 @@ def on_page_content(html_text: str, *, page: Any, files: Any, **_: Any) -> str:
         title = os.path.splitext(os.path.basename(found[1]))[0].replace("-", " ")
         return f'<a href="{os.path.relpath(file.dest_uri, here)}">{title}</a>'
 
+    html_text = re.sub(PRODUCT, r"&lt;\1&gt;", html_text)
     if page.file.src_uri.startswith("benchmarks/"):
         return f'<div class="figures">{html_text}</div>'
     if not page.file.src_uri.startswith("reference/api/"):

@@ -1,4 +1,4 @@
-"""No paper's: the solvers of fenchel that suit a problem run it from 0, each until it has certified
+"""The solvers of fenchel that suit a problem run it from 0, each until it has certified
 a gap of 1e-4, and `auto` with them. `fenchel race` does the same with any data, loss and strength.
 """
 
@@ -40,7 +40,7 @@ def runs(quick: bool) -> dict[tuple[str, str], Run]:
             strength=strength,
             solver=solver,
             gap=GAP,
-            max_seconds=0.5 if quick else 120.0,
+            max_seconds=0.5 if quick else 60.0,
         )
         for race, (data, loss, regularizer, strength, solvers) in RACES.items()
         for solver in solvers

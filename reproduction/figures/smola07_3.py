@@ -18,7 +18,8 @@ Pegasos need many iterations to come to the optimum itself."""
 HERE = """20 newsgroups, a9a and w8a at 2e-4 and 1e-4. Pegasos in the batch setting, a step of all
 rows an iteration. Iterations, from certified minima; 0.001 absolute, as theirs. Beside them
 L-BFGS's stand-in for kinks (sublbfgs), L-BFGS itself being for smooth losses."""
-WHY = ""
+WHY = """On text, where the claim was made, few cuts do, and it holds. On a9a, with few columns of 0
+and 1, a bundle needs hundreds of cuts."""
 
 SETS = {"20news": 2e-4, "a9a": 1e-4, "w8a": 1e-4}
 SOLVERS = {
@@ -41,8 +42,8 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
             rivals=SOLVERS,
             within=1e-5,
             judge_gap=1e-5,
-            seconds=0.5 if quick else 8.0,
-            iterations=200 if quick else 4000,
+            seconds=0.5 if quick else 20.0,
+            iterations=200 if quick else 2000,
         )
         for data, strength in list(SETS.items())[1 if quick else 0 : 2 if quick else None]
     }

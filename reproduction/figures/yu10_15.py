@@ -16,7 +16,8 @@ after the same time), and about as fast as OCAS."""
 HERE = """At the paper's strengths; w8a and 20 newsgroups at 1e-4 and 1e-5 stand for CCAT, Astro-ph
 and Real-sim. Passes over the data instead of seconds. "ours" are fenchel's own choices: a B_0 from
 the columns' scales and the whole quadratic programme for a direction; bmrm with a step of 0.3."""
-WHY = ""
+WHY = """Where it does not hold, columns outnumber rows (20 newsgroups): kinks are few and each
+matters, which a bundle sees sooner than a local model."""
 
 SETS = {"a9a": 1e-5, "mnist-binary": 1e-6, "covtype": 1e-6, "w8a": 1e-4, "20news": 1e-5}
 SOLVERS = {
@@ -30,7 +31,16 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """To a thousandth above the minimum."""
-    return each_at(quick, SETS, SOLVERS, loss="hinge", within=1e-3, judge_gap=1e-4, seconds=6.0)
+    return each_at(
+        quick,
+        SETS,
+        SOLVERS,
+        loss="hinge",
+        within=1e-3,
+        judge_gap=1e-4,
+        judge_seconds=60.0,
+        seconds=10.0,
+    )
 
 
 def draw(found: Results) -> Sequence[Panel]:

@@ -16,10 +16,12 @@ CLAIM = """OWL-QN and OWL-QN* converge alike but on Astro-ph, where directions a
 From random subgradients OWL-QN breaks down completely, while OWL-QN* is not affected."""
 HERE = """As printed: B_0 = I, signs imposed on all coordinates, algorithm 2 with one step at a time
 and an absolute tolerance of 1e-5. w8a and 20 newsgroups stand for CCAT, Astro-ph and Real-sim.
-Covertype is standardised, and a tenth of it. "ours" is fenchel's owlqn, which restricts H to the
+10,000 rows of each; Covertype is standardised. "ours" is fenchel's owlqn, which restricts H to the
 face and imposes signs at zeros only."""
-WHY = """The paper stops when J changes by less than 1e-5 an iteration, at which OWL-QN and OWL-QN*
-look alike; further on, the direction as printed is the slower one (see "ours")."""
+WHY = """Our search keeps to sufficient decrease and forgets H where a direction fails, also as
+printed: so OWL-QN from random subgradients may creep on by steepest descent where the original
+stopped. Rounds of algorithm 2 grow as in table 2, and cost OWL-QN* its time on wide data, as on
+Astro-ph in the paper."""
 
 SETS = {"a9a": 1e-4, "w8a": 1e-4, "covtype": 1e-5, "mnist-binary": 1e-4, "20news": 1e-5}
 SOLVERS = {
@@ -39,10 +41,10 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         SOLVERS,
         loss="logistic",
         regularizer="l1",
-        rows=20_000,
+        rows=10_000,
         within=1e-3,
         judge_gap=1e-5,
-        seconds=5.0,
+        seconds=8.0,
     )
 
 

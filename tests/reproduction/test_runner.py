@@ -113,6 +113,15 @@ def test_a_broken_script_is_one_of_several(cache):
     assert "boom" in outcomes[0].fault and "boom" in outcomes[1].fault
 
 
+def test_what_there_was_no_time_for_is_unfinished(tmp_path, cache):
+    runs = {1: run(counted, folder=str(tmp_path), name="a")}
+    (outcome,) = reproduce(
+        [script(runs=lambda quick: runs)], cache, quick=True, jobs=1, minutes=0.0
+    )
+    assert outcome.verdict == "unfinished" and outcome.missing == 1
+    assert calls(tmp_path) == []
+
+
 def test_a_script_whose_run_ends_in_an_error_is_broken(cache):
     (outcome,) = reproduce([script(runs=lambda quick: {1: run(wrong)})], cache, quick=True, jobs=1)
     assert outcome.broken and outcome.verdict == "broken"
@@ -158,6 +167,14 @@ def test_papers_come_in_order_and_figures_by_number():
     assert registry.chosen(["yu10"]) == names
     with pytest.raises(SystemExit, match="there is no 'yu10-99'"):
         registry.chosen(["yu10-99"])
+
+
+@pytest.mark.parametrize("name", [name for name in data.SETS if data.SETS[name].kind == "binary"])
+def test_random_rows_have_both_classes(name, monkeypatch):
+    monkeypatch.delenv("FENCHEL_DATA", raising=False)
+    data._load.cache_clear()
+    assert set(data.load(name, 60).y.tolist()) == {-1.0, 1.0}
+    data._load.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["a9a", "usps", "scene", "mq2008", "ocr_letters", "cpusmall"])

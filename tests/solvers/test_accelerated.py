@@ -218,6 +218,77 @@ def test_the_rates_of_theorems_6_and_14(method, lambda_1, lambda_2):
     assert J.value(it.x) - lowest <= 1e-3 * J.value(start) - 1e-3 * lowest
 
 
+def growth(J, n):
+    """(A_k of [Zhang11] algorithm 2, the L_i so far) for k = 1, ..., n."""
+    curvatures = []
+    for it in itertools.islice(AGMInf().iterates(J, Plain(np.zeros(30)), 1e-3), n):
+        A, *_, one = it.memory()["psi"]  # all weights are multiples of that of Delta(., x_0)
+        curvatures.append(it.L)
+        yield A / one, np.array(curvatures)
+
+
+@pytest.mark.parametrize(("lambda_1", "lambda_2"), [(0, 0), (0, 1.0), (0.05, 0), (0.03, 0.02)])
+def test_lemma_8_with_four_times_the_printed_curvatures(lambda_1, lambda_2):
+    """The product as printed, with L_i in place of 4 L_i, outgrows A_k if lambda is not small."""
+    J = quadratic(lambda_1, lambda_2)
+    lambda_, printed = J.lambda_1 + J.lambda_2, []
+    for A, L in growth(J, 40):
+        product = [np.prod(1 + np.sqrt(lambda_ / (f * L[1:]))) ** 2 for f in (4, 1)]
+        first = 1 / (L[0] - J.lambda_1)
+        root = np.sqrt(4 / L[0]) + np.sum(np.sqrt(1 / L[1:]))
+        assert A >= (1 - 1e-9) * max(first * product[0], root**2 / 4)
+        printed.append(A >= (1 - 1e-9) * first * product[1])
+    assert all(printed) == (lambda_ < 1)
+
+
+@pytest.mark.parametrize(("lambda_1", "lambda_2"), [(0, 0), (0, 0.01), (0.05, 0), (0.03, 0.02)])
+def test_lemma_16(lambda_1, lambda_2):
+    J = quadratic(lambda_1, lambda_2)
+    lambda_, left, L = J.lambda_1 + J.lambda_2, 1.0, []
+    for it in itertools.islice(AGMOne().iterates(J, Plain(np.zeros(30)), 1e-3), 60):
+        L.append(it.L + J.lambda_2)
+        if len(L) == 1:
+            continue
+        left *= 1 - it.share
+        root = 2 / np.sqrt(L[0]) + np.sum(1 / np.sqrt(L[1:]))
+        most = min(np.prod(1 - np.sqrt(lambda_ / np.array(L[1:]))), 4 / L[0] / root**2)
+        assert left <= most * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.02])
+def test_theorem_19(epsilon):
+    """With mu = epsilon / D, so many steps on J_mu are 2 epsilon from the least J."""
+    problem = problem_for(losses.Hinge(), strength=0.05)
+    X, _ = data_for(losses.Hinge())
+    best = fenchel.minimize(problem, "bmrm", gap=1e-9)
+    D, steep = roughness(problem.risk), GAMMA_U * np.linalg.eigvalsh(X.T @ X / len(X))[-1]
+    size = 4 * D * steep
+    distance, rate = best.w @ best.w / 2, np.sqrt(0.05 * epsilon / size)
+    fast = 1 + 0.5 * np.log(size * distance / epsilon**2) / np.log1p(rate)
+    k = int(np.ceil(min(np.sqrt(size * distance) / epsilon, fast)))
+    J = PrimalForm(problem, epsilon / D)
+    steps = AGMInf().iterates(J, J.start(np.zeros(problem.risk.n_parameters)), 0.05 * J.L)
+    it = next(itertools.islice(steps, k - 1, None))
+    assert problem.objective(J.point(it.x, it.alpha)) - best.objective <= 2 * epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.01])
+def test_theorem_20(epsilon):
+    """The same in the dual, where the gap itself is bounded."""
+    problem = problem_for(losses.Hinge(), strength=0.05)
+    X, _ = data_for(losses.Hinge())
+    mu = epsilon / roughness(problem.risk)
+    L = GAMMA_U * np.linalg.eigvalsh(X.T @ X / len(X))[-1] / problem.strength
+    widest = 0.5  # of (u - u_0)^2 / 2 on [-1, 0] or [0, 1]
+    k = int(np.ceil(np.sqrt(4 * widest * L / epsilon) - 1))
+    J = DualForm(problem, mu)
+    steps = AGMInf("dual").iterates(J, J.start(np.zeros(problem.risk.n_parameters)), 0.05 * J.L)
+    it = next(itertools.islice(steps, k - 1, None))
+    cut = J.cut(J.dual(it.x, it.alpha))
+    gap = problem.objective(J.point(it.x, it.alpha)) - problem.bound(cut.a, cut.b, cut.sizes)
+    assert gap <= 2 * epsilon
+
+
 @pytest.mark.parametrize("method", [AGMInf(), AGMOne()], ids=ids)
 def test_one_gradient_and_one_ground_problem_for_each_curvature_tried(method):
     J = quadratic(0.0, 0.1)

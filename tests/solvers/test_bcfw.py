@@ -15,6 +15,7 @@ from fenchel.errors import Incompatible, InvalidCertificate
 from fenchel.losses import chain_formulas
 from fenchel.risks.views.blocks import BlockDual
 from fenchel.solvers.bcfw import extrapolate, on_simplices
+from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.witness import Ties, Witness
 
 
@@ -158,3 +159,22 @@ def test_evidence_that_was_tampered_with_proves_no_more(fault):
     forged = Witness([touch._replace(ties=Ties(rows, slopes))], [1.0])
     with pytest.raises(InvalidCertificate):
         fenchel.verify(replace(result, witness=forged), problem)
+
+
+def test_labellings_without_a_share_count_nothing():
+    """Rounded down, a share of 0 was a unit below it: a false bound, by 1e-6 of a minimum of 2e-10.
+
+    Found by the campaign against false certificates.
+    """
+    problem, _ = sequences(6, n=30)
+    result = fenchel.minimize(problem, "bcfw", gap=1e-6)
+    touch = result.witness.tangencies[0]
+    evidence = ChainEvidence(problem.risk)
+    n = int(np.diff(evidence.starts)[0])
+    rows = np.concatenate([np.arange(n), touch.ties.rows])
+    slopes = np.vstack([np.column_stack([np.ones(n), np.zeros(n)]), touch.ties.slopes])
+    more = touch._replace(ties=Ties(rows.astype(np.intp), slopes))
+    units = evidence.grid.units(evidence.s).astype(np.float64)
+    assert evidence._named(more, units).units[0] == 0
+    ours, theirs = evidence.at(more), evidence.at(touch)
+    assert ours[1] == theirs[1] and np.array_equal(ours[0].lo, theirs[0].lo)

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from fenchel import _kernels
+from fenchel.regularizers import ElasticNetBall
 
 CASES = 1000
 
@@ -329,3 +330,25 @@ def test_an_entropy_prox_that_makes_no_sense_is_refused(changes, message):
     problem = {"g": ONE, "weight": 1.0, "x0": ONE, "cap": 0.6}
     with pytest.raises(ValueError, match=message):
         entropy_prox(**{**problem, **changes})
+
+
+@pytest.mark.parametrize("size", [1e14, 1e15, 1e16, 1e100, 1e300])
+@pytest.mark.parametrize("cap", [1.0, 0.4])
+def test_entropy_of_scores_that_are_large_beside_their_differences(size, cap):
+    """The weights sum up to 1, and depend on the differences alone, which are exact here."""
+    differences = np.array([0.0, 1.0, 2.0, 4.0]) * (np.spacing(size) if size > 1e16 else 2.0)
+    x, y = np.empty(4), np.empty(4)
+    _kernels.entropy_prox(size + differences, 1.0, None, cap, x)
+    _kernels.entropy_prox(differences, 1.0, None, cap, y)
+    assert abs(np.sum(x) - 1) <= 1e-14
+    assert np.allclose(x, y, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e200, 1e300])
+@pytest.mark.parametrize("radius", [1e-3, 1e5])
+def test_projection_of_a_huge_vector_onto_the_elastic_net_ball(size, radius):
+    v = np.array([3.0, -1.0, 0.5, 0.0])
+    ball = ElasticNetBall(radius, 0.5)
+    x = ball.prox(size * v, 1.0)
+    assert ball.net.value(x) == pytest.approx(radius, rel=1e-9)
+    assert x[0] > 0 and x[1] <= 0 and x[3] == 0  # rows of the largest |v| keep their signs

@@ -72,3 +72,15 @@ def test_the_links_of_the_readme_are_absolute_on_a_package_index():
 def test_the_page_of_solvers_has_them_all():
     page = (DOCS / "reference" / "solvers.md").read_text()
     assert [name for name in SOLVERS if f"`{name}`" not in page] == []
+
+
+def commands(page):
+    """The scripts of a page's tables, with their arguments."""
+    return re.findall(r"<!-- figures: (\S+).*? -->\n.*?<!-- /figures -->", page, re.DOTALL)
+
+
+def test_tables_of_figures_come_from_scripts_that_are_there():
+    pages = [page.read_text() for page in PAGES if page.parent.name == "benchmarks"]
+    scripts = [script for page in pages for script in commands(page)]
+    assert len(scripts) >= 5 and all((ROOT / script).exists() for script in scripts)
+    assert sum(page.count("<!-- figures:") for page in pages) == len(scripts)

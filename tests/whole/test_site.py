@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -60,6 +61,10 @@ def test_every_link_leads_somewhere(pages):
     assert {str(path): found for path in pages if (found := list(dead(pages[path], pages)))} == {}
 
 
+def test_products_of_vectors_are_no_tags(pages):
+    assert [path for path in pages if re.search(r"<\w+, [^<>]+>", path.read_text())] == []
+
+
 def test_nothing_is_loaded_from_elsewhere(pages):
     assert [load for page in pages.values() for load in page.loads if urlsplit(load).netloc] == []
 
@@ -78,6 +83,7 @@ def test_every_public_name_is_documented(pages):
 SHOWN = ("index", "reference/api/estimators", "benchmarks/small-fits", "reference/commands")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width, dark", [(1280, False), (400, True)])
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_page_opens_in_a_browser(name, width, dark):
@@ -88,6 +94,7 @@ def test_a_page_opens_in_a_browser(name, width, dark):
         assert page.locator("h1").count() == 1
 
 
+@pytest.mark.slow
 def test_search_works_without_a_server():
     with opened(SITE / "index.html") as page:
         page.locator(".md-search__input").fill("quantile")
@@ -95,6 +102,7 @@ def test_search_works_without_a_server():
         assert page.faults == []
 
 
+@pytest.mark.slow
 def test_code_is_copied_without_prompts():
     with opened(SITE / "how-to" / "own-loss.html") as page:
         code = page.locator(".highlight code").first

@@ -150,6 +150,25 @@ std::tuple<double, double, double> smoothed(const Loss& loss, const Vector<doubl
     return {total.value, total.slope, total.rise};
 }
 
+/// (The best offset, the value there) and in u the slopes that belong to it.
+std::pair<double, double> smoothed_offset(const Loss& loss, const Vector<double>& z,
+                                          const Vector<double>& y, const Weights& s, double mu,
+                                          const Weights& widths, double total, double near,
+                                          Output& u) {
+    const std::size_t n = z.size();
+    require(y.size() == n, "y", y.size(), n);
+    require(u.size() == n, "u", u.size(), n);
+    if (s) require(s->size() == n, "sample weights", s->size(), n);
+    if (widths) require(widths->size() == n, "widths", widths->size(), n);
+    const fenchel::Rows rows{z.data(), y.data(), s ? s->data() : nullptr};
+    nb::gil_scoped_release unlocked;
+    const fenchel::Offset found = fenchel::with_loss(loss.scalar, [&](const auto& l) {
+        return fenchel::smoothed_offset(l, rows, mu, widths ? widths->data() : nullptr, total, near,
+                                        u.data(), n);
+    });
+    return {found.best, found.value};
+}
+
 template <class Matrix>
 void gram(const Matrix& X, const Weights& s, const Active& chosen, std::size_t count,
           OutputMatrix& G) {
@@ -235,6 +254,8 @@ void bindings::bind_dual_ascent(nb::module_& m) {
     m.def("augmented_slope_along", &augmented_slope_along, "loss"_a, "z"_a.noconvert(),
           "y"_a.noconvert(), "s"_a.none(), "a"_a.noconvert(), "kappa"_a, "b"_a, "q"_a.noconvert(),
           "rate"_a, "eta"_a);
+    m.def("smoothed_offset", &smoothed_offset, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(),
+          "s"_a.none(), "mu"_a, "widths"_a.none(), "total"_a, "near"_a, "u"_a.noconvert());
     m.def("smoothed", &smoothed, "loss"_a, "z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(),
           "mu"_a, "widths"_a.none(), "b"_a, "u"_a.noconvert());
     m.def("movable", &movable, "dual"_a, "z"_a.noconvert(), "a"_a.noconvert(), "margin"_a,

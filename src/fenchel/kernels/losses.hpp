@@ -289,8 +289,9 @@ inline ScalarLoss scalar_loss(std::string_view name, double parameter) {
 /// Calls `use` with the loss itself, so that the loop inside is compiled for it.
 template <class Use>
 auto with_loss(const ScalarLoss& loss, Use&& use) {
+    using Result = decltype(use(Hinge{}));  // named here: clang 14 falls over it in the lambda
     return std::visit(
-        [&](const auto& l) -> decltype(use(Hinge{})) {
+        [&](const auto& l) -> Result {
             if constexpr (std::is_same_v<std::decay_t<decltype(l)>, std::monostate>) {
                 return {};
             } else {

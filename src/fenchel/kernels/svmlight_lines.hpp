@@ -72,7 +72,7 @@ class Room {
     T* at_least(std::size_t n) {
         if (n > size_) {
             size_ = 0;
-            data_ = std::make_unique_for_overwrite<T[]>(n);
+            data_.reset(new T[n]);  // not set to 0, as std::make_unique would
             size_ = n;
         }
         return data_.get();

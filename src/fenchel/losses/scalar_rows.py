@@ -217,6 +217,14 @@ class NativeScalarRows(ScalarRows):
         u = np.empty_like(z)
         return *_kernels.smoothed(self.native, self._at(z), self.y, self.s, mu, widths, b, u), u
 
+    def smoothed_offset(
+        self, z: Array, mu: float, widths: Array | None, total: float, near: float
+    ) -> tuple[float, float, Array]:
+        """(The b that minimises sum_i s_i l_mu(z_i + b, y_i) / total, that, slopes without s)."""
+        u, rows = np.empty_like(z), (self._at(z), self.y, self.s)
+        found = _kernels.smoothed_offset(self.native, *rows, mu, widths, total, near, u)
+        return *found, u
+
     def saddle_step(
         self, at: tuple[Array, Array, Array, Array], z: Array, *step: float
     ) -> tuple[tuple[float, float, float], tuple[Array, Array, Array, Array]]:

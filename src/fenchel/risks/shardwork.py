@@ -214,7 +214,9 @@ def equal(shard: Shard, a: Array, b: Array) -> bool:
 
 def mixed(shard: Shard, a: Array, b: Array, weight_a: float, weight_b: float) -> Array:
     """weight_a a + weight_b b."""
-    return weight_a * a + weight_b * b
+    both = weight_a * a
+    both += b if weight_b == 1 else weight_b * b
+    return both
 
 
 def energy(shard: Shard, g: Array) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fenchel.errors import Incompatible
 from fenchel.risks.base import Problem
+from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.settings import construct
 from fenchel.solvers._by_kernel import by_kernel
 from fenchel.solvers._unpenalised import unpenalised
@@ -62,6 +63,7 @@ __all__ = [
     "OWLQNStar",
     "Pegasos",
     "Polish",
+    "ProxFunction",
     "ProximalGradient",
     "Solver",
     "State",

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
-from fenchel.risks.base import Array, Point, Problem
+from fenchel.risks.base import Array, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
@@ -42,12 +42,14 @@ from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_functio
 from fenchel.risks.views.prox_functions import obstacle as prox_obstacle
 from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
+from fenchel.risks.views.soft_chains import SoftForm, is_soft, most_entropy
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate, Minimum
 from fenchel.solvers._gradient_bound import Bound, few_gradients
-from fenchel.solvers._scaled_dual import ScaledDual
+from fenchel.solvers._scaled_hull import scaled_bound
+from fenchel.solvers._soft_cuts import SoftCuts
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.tolerances import EPSILON, ROUND_OFF
 from fenchel.witness import Witness
@@ -126,6 +128,9 @@ class Accelerated(Solver):
             return self._staged(dual, w, state)
         if not isinstance(problem.risk, LinearRisk):
             prox = prox_function(problem, self.prox)
+            if is_soft(problem.risk):
+                soft = _Stages(self, problem, lambda mu: SoftForm(problem, mu, prox))
+                return self._staged(soft, w, state)
             black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem, prox))
             return self._staged(black_box, w, state)
 
@@ -185,9 +190,16 @@ class Accelerated(Solver):
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
         """Gradients certify a smooth risk, scaled where Omega* is not finite."""
+        if is_soft(problem.risk) and self.form != "dual":
+            return None
         if self.form != "primal" or not problem.risk.facts.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
         return None
+
+
+def _roughness(risk: Risk) -> float:
+    """How far R smoothed by mu lies below R, at most, over mu."""
+    return most_entropy(risk) if is_soft(risk) else roughness(risk)
 
 
 class _Stages(Generic[X, Y]):
@@ -204,12 +216,13 @@ class _Stages(Generic[X, Y]):
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
         self.has_duals = RowSpace.obstacle(problem.risk) is None
+        self.soft = SoftCuts(problem) if is_soft(problem.risk) else None
         if self.has_duals:
             self.hull = DualHull(problem)
         elif problem.regularizer.strong_convexity > 0:
             self._at_point = few_gradients(problem).after
         else:
-            self._at_point = ScaledDual(problem, every=1).at
+            self._at_point = scaled_bound(problem, every=1).at
         self.L = 0.0
 
     _at_point: Callable[[Point], Bound]  # what the gradient at a point proves
@@ -222,9 +235,9 @@ class _Stages(Generic[X, Y]):
         if solver.mu is not None:
             self.mu = solver.mu
         elif solver.form == "primal" and not risk.facts.differentiable:
-            self.mu = solver._gap * size / roughness(risk)
+            self.mu = solver._gap * size / _roughness(risk)
         elif solver.form == "homotopy":
-            self.mu = _FIRST * size / roughness(risk)
+            self.mu = _FIRST * size / _roughness(risk)
         self.J = self.form(self.mu)
         self.x = self.J.start(w)
         self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
@@ -241,6 +254,8 @@ class _Stages(Generic[X, Y]):
             newest = (it.x, it.alpha) if self.hull.is_empty else it.newest
             self.hull.add(self._with_duals.dual(*newest), it.share)
         self.problem.effort.step = 1 / it.L
+        if self.soft is not None:
+            return self._soft_step(self.soft, it)
         point = self.J.point(it.x, it.alpha)
         self.objective = self.problem.objective(point)
         state = functools.partial(self._state, point.w, it)
@@ -252,6 +267,26 @@ class _Stages(Generic[X, Y]):
         self._n_looks += 1
         self.bound, witness = self._proved(it) if self.has_duals else self._at_point(point)
         return Step(point, self.objective, self.bound, witness, state, self.stage)
+
+    def _soft_step(self, cuts: SoftCuts, it: Iterate[X, Y]) -> Step:
+        """The same of a soft maximum, whose own risk is another evaluation: at looks alone."""
+        assert isinstance(self.J, SoftForm)
+        cuts.add(self.J.at(packed(it.x.x)))
+        self._n_steps += 1
+        self.looked = self._n_steps >= self._due or self._shown is None
+        if self.looked or self._shown is None:
+            self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
+            self._shown = self.J.point(it.x, it.alpha)
+            self.objective = self.problem.objective(self._shown)
+            self.bound, self._evidence = cuts.bound(self.mu)
+            self.smoothed_bound = cuts.smoothed_bound
+        state = functools.partial(self._state, packed(it.x.x), it)
+        evidence = self._evidence if self.looked else None
+        bound = self.bound if self.looked else -np.inf
+        return Step(self._shown, self.objective, bound, evidence, state, self.stage)
+
+    _shown: Point | None = None  # the last place at which the risk itself is known
+    _evidence: Callable[[], Witness] | None = None
 
     def _proved(self, it: Iterate[X, Y]) -> tuple[float, Callable[[], Witness]]:
         """What [Zhang11]'s mean proves, or the best mean."""
@@ -275,7 +310,7 @@ class _Stages(Generic[X, Y]):
             smoothed = self.J.value(it.x) - self.smoothed_bound
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
             # Less than round-off of J makes no difference.
-            due = due and mu * roughness(self.problem.risk) > EPSILON * abs(self.objective)
+            due = due and mu * _roughness(self.problem.risk) > EPSILON * abs(self.objective)
         else:
             due = solver.mu is None and 0 < self.objective < _FALL * self.chosen_at
             mu = self.mu * (self.objective / self.chosen_at)

@@ -40,7 +40,7 @@ from fenchel.solvers._direction import (
     one_step_direction,
 )
 from fenchel.solvers._lbfgs_memory import LBFGSMemory
-from fenchel.solvers._scaled_dual import ScaledDual
+from fenchel.solvers._scaled_hull import scaled_bound
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.tolerances import FEW_OPERATIONS
 
@@ -73,7 +73,7 @@ class OWLQN(Solver):
         H = LBFGSMemory(self.memory, D)  # S <- {}, Y <- {}
         if state is not None:
             H.restore(state)
-        bound = ScaledDual(problem, _EVERY)
+        bound = scaled_bound(problem, _EVERY)
         point = problem.risk.at(w)
         while True:
             J = problem.objective(point)

@@ -7,16 +7,16 @@ with eta omega at scores that are extrapolated:
     w'  = argmin  lambda Omega(w) + <X'a, w> + omega/eta Delta(w, w_k)
     a'  = argmin  R*(a) - <a, X (2 w' - w_k)> + 1/(2 eta omega) |a - a_k|^2
 
-Delta is the Bregman divergence of a prox-function that fits the data (risks/views/prox_functions.py,
-the preconditioner of Pock and Chambolle, ICCV 2011, and its Bregman form, Math. Programming 2016).
+Delta is the Bregman divergence of a prox-function that fits the data: the preconditioner of Pock
+and Chambolle (ICCV 2011) and its Bregman form (Math. Programming 2016), risks/views/prox_functions.
 Two passes an iteration, one round of an engine, no line search and no inner problem.
 
 All else is PDLP's (Applegate, Diaz, Hinder, Lu, Lubin, O'Donoghue and Schudy, NeurIPS 2021): eta is
 tried out and may rise as well as fall (its algorithm 3); the run starts anew from the mean of its
 points, or from the last, as soon as that has a fraction of the gap (section 3.2, where it uses a
 normalised gap: here the gap is a number that costs no pass, so it is taken itself); and omega
-follows how far the two sides have moved between restarts (algorithm 4). Both J(w) and the bound of a
-are known at every point that is looked at, and are a certificate: the best of both count.
+follows how far the two sides have moved between restarts (algorithm 4). Both J(w) and the bound of
+a are known at every point that is looked at, and are a certificate: the best of both count.
 """
 
 from __future__ import annotations

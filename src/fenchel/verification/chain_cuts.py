@@ -122,7 +122,8 @@ class ChainEvidence(Cuts):
         """(S a, no more than S c)."""
         self.passes += 1
         units = self.grid.units(self.s).astype(np.float64)
-        of = self._path if isinstance(self.loss, M3N) else self._walk
+        by_path = isinstance(self.loss, M3N) and touch.offsets is None
+        of = self._path if by_path else self._walk
         slopes = of(touch, units)
         pairs, n, unit = self.pairs, self.pairs.n_states, 2.0**self.grid.exponent
         features, labels = pairs.feature, pairs.label
@@ -135,20 +136,35 @@ class ChainEvidence(Cuts):
         return Interval(*ends), float(exact(slopes.constant).times(exact(unit)).lo)
 
     def _walk(self, touch: Tangency, units: Array) -> _Slopes:
-        """Of the distribution at the tangency."""
-        assert isinstance(self.loss, CRF | SoftM3N)
-        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, 1.0
-        if isinstance(self.loss, SoftM3N):
-            Z, tau = self.loss.augmented(Z, self.y), self.loss.temperature
+        """Of the distribution at the tangency; for a maximum, at the level that it names.
+
+        E h is no more than the largest h: of a maximum any distribution proves a cut, without its
+        entropy.
+        """
+        (Z, T), L, tau = self._scores_at(touch), self.pairs.n_labels, self._temperature(touch)
+        if not isinstance(self.loss, CRF):
+            assert isinstance(self.loss, SoftM3N | M3N)
+            Z = self.loss.augmented(Z, self.y)
         found = walks(Z / tau, T / tau, self.starts, units)
-        constant = float(exact(tau).times(exact(found.entropy)).lo)
-        if isinstance(self.loss, SoftM3N):
+        constant = 0.0
+        if not isinstance(self.loss, M3N):
+            constant = float(exact(tau).times(exact(found.entropy)).lo)
+        if isinstance(self.loss, SoftM3N | M3N):
             costs = sum_below(down(found.labels * self.loss.costs(L).T[self.y]))
             constant = float(exact(constant).plus(exact(costs)).lo)
         each = np.repeat(units, np.diff(self.starts))
         found.labels[np.arange(len(self.y)), self.y] -= each
         steps = found.transitions.minus(paths(self.y, self.starts, units, L))
         return _Slopes(found.labels, steps, constant)
+
+    def _temperature(self, touch: Tangency) -> float:
+        """That of the loss, or the level of a tangency of a maximum."""
+        if touch.offsets is None:
+            return self.loss.temperature if isinstance(self.loss, SoftM3N) else 1.0
+        level = float(touch.offsets.mu)
+        if not isinstance(self.loss, M3N) or self.slack or not 0 < level < np.inf:
+            raise InvalidCertificate("a tangent of the witness belongs to another problem")
+        return level
 
     def _path(self, touch: Tangency, units: Array) -> _Slopes:
         """Of labels."""
@@ -205,7 +221,8 @@ class ChainEvidence(Cuts):
         if np.any(total > 1 + VERIFIED_ZERO):
             raise InvalidCertificate("the witness's shares of labellings add up to more than 1")
         less = np.where(total[which] > _WITHIN, _WITHIN / np.maximum(total[which], _WITHIN), 1.0)
-        return _Named(rows, labels, starts, np.floor(down(down(share * less) * units[which])))
+        each = np.floor(down(down(share * less) * units[which]))
+        return _Named(rows, labels, starts, np.maximum(each, 0.0))  # a share of 0 was rounded, too
 
     def _labels(self, given: Array, rows: npt.NDArray[Any]) -> Indices:
         """Labels as a witness has them, one for each of these."""

@@ -219,9 +219,14 @@ class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
 
     def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         """R_mu(w), and its gradient X'u with the slopes u of the rows."""
-        smooth = self._smooth(at)
-        u = RowVector(self.risk, smooth.u)
-        gradient = self.adjoint(u)
+        if self.risk.facts.has_intercept:
+            smooth = self._smooth(at)
+            u = RowVector(self.risk, smooth.u)
+            gradient = self.adjoint(u)
+        else:  # in one round
+            self.problem.pulse()
+            smooth, gradient = self.smoothed.with_gradient(at.image.parts)
+            u = RowVector(self.risk, smooth.u)
         # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
         # that alone: nan leaves it to `measured`.
         height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan

@@ -19,19 +19,31 @@ from fenchel.risks.sharded_loss import ShardedLoss
 
 
 class RowVector:
-    """A number, or one for each class, of every row; <x, y> is their mean product, with weights."""
+    """A number, or one for each class, of every row; <x, y> is their mean product, with weights.
+
+    It is `scale` times the parts that it was made of, multiplied out where they are asked for: a
+    sum of two multiples goes over the rows once.
+    """
 
     __array_ufunc__ = None  # so that a NumPy number times a RowVector asks the RowVector
 
-    def __init__(self, risk: ShardedLoss, parts: PerShard[Array]):
-        self.risk, self.parts = risk, parts
+    def __init__(self, risk: ShardedLoss, parts: PerShard[Array], scale: float = 1.0):
+        self.risk, self._parts, self._scale = risk, parts, scale
+
+    @property
+    def parts(self) -> PerShard[Array]:
+        """The numbers of each shard."""
+        if self._scale != 1:
+            self._parts = self.risk.engine.map(shardwork.scaled, self._parts, self._scale)
+            self._scale = 1.0
+        return self._parts
 
     def __add__(self, other: RowVector) -> RowVector:
-        parts = self.risk.engine.map(shardwork.moved, self.parts, other.parts, 1.0)
-        return RowVector(self.risk, parts)
+        parts, scales = (self._parts, other._parts), (self._scale, other._scale)
+        return RowVector(self.risk, self.risk.engine.map(shardwork.mixed, *parts, *scales))
 
     def __rmul__(self, scale: float) -> RowVector:
-        return RowVector(self.risk, self.risk.engine.map(shardwork.scaled, self.parts, scale))
+        return RowVector(self.risk, self._parts, scale * self._scale)
 
     def __matmul__(self, other: RowVector) -> float:
         """sum_i s_i x_i y_i / S."""

@@ -145,11 +145,13 @@ class Whitened(ProxFunction):
         assert isinstance(risk, LinearRisk)
         self.size = size = np.sqrt(_filled(centred_squares(risk)))
         C = centred_gram(risk) / size / size[:, np.newaxis]
-        ridge = _RIDGE * (float(linalg.eigvalsh(C)[-1]) or 1.0)
-        self.M = C + ridge * np.eye(n)
-        Q = np.array([problem.regularizer.subgradient(e) for e in np.eye(n) / size]) / size
-        q, V = linalg.eigh((Q + Q.T) / 2, self.M)
-        self.q, self.V = np.maximum(q, 0.0), V / size[:, np.newaxis]
+        e, U = linalg.eigh(C)
+        e = np.maximum(e, 0.0) + _RIDGE * (float(e[-1]) or 1.0)
+        self.M = (U * e) @ U.T
+        root = U / np.sqrt(e)  # M = (root root')^-1
+        Q = np.array([problem.regularizer.subgradient(v) for v in np.eye(n) / size]) / size
+        q, V = linalg.eigh(root.T @ Q @ root)
+        self.q, self.V = np.maximum(q, 0.0), (root @ V) / size[:, np.newaxis]
         self.convexity = float(self.q[0])
 
     @property
@@ -185,7 +187,7 @@ def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:
     if isinstance(wanted, ProxFunction) or wanted in ("own", "auto"):
         return None
     risk, regularizer = problem.risk, problem.regularizer
-    if not isinstance(risk, LinearRisk) or risk.classes is not None:
+    if not isinstance(risk, LinearRisk) or risk.classes is not None or not risk.facts.separable:
         return f"prox={wanted!r} is of the columns of a loss of one score a row"
     if wanted == "columns":
         return None if _takes_steps(regularizer) else "prox='columns' needs l2, l1 or elastic_net"

@@ -5,8 +5,8 @@
 <a, z> is the weighted mean of a_i z_i, R*(a) that of the conjugates l*(a_i): the inner maximum is
 the risk, by the definition of the conjugate, and the outer minimum without w and b the dual. An
 intercept is a coordinate without a penalty; the columns are taken about their means then, z = (X -
-1 mean') w + b, so that b does not depend on w and a change of w leaves the mean score as it is. What
-is called the offset of a point is this b; that of the uncentred columns is b - <mean, w>.
+1 mean') w + b, so that a change of w leaves the mean score as it is. What is called b of a point is
+this b; the offset for the columns as they are is b - <mean, w>.
 
 A `SaddlePoint` has w and b, and with the shards the scores and the slopes a of the rows, and their
 product X'a: a step costs two passes and one round. Means of points are points, for no pass.

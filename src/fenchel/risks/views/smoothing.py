@@ -24,7 +24,7 @@ from scipy.special import xlogy
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
 from fenchel.losses import Loss, MulticlassHinge
-from fenchel.losses.scalar_rows import is_built_in
+from fenchel.losses.scalar_rows import built_in, is_built_in
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
@@ -33,6 +33,7 @@ from fenchel.risks.offsets import Offsets
 from fenchel.tolerances import OFFSET_BLUR
 
 _STEPS = 10  # of Newton's method for the offset
+_BALANCED = 1e-14  # of the largest slope: a mean slope that is 0 to round-off
 _POWER = 6  # steps of the power iteration: [Zhang11] says that 5 to 6 are enough
 _NARROWEST = 0.1  # width of a row, relative to the mean
 
@@ -69,9 +70,16 @@ class SmoothedRisk:
         if not self.risk.facts.has_intercept:
             sums = self._sums(z, 0.0)
             return Smooth(sums.value, sums.u, 0.0)
+        if self.risk.profiles_at_once:
+            settings = self.mu, self.widths, self.risk.weight, near
+            each = self.risk.engine.map(_smoothed_offset, self.risk.loss, z, *settings)
+            b, value, u = each.split(3)
+            return Smooth(value[0], u, b[0])
+        b, found = self._newton(z, near)
+        if found is not None:
+            return Smooth(found.value, found.u, b)
         blur = OFFSET_BLUR * (1.0 + max(self.risk.engine.map(shardwork.largest, z)))
-        start = self._newton(z, near, blur)
-        offset = profile(lambda b: self._sums(z, b)[:2], start, blur, smooth=True)
+        offset = profile(lambda b: self._sums(z, b)[:2], b, blur, smooth=True)
         bracket = offset.bracket
         u = self._sums(z, bracket.below).u
         if bracket.above > bracket.below:
@@ -81,6 +89,15 @@ class SmoothedRisk:
             )
         return Smooth(offset.value, u, offset.best)
 
+    def with_gradient(self, z: PerShard[Array]) -> tuple[Smooth, Array]:
+        """The same without an intercept, and X'(s u) / S: a pass and one round."""
+        engine, weight = self.risk.engine, self.risk.weight
+        self.risk.passes += 1
+        settings = self.risk.loss, z, self.mu, self.widths
+        value, gradient, u = engine.map(_smoothed_product, *settings).split(3)
+        total, image = engine.totals(value, gradient)
+        return Smooth(float(total) / weight, u, 0.0), image.ravel() / weight
+
     def _at_offsets(self, offsets: Offsets, z: PerShard[Array], near: float | Array) -> Smooth:
         """The same of K offsets, as high as what its slopes prove."""
         b = np.broadcast_to(np.asarray(near, dtype=np.float64), offsets.K)
@@ -88,17 +105,21 @@ class SmoothedRisk:
         u = self.risk.engine.map(shardwork.unweighted, found.slopes, 1.0, self.risk.loss)
         return Smooth(found.floor, u, found.b)
 
-    def _newton(self, z: PerShard[Array], b: float, blur: float) -> float:
-        """A better guess of the offset: between kinks of the slope, Newton's step is exact."""
+    def _newton(self, z: PerShard[Array], b: float) -> tuple[float, _Sums | None]:
+        """Newton's steps on the offset, exact between kinks of the slope; the sums if they end.
+
+        On rows that are elsewhere each is a round, and the last two are all there is near the best.
+        """
+        largest = self.risk.largest_slope
+        enough = _BALANCED * largest if np.isfinite(largest) else 0.0
         for _ in range(_STEPS):
             sums = self._sums(z, b)
-            if sums.slope == 0 or sums.rise == 0:
+            if abs(sums.slope) <= enough:
+                return b, sums
+            if sums.rise == 0:
                 break
-            step = sums.slope / sums.rise
-            b -= step
-            if abs(step) <= blur:
-                break
-        return b
+            b -= sums.slope / sums.rise
+        return b, None
 
     def _sums(self, z: PerShard[Array], b: float) -> _Sums:
         """R_mu at the offset b, and its slopes."""
@@ -162,6 +183,27 @@ def _smoothed(
 ) -> tuple[float, float, float, Array]:
     """(sum_i s_i l_mu(z_i + b), its slope in b, and how fast that rises on kinks, u)."""
     return shard.bound(loss).smoothed(z, mu, widths, b)
+
+
+def _smoothed_product(
+    shard: Shard, loss: Loss, z: Array, mu: float, widths: Array | None
+) -> tuple[float, Array, Array]:
+    """(sum_i s_i l_mu(z_i), X'(s u), u)."""
+    value, _, _, u = shard.bound(loss).smoothed(z, mu, widths, 0.0)
+    return value, shard.rows.adjoint(shardwork.weighted(shard, u)), u
+
+
+def _smoothed_offset(
+    shard: Shard,
+    loss: Loss,
+    z: Array,
+    mu: float,
+    widths: Array | None,
+    total: float,
+    near: float,
+) -> tuple[float, float, Array]:
+    """(The best offset, R_mu there, u), where there is one shard."""
+    return built_in(shard.bound(loss)).smoothed_offset(z, mu, widths, total, near)
 
 
 def _d2(shard: Shard, u: Array, widths: Array | None) -> float:

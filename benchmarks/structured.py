@@ -1,0 +1,114 @@
+"""Max-margin networks: passes and seconds to certified gaps of 1e-2 and 1e-3, by solver.
+
+Arguments: `letters` (OCR letters, 626 words), `chunks` (CoNLL-2000, 8,936 sentences), `l1` (the gap
+of L1 chains under OWL-QN); all without. A run gets LIMIT seconds of the processor; all take 12
+minutes at most. A pass is a product with the data, two an evaluation or a sweep with searches;
+sweeps of `bcfw` over labellings that were found before are in the seconds alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from chains import letters as words
+from crfsuite import TUTORIAL, tagged
+
+import fenchel
+from fenchel import losses
+from fenchel.engines import Serial
+
+GAPS = (1e-2, 1e-3)
+STRENGTHS = (1e-2, 1e-3, 1e-4)
+LIMIT = {"letters": 20.0, "chunks": 30.0, "l1": 100.0}
+SOLVERS: dict[str, dict[str, Any]] = {
+    "bmrm": {},
+    "ls-bmrm": {},
+    "bcfw": {},
+    "agm-inf": {"form": "primal"},
+    "agm-inf homotopy": {"form": "homotopy"},
+}
+FOR_CHUNKS = ("bmrm", "bcfw", "agm-inf homotopy")
+
+
+class Reached:
+    """A callback that notes when gaps are reached, and ends a run whose time is up."""
+
+    def __init__(self, limit: float):
+        self.started, self.limit = time.process_time(), limit
+        self.found: dict[float, tuple[int, float]] = {}
+        self.gap = np.inf
+
+    def __call__(self, record: fenchel.Record) -> bool:
+        seconds = time.process_time() - self.started
+        self.gap = min(self.gap, record.gap)
+        for gap in GAPS:
+            if record.gap <= gap:
+                self.found.setdefault(gap, (record.passes, seconds))
+        return seconds > self.limit
+
+    def __str__(self) -> str:
+        shown = [
+            f"{self.found[gap][0]:6} {self.found[gap][1]:7.2f} s" if gap in self.found else "-" * 16
+            for gap in GAPS
+        ]
+        return " | ".join([*shown, f"{self.gap:.1e}"])
+
+
+def compare(name: str, base: fenchel.Problem, solvers: Any) -> None:
+    """A line for each strength and solver."""
+    print(f"{name}: strength, solver | passes and seconds to 1e-2 | to 1e-3 | least gap")
+    for strength in STRENGTHS:
+        for label in solvers:
+            problem = dataclasses.replace(base, strength=strength)
+            reached = Reached(LIMIT[name])
+            solver = fenchel.solver(label.split()[0], **SOLVERS[label])
+            fenchel.minimize(problem, solver, gap=GAPS[-1], max_iterations=10**6, callback=reached)
+            print(f"  {strength:g} {label:17} | {reached}", flush=True)
+
+
+def letters() -> None:
+    X, y = words("train")
+    groups = np.repeat(np.arange(len(y)), [len(part) for part in y])
+    loss = losses.M3N(pairs="all")
+    problem = fenchel.problem(
+        np.vstack(X), np.concatenate(y), loss=loss, groups=groups, strength=1.0, engine=Serial()
+    )
+    compare("letters", problem, SOLVERS)
+
+
+def posed(loss: str, alpha: float, penalty: str) -> fenchel.Problem:
+    """The problem of crfsuite's tutorial on CoNLL-2000."""
+    X, y = tagged("conll2000", "train")
+    model = fenchel.SequenceLabeler(
+        template=TUTORIAL, loss=loss, alpha=alpha, penalty=penalty, n_jobs=1
+    )
+    (problem,) = model._posed(X, y).problems
+    return problem
+
+
+def chunks() -> None:
+    compare("chunks", posed("m3n", 1e-2, "l2"), FOR_CHUNKS)
+
+
+def l1() -> None:
+    """The gap that is proved as OWL-QN goes on, c1 = 1."""
+    n = len(tagged("conll2000", "train")[1])
+    reached = Reached(LIMIT["l1"])
+    result = fenchel.minimize(
+        posed("crf", 1.0 / n, "l1"), "owlqn", gap=1e-3, max_iterations=600, callback=reached
+    )
+    print(
+        f"l1: after {result.iterations} iterations objective {n * result.objective:.1f}, gap "
+        f"{result.gap:.1e}, {time.process_time() - reached.started:.0f} s of the processor"
+    )
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("FENCHEL_DATA", "data")
+    for name in sys.argv[1:] or ("letters", "chunks", "l1"):
+        {"letters": letters, "chunks": chunks, "l1": l1}[name]()
