@@ -19,6 +19,7 @@ from fenchel.cli.steps import SavedStep, estimators, lines, steps_of
 from fenchel.cli.summary import Label, RunSummary, label, runs_of, show_runs
 from fenchel.cli.terminal import result
 from fenchel.data.table_facts import TableFacts
+from fenchel.errors import Incompatible
 
 if TYPE_CHECKING:
     from fenchel.report.coefficients import Coefficient, Coefficients, Size
@@ -105,6 +106,10 @@ def _inspect_parts(path: Path, found: Any, json: bool) -> Code:
 def _coefficients(fitted: Any, top: int) -> Coefficients:
     from fenchel.report.coefficients import coefficients
 
+    if not hasattr(fitted, "coef_"):
+        raise Incompatible(
+            f"a model with a kernel has no coefficients: it is a sum of {len(fitted.support_)} rows"
+        )
     names: Sequence[object] | None = getattr(fitted, "feature_names_in_", None)
     if names is None:
         first = getattr(fitted, "index_base_", 0)

@@ -180,6 +180,8 @@ def _lines(model: Any) -> tuple[Any, Any]:
 
     Two leaves have one score, as two classes do: the second's less the first's.
     """
+    if not hasattr(model, "coef_"):
+        raise Incompatible("a model with a kernel has no coefficients, which the ONNX file holds")
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     if isinstance(model, HierarchicalClassifier):
         paths = model.taxonomy_.paths
