@@ -262,8 +262,7 @@ inline double expected_cost(const double* marginal, const Gold& gold, std::size_
 template <int Lanes, class Value>
 FENCHEL_INLINE double log_loss_body(const Chains<Value>& chains, const Gold& gold,
                                     const std::int64_t* sequence, std::size_t n_chosen,
-                                    double temperature, const double* w, double* g,
-                                    double* cost) {
+                                    double temperature, const double* w, double* g, double* cost) {
     Transitions by(chains.pairs, w, temperature);
     const std::size_t width = by.width, room = longest(chains) * width;
     std::vector<double> memory(3 * room);
