@@ -226,7 +226,10 @@ class NativeScalarRows(ScalarRows):
         return *found, u
 
     def saddle_step(
-        self, at: tuple[Array, Array, Array, Array], z: Array, *step: float
+        self,
+        at: tuple[Array, Array, Array, Array],
+        z: Array,
+        step: tuple[float, float, float, float],
     ) -> tuple[tuple[float, float, float], tuple[Array, Array, Array, Array]]:
         """A primal-dual method's step on the slopes of all rows: see kernels/saddle.hpp.
 

@@ -126,21 +126,21 @@ class Accelerated(Solver):
         if self.form == "dual":
             dual = _Stages(self, problem, functools.partial(DualForm, problem))
             return self._staged(dual, w, state)
-        if not isinstance(problem.risk, LinearRisk):
-            prox = prox_function(problem, self.prox)
-            if is_soft(problem.risk):
-                soft = _Stages(self, problem, lambda mu: SoftForm(problem, mu, prox))
-                return self._staged(soft, w, state)
-            black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem, prox))
-            return self._staged(black_box, w, state)
 
         @functools.cache  # the same for all stages
-        def widths() -> PerShard[Array] | None:
-            return optimised_widths(problem.risk) if self.widths == "optimised" else None
-
-        @functools.cache
         def prox() -> ProxFunction:
             return prox_function(problem, self.prox)
+
+        if is_soft(problem.risk):
+            soft = _Stages(self, problem, lambda mu: SoftForm(problem, mu, prox()))
+            return self._staged(soft, w, state)
+        if not isinstance(problem.risk, LinearRisk):
+            black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem, prox()))
+            return self._staged(black_box, w, state)
+
+        @functools.cache
+        def widths() -> PerShard[Array] | None:
+            return optimised_widths(problem.risk) if self.widths == "optimised" else None
 
         primal = _Stages(self, problem, lambda mu: primal_form(problem, mu, widths(), prox()))
         return self._staged(primal, w, state)

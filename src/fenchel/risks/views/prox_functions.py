@@ -179,7 +179,9 @@ def prox_function(problem: Problem, wanted: str | ProxFunction) -> ProxFunction:
     if wanted == "auto":
         kinds = ("whitened", "columns", "own")
         wanted = next(kind for kind in kinds if obstacle(problem, kind) is None)
-    return {"own": OwnGeometry, "columns": ColumnScales, "whitened": Whitened}[wanted](problem)
+    if wanted == "whitened":
+        return Whitened(problem)
+    return ColumnScales(problem) if wanted == "columns" else OwnGeometry(problem)
 
 
 def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:

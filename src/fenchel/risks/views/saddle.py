@@ -159,11 +159,11 @@ def _stepped(
     a: Array,
     mean_z: Array,
     mean_a: Array,
-    step: tuple[float, ...],
+    step: tuple[float, float, float, float],
 ) -> tuple[float, float, float, Array, Array, Array, Array, Array]:
     """Sums of the loss, of the slopes' squared changes and of the slopes; X'(s a); the rows."""
     bound = built_in(shard.bound(loss))
-    sums, rows = bound.saddle_step((z, a, mean_z, mean_a), shard.rows.scores(w), *step)
+    sums, rows = bound.saddle_step((z, a, mean_z, mean_a), shard.rows.scores(w), step)
     return *sums, shard.rows.adjoint(shardwork.weighted(shard, rows[1])), *rows
 
 

@@ -73,8 +73,8 @@ class SmoothedRisk:
         if self.risk.profiles_at_once:
             settings = self.mu, self.widths, self.risk.weight, near
             each = self.risk.engine.map(_smoothed_offset, self.risk.loss, z, *settings)
-            b, value, u = each.split(3)
-            return Smooth(value[0], u, b[0])
+            offsets, values, slopes = each.split(3)
+            return Smooth(values[0], slopes, offsets[0])
         b, found = self._newton(z, near)
         if found is not None:
             return Smooth(found.value, found.u, b)
