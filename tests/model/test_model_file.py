@@ -459,4 +459,4 @@ def test_what_is_no_file_is_not_written_to(models, tmp_path):
 
 def test_solver_settings_come_back(path):
     model = fenchel.Regressor(solver=BMRM(step=0.7, max_cuts=20)).fit(X, X[:, 0])
-    assert repr(through(model, path).solver) == "BMRM(step=0.7, max_cuts=20)"
+    assert repr(through(model, path).solver) == "BMRM(step=0.7, max_cuts=20, inner=None)"

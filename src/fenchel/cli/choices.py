@@ -32,11 +32,13 @@ Solver = Literal[
     "subgd",
     "gd",
     "sdca",
+    "bcfw",
     "polish",
     "pegasos",
     "agm-inf",
     "agm-1",
     "excessive-gap",
+    "pdhg",
     "fista",
     "proximal-gradient",
 ]
