@@ -215,8 +215,8 @@ def _reached(runs: list[Run], J: float) -> str:
 def plot() -> None:
     """Draws docs/sparsity.svg: about ten minutes.
 
-    J* is the objective of a run of OWL-QN that goes on until it is PATIENT times as long, which has
-    come to rest by then: the distances are from the minimum, not from the best that was compared.
+    J* is the objective of a run of OWL-QN that goes on until it is PATIENT times as long, not the
+    best that was compared; below its certified gap, distances are from that run.
     """
     both = compare("l1", 1.0, 1, (1,), SOME)
     minimum = min(least_of(both), alone(ours, "l1", 1.0, SOME, 2, PATIENT).marks[-1].J)

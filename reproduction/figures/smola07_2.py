@@ -13,7 +13,7 @@ from reproduction.rates import linear_rate, lines
 TITLE = "Figure 2: the gap of BMRM against iterations"
 CLAIM = """Though theory promises O(1/epsilon) for the hinge, the rate is linear, as of a smooth
 function; and the number of iterations is inversely proportional to the strength."""
-HERE = """20 newsgroups and imdb (its words as counts of unit length) stand for astro-ph and CCAT;
+HERE = """20 newsgroups and imdb (its words as counts) stand for astro-ph and CCAT;
 a9a beside them. Cuts at the model's minimiser, exact programmes."""
 WHY = """Iterations grow as the strength falls, but by less than its inverse, which [Smola07] says
 itself below theorem 5: "albeit not as badly as predicted"."""

@@ -16,7 +16,7 @@ not matter for the scaling."""
 HERE = """Dask workers, processes of this machine with a thread each: 1 and 2, which is what two
 cores can show; the dashed lines continue by the law. t is the CPU time of the workers' own calls in
 an iteration, s everything else: programme, messages, dispatch. Covertype (hinge), MQ2008 (NDCG) and
-the ordinal levels of cal_housing."""
+the ordinal levels of abalone."""
 WHY = """Ranking: our shards hold whole queries of about equal weight, so that no worker waits
 long."""
 

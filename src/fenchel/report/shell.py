@@ -1,8 +1,8 @@
 """What the pages share: one HTML file that holds all it needs, style, drawings and script.
 
 The drawings are SVG that Python has written, so that a page shows everything without its script,
-which adds what lies under the pointer and hides the lines that are not asked for. No library does
-that in so little: Vega's takes 830 kB and a second of work, plotly's basic one a megabyte.
+which adds what lies under the pointer and hides the lines that are not asked for. No charting
+library has to be carried in every page for that.
 """
 
 from __future__ import annotations
