@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,18 +103,20 @@ class Runner:
         ).stdout
 
     def serve(self, arguments: list[str]) -> None:
-        """A service, which says on stderr that it listens."""
+        """A service, which says on stderr where it listens; one that does not is ended."""
         service = subprocess.Popen(
             [sys.executable, "-m", "fenchel", *arguments], stderr=subprocess.PIPE, text=True
         )
         self.services.append(service)
         assert service.stderr is not None
-        told = ""
-        while "at http" not in (line := service.stderr.readline()):
+        told, patience = "", threading.Timer(60, service.kill)
+        patience.start()
+        while "http://" not in (line := service.stderr.readline()):
             told += line
             if not line and "in use" in told:
                 pytest.skip("another process has the port of the page")
             assert line, f"fenchel {shlex.join(arguments)} has ended: {told}"
+        patience.cancel()
 
     def close(self) -> None:
         for service in self.services:
