@@ -13,6 +13,7 @@ from fenchel.engines import Serial, Threads
 from fenchel.losses import Labels
 from fenchel.losses.table import TABLE, Whole, Word
 from fenchel.solvers import (
+    BCFW,
     BMRM,
     FISTA,
     GD,
@@ -203,6 +204,7 @@ SOLVERS = [
 ]
 
 KERNEL_SOLVERS = [SMO(), SMO(size=8), KernelNewton()]  # for rows known through a kernel alone
+CHAIN_SOLVERS = [BCFW()]  # for max-margin sequences
 
 # What the papers compare with: these bound the minimum, but need not come close to it.
 BASELINES = (SubGD, GD, Pegasos, FISTA, ProximalGradient)

@@ -9,8 +9,9 @@ import pytest
 from commands import Command, svmlight
 
 import fenchel
+from fenchel.cli import choices
 from fenchel.data.files import read
-from fenchel.solvers import SDCA, SOLVERS, Pegasos
+from fenchel.solvers import SDCA, Pegasos
 
 DRAWING: dict[str, list[Any]] = {
     "sdca": ["--solver", "sdca", "--gap", 1e-10],
@@ -67,7 +68,7 @@ def test_a_run_that_goes_on_keeps_its_seed(run: Command, solver: str) -> None:
     assert steps("part") == steps("whole")
 
 
-@pytest.mark.parametrize("solver", ["auto", *sorted(set(SOLVERS) - set(DRAWING))])
+@pytest.mark.parametrize("solver", sorted(set(choices.SOLVERS) - set(DRAWING)))
 def test_a_solver_that_draws_nothing_refuses_a_seed(run: Command, solver: str) -> None:
     svmlight("d.svm")
     done = run("train", "d.svm", "-o", "m", "--solver", solver, "--seed", 3)

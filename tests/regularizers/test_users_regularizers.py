@@ -24,7 +24,7 @@ from fenchel.solvers import SOLVERS as BY_NAME
 from fenchel.solvers._quadratic_planes import QuadraticPlanes
 from fenchel.witness import Witness
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "regularizers.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "own-regularizer.md"
 D = 6
 GROUPS = [slice(0, 2), slice(2, 4), slice(4, 6)]
 Q = np.diff(np.eye(D), axis=0).T @ np.diff(np.eye(D), axis=0) + 0.1 * np.eye(D)
@@ -91,12 +91,12 @@ USERS = [user for user, _ in TWINS] + [
     Bowl(),
 ]
 ABLE = {
-    "GroupLasso": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
+    "GroupLasso": {"agm-inf", "agm-1", "fista", "pdhg", "proximal-gradient"},
     "GroupElasticNet": {"bmrm", "ls-bmrm", "pegasos", "excessive-gap"},
     "Tied": {"lbfgs", "bmrm-noqp", "sublbfgs", "subbfgs", "hybrid", "subgd", "gd"},
     "Plain": set(),
-    "WithProx": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
-    "Boxed": {"agm-inf", "agm-1", "fista", "proximal-gradient"},
+    "WithProx": {"agm-inf", "agm-1", "fista", "pdhg", "proximal-gradient"},
+    "Boxed": {"agm-inf", "agm-1", "fista", "pdhg", "proximal-gradient"},
     "Bowl": {"lbfgs", "sublbfgs", "subbfgs", "subgd", "gd"},
 }
 ABLE["GroupElasticNet"] |= ABLE["GroupLasso"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from catalogue import (
     BASELINES,
+    CHAIN_SOLVERS,
     KERNEL_SOLVERS,
     LOSSES,
     N_FEATURES,
@@ -159,7 +160,7 @@ def assert_history_is_monotone(history):
 
 
 def test_the_catalogue_holds_every_solver():
-    known = {type(solver) for solver in [*SOLVERS, *KERNEL_SOLVERS]}
+    known = {type(solver) for solver in [*SOLVERS, *KERNEL_SOLVERS, *CHAIN_SOLVERS]}
     assert known == set(fenchel.solvers.SOLVERS.values())
 
 

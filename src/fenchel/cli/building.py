@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fenchel.regularizers import Regularizer
     from fenchel.solvers import Solver
 
+_DRAWING_ROWS = ("pegasos", "sdca")
+
 
 def estimator_of(settings: Settings, n_rows: int) -> Any:
     """The estimator that the settings ask for, not fitted."""
@@ -72,6 +74,8 @@ def solver_of(settings: Settings) -> str | Solver:
     flags = settings.solver_options()
     for name in flags:
         able = [each for each, kind in SOLVERS.items() if name in parameters_of(kind)]
+        if name == "seed":  # those of other solvers are of what their papers print: --solver-option
+            able = [each for each in able if each in _DRAWING_ROWS]
         if settings.solver not in able:
             raise UsageError(
                 f"--{name} does not go with --solver {settings.solver}: it is for "
