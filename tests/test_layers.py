@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 # From the bottom to the top: a part imports parts of its own line and of those above it here.
 LAYERS = (
-    "_kernels _system errors notebook piecewise references settings tolerances witness",
+    "_kernels _system callers errors kernel_options notebook piecewise references settings "
+    "tolerances witness",
     "result milestones watching",
     "losses",
     "data",

@@ -442,9 +442,6 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": "a certified gap of 1e-9",
         "check_sample_weight_equivalence_on_sparse_data": "a certified gap of 1e-9",
     },
-    "SGDOneClassSVM": {
-        "check_sample_weight_equivalence_on_sparse_data": "a certified gap of 1e-6",
-    },
     "LogisticRegressionCV": {
         "check_dtype_object": "the words of its error are others",
     },

@@ -343,6 +343,11 @@ BAD = {
     "fit_intercept": ["yes", None, 1],
     "loss": ["hing", "poisson", "novelty", None, 3],
     "class_weight": ["even", 3],
+    "kernel": ["rfb", "sigmoid", 3, True, ["rbf"]],
+    "gamma": [0, -1, np.nan, np.inf, "wide", None, True],
+    "degree": [0, -1, 1.5, "high", None, True],
+    "coef0": [-1, np.nan, np.inf, "some", None, True],
+    "cache_size": [0, -1, np.nan, np.inf, "large", None, True],
     "cost": [-1, np.nan, "much", [[0, 1]], [[0, 1], [1]], [[1, 0], [0, 1]], [[0, -1], [1, 0]]],
 }
 BAD |= {flag.name: beyond(flag) for row in TABLE for flag in row.flags}
@@ -370,6 +375,21 @@ def test_bad_settings_are_refused_by_name_before_the_data_are_touched(name, sett
         bad = clone(estimator).set_params(**relevant, **{setting: value})
         error = (ValueError, TypeError)
         refused(setting, call=lambda e=bad: e.fit(untouchable, y), error=error)
+
+
+@pytest.mark.parametrize("name", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("setting", ["gamma", "degree", "coef0", "cache_size"])
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear", "precomputed", "spectrum"])
+def test_bad_settings_of_kernels_are_refused_with_each_of_them(name, setting, kernel):
+    estimator, y = ESTIMATORS[name]
+    for value in BAD[setting]:
+        bad = clone(estimator).set_params(kernel=kernel, **{setting: value})
+        refused(setting, call=lambda e=bad: e.fit(object(), y), error=ValueError)
+
+
+def test_warnings_of_fits_by_kernels_name_the_users_line():
+    for model, y in ((fenchel.Classifier, NAMES), (fenchel.Regressor, TARGET)):
+        fallen_short("max_seconds", estimator=model(kernel="rbf", max_seconds=1e-9), y=y)
 
 
 def test_a_loss_of_another_kind_names_the_estimator_for_it():

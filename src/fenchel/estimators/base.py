@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from fenchel.callers import users_line
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import as_array, checked_matrix, unmasked
 from fenchel.data.frames import is_frame, is_series, series
@@ -262,9 +263,9 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         self._take(posed, results)
         warning = nothing(type(self).__name__, self._loss(), self._measure(), results)
         if warning is not None:
-            warnings.warn(warning, stacklevel=4)
+            warnings.warn(warning, stacklevel=users_line())
         elif self.status_ not in ("converged", "early_stopped"):
-            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=4)
+            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=users_line())
         return self
 
     def _along(

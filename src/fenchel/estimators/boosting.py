@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from fenchel.callers import users_line
 from fenchel.data.checked import checked_classes
 from fenchel.errors import FenchelWarning, Incompatible, InvalidData
 from fenchel.estimators.classifier import check_discrete
@@ -147,7 +148,7 @@ class ERLPBoost(ClassifierMixin, BaseEstimator):
                 f"ERLPBoost stopped short after {max_iter} rounds: the certified gap is "
                 f"{self.gap_:.2g}, tol asks for {tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=users_line(),
             )
         return self
 
@@ -217,7 +218,7 @@ def _warn_of_a_lost_class(nu: float, classes: npt.NDArray[Any], codes: npt.NDArr
             f"nu = {nu:g} lets that share of the rows fall short of the margin, and class "
             f"{classes[rarer]} has {share:.2g} of them: the vote may never say it; choose nu below",
             FenchelWarning,
-            stacklevel=3,
+            stacklevel=users_line(),
         )
 
 

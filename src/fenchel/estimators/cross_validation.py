@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fenchel._system import blas
+from fenchel.callers import users_line
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible
 from fenchel.estimators.base import LinearEstimator
@@ -102,13 +103,13 @@ class CrossValidated(LinearEstimator):
         self.alphas_ = np.array(alphas)
         self.scores_, self.mean_scores_ = validation.scores, validation.means
         if self.status_ != "converged":
-            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=2)
+            warnings.warn(self._shortfall(results), ConvergenceWarning, stacklevel=users_line())
         elif validation.n_short:
             warnings.warn(
                 f"{type(self).__name__} is at its minimum for the best alpha, but "
                 f"{validation.n_short} of the fits that chose it stopped short of tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=users_line(),
             )
         return self
 

@@ -18,6 +18,7 @@ from fenchel.estimators.declared import declared
 from fenchel.estimators.fitting import Fit, Posed, RowPairs
 from fenchel.estimators.protocol import Saved, State
 from fenchel.estimators.settings import in_these_words
+from fenchel.kernel_options import check_options
 from fenchel.kernel_posing import check_penalty
 from fenchel.risks.base import Array
 
@@ -83,6 +84,7 @@ class WithKernel(WithIntercept):
 
     @in_these_words()
     def _settings(self) -> Fit:
+        check_options(self.gamma, self.degree, self.coef0, self.cache_size)
         if self.kernel is not None:
             self._kernel_settings.check()
             if self.lower is not None or self.upper is not None:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel.data.checked import checked_matrix
-from fenchel.errors import Incompatible, InvalidData
+from fenchel.errors import Incompatible
 from fenchel.features.gram import KernelMatrix, precomputed
 from fenchel.features.kernels import NAMES, Kernel, Points, kernel_of
 from fenchel.features.objects import OBJECT_KERNELS, Embedded, ObjectKernel, SubsequenceKernel
-from fenchel.settings import positive
+from fenchel.kernel_options import check_options
 
 
 class FittedKernel(NamedTuple):
@@ -64,17 +64,13 @@ class KernelSettings:
 
     def check(self) -> None:
         """Refuses settings that no rows could make good."""
-        positive("cache_size", self.cache_size)
+        check_options(self.gamma, self.degree, self.coef0, self.cache_size)
         known = (*NAMES, *OBJECT_KERNELS, "precomputed", "sigmoid")
         if isinstance(self.kernel, str) and self.kernel not in known:
             raise Incompatible(
                 f"kernel must be one of {', '.join(map(repr, known[:-1]))}, a kernel of texts or "
                 f"graphs, or a function of two matrices; got {self.kernel!r}"
             )
-        if not isinstance(self.gamma, str):
-            positive("gamma", self.gamma)
-        elif self.gamma not in ("scale", "auto"):
-            raise InvalidData(f"gamma must be 'scale', 'auto' or a number; got {self.gamma!r}")
         if self.of_objects is None and not self.is_precomputed:
             gamma = 1.0 if isinstance(self.gamma, str) else self.gamma
             kernel_of(self.kernel, gamma, self.degree, self.coef0, 1)

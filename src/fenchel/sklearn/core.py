@@ -32,6 +32,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples
 
+from fenchel.callers import users_line
 from fenchel.data.checked import checked_weights
 from fenchel.errors import InvalidData
 from fenchel.estimators.base import LinearEstimator
@@ -118,7 +119,7 @@ class DropIn(InFiles):
             short = short or self._shortfall(task.model, results)
         self._keep(tasks)
         if short:
-            warnings.warn(short, ConvergenceWarning, stacklevel=4)
+            warnings.warn(short, ConvergenceWarning, stacklevel=users_line())
         return self
 
     def _keep(self, tasks: list[Task]) -> None:

@@ -34,6 +34,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor as Base
 
+from fenchel.callers import users_line
 from fenchel.data.checked import checked_labels
 from fenchel.estimators.protocol import Saved
 from fenchel.estimators.regressor import Regressor
@@ -85,7 +86,7 @@ class HuberRegressor(DropIn, Base):
                 f"HuberRegressor did not converge: the certified gap is {self.gap_:.2g}, tol asks "
                 f"for {gap:.2g}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=users_line(),
             )
         return self
 

@@ -23,6 +23,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params
 
 from fenchel._system import blas
+from fenchel.callers import users_line
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, total, weights_of, with_our_solvers
 from fenchel.sklearn.logistic import LogisticRegression, logistic_task, weighed
@@ -82,7 +83,7 @@ class LogisticRegressionCV(DropIn, Base):
         self._describe(trials, given is not None)
         if trials.n_short:
             text = f"{trials.n_short} of the fits that chose C stopped short of tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warnings.warn(text, ConvergenceWarning, stacklevel=users_line())
         return self
 
     def _bias(self) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.linear_model import SGDOneClassSVM as Base
 from sklearn.utils.metaestimators import available_if
@@ -17,6 +18,7 @@ from fenchel.estimators.novelty import NoveltyDetector
 from fenchel.risks.base import Array
 from fenchel.sklearn.core import DropIn, Task, weights_of
 from fenchel.sklearn.files import Found
+from fenchel.tolerances import ROUND_OFF
 
 
 def _never(estimator: Any) -> bool:
@@ -43,7 +45,10 @@ class SGDOneClassSVM(DropIn, Base):
         sample_weight: Any = None,
     ) -> Self:
         """Minimises scikit-learn's objective to a certified gap; y and the starts are ignored."""
-        return self._minimise(X, self._tasks(X, y, weights_of(X, sample_weight)))
+        self._minimise(X, self._tasks(X, y, weights_of(X, sample_weight)))
+        # Rows at the margin score rho but for round-off, which is not to say which are novel.
+        self.offset_ = self.offset_ - ROUND_OFF * np.abs(self.offset_)
+        return self
 
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
         if not self.fit_intercept:

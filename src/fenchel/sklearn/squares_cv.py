@@ -20,6 +20,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_scalar
 
+from fenchel.callers import users_line
 from fenchel.estimators.fitting import Posed
 from fenchel.estimators.validation import Validation, validated
 from fenchel.risks.base import Array
@@ -76,7 +77,7 @@ class SquaresCV(DropIn):
         n_short = sum(each.n_short for each in found)
         if n_short:
             text = f"{n_short} of the fits that chose alpha stopped short of tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warnings.warn(text, ConvergenceWarning, stacklevel=users_line())
         return self
 
     def _tried(
