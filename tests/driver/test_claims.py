@@ -22,7 +22,7 @@ from fenchel import FenchelWarning, InvalidCertificate, Status, losses, proving
 from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
 from fenchel.risks.base import Problem
-from fenchel.solvers import Needs, Solver, Step
+from fenchel.solvers import AGMInf, Needs, Solver, Step
 from fenchel.stopping import Tolerance
 
 
@@ -109,10 +109,22 @@ def test_no_solver_claims_a_bound_above_the_objective(loss, regularizer, interce
     assert caught or (isinstance(loss, Uphill) and (intercept or regularizer == "l1"))
 
 
-@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm", "bmrm-noqp", "lbfgs", "agm-inf", "fista"])
+@pytest.mark.parametrize(
+    "solver",
+    ["bmrm", "ls-bmrm", "bmrm-noqp", "lbfgs", AGMInf(prox="own"), AGMInf(prox="columns"), "fista"],
+    ids=str,
+)
 def test_a_loss_that_is_not_convex_ends_in_an_error(solver):
     with pytest.raises(InvalidCertificate, match=r"min J >= 0\.\d+ .* J is 0\.\d+ .*not convex"):
         fenchel.minimize(wrong_problem(Welsch()), solver)
+
+
+def test_a_loss_that_is_not_convex_ends_in_an_error_where_no_bound_is_above_j():
+    """Whitened, agm-inf ends with bounds that agree with J, and it is their proof that fails."""
+    problem = wrong_problem(Welsch())
+    assert fenchel.minimize(problem, AGMInf(prox="whitened"), verify=False).converged
+    with pytest.raises(InvalidCertificate, match=r"tangent .* above the loss .*not convex"):
+        fenchel.minimize(problem, AGMInf(prox="whitened"))
 
 
 def test_a_loss_that_is_negative_against_its_word_ends_in_an_error():

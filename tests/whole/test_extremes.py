@@ -99,7 +99,11 @@ def test_at_any_scale_a_run_ends_in_a_status_and_true_bounds(first):
     assert ran > 5
 
 
-@pytest.mark.parametrize("solver", [AGMInf(), AGMOne(), FISTA(), ProximalGradient()], ids=repr)
+@pytest.mark.parametrize(
+    "solver",
+    [AGMInf(), AGMOne(), AGMInf(prox="columns"), FISTA(), ProximalGradient()],
+    ids=repr,
+)
 @pytest.mark.parametrize(("scale", "strength"), [(0, 1), (1e-160, 1e-90), (1e-60, 1e60), (1e60, 1)])
 def test_accelerated_methods_of_rows_that_hardly_count(solver, scale, strength):
     """Psi is curved more than f, or less, by more than a number can say."""

@@ -129,6 +129,7 @@ class Accelerated(Solver):
 
         @functools.cache  # the same for all stages
         def prox() -> ProxFunction:
+            problem.pulse()  # a Gram matrix takes some passes, after those of the widths
             return prox_function(problem, self.prox)
 
         if is_soft(problem.risk):

@@ -168,6 +168,7 @@ class _Epochs:
 
     def look(self, x: SaddlePoint) -> _Look:
         """J and the bound at a point: no pass, but for one with an intercept."""
+        self.problem.pulse()  # under L2 the slopes are scaled by trial, in some 40 rounds
         cut, point = self.saddle.cut(x), self.saddle.point(x)
         bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         return _Look(x, point, self.problem.objective(point), bound, cut.witness)

@@ -29,7 +29,7 @@ from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks import shardwork
-from fenchel.risks.base import Array, Problem
+from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.grams import dense_gram, row_gram
 from fenchel.settings import user_written
@@ -39,6 +39,7 @@ KINDS = ("auto", "own", "columns", "whitened")
 FEW = 300  # columns up to which a Gram matrix is made: it takes as long as half a row's numbers
 _RIDGE = 1e-2  # of the largest eigenvalue of the columns' correlations, that is added to all
 _LEAST = 1e-12  # of the largest mean square: a column with less is as good as empty
+_MEASURABLE = 1e150  # of mean squares: those of more, or less than one over it, are no unit
 
 
 class ProxFunction(ABC):
@@ -173,15 +174,19 @@ class Whitened(ProxFunction):
 
 
 def prox_function(problem: Problem, wanted: str | ProxFunction) -> ProxFunction:
-    """The prox-function of that name; "auto" is the finest that the problem has."""
+    """The prox-function of that name; "auto" is the finest that the problem has.
+
+    Where the columns' mean squares are no unit to measure in, as one over them overflows, it is the
+    regulariser's own. That is known after a pass only, which a run counts and an obstacle does not.
+    """
     if isinstance(wanted, ProxFunction):
         return wanted
     if wanted == "auto":
         kinds = ("whitened", "columns", "own")
         wanted = next(kind for kind in kinds if obstacle(problem, kind) is None)
-    if wanted == "whitened":
-        return Whitened(problem)
-    return ColumnScales(problem) if wanted == "columns" else OwnGeometry(problem)
+    if wanted == "own" or not _is_measurable(problem.risk):
+        return OwnGeometry(problem)
+    return Whitened(problem) if wanted == "whitened" else ColumnScales(problem)
 
 
 def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:
@@ -198,6 +203,13 @@ def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:
     if risk.n_parameters > FEW:
         return f"prox='whitened' is for {FEW} columns or fewer; there are {risk.n_parameters}"
     return None
+
+
+def _is_measurable(risk: Risk) -> bool:
+    """Whether the columns' mean squares, and one over them, are well within a number's range."""
+    assert isinstance(risk, LinearRisk)
+    largest = float(np.max(centred_squares(risk), initial=0.0))
+    return largest == 0 or 1 / _MEASURABLE <= largest <= _MEASURABLE  # nor where it is nan
 
 
 def _takes_steps(regularizer: Regularizer) -> bool:
