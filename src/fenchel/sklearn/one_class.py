@@ -47,7 +47,8 @@ class SGDOneClassSVM(DropIn, Base):
         """Minimises scikit-learn's objective to a certified gap; y and the starts are ignored."""
         self._minimise(X, self._tasks(X, y, weights_of(X, sample_weight)))
         # Rows at the margin score rho but for round-off, which is not to say which are novel.
-        self.offset_ = self.offset_ - ROUND_OFF * np.abs(self.offset_)
+        rho: Array = vars(self)["offset_"]
+        self.offset_ = rho - ROUND_OFF * np.abs(rho)
         return self
 
     def _tasks(self, X: Any, y: Any, s: Array | None) -> list[Task]:
