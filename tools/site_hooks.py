@@ -2,7 +2,7 @@
 
 `<!-- help -->` becomes the reference of all commands, from the same source as `--help`;
 `<!-- names: fenchel.losses -->` the documentation of all public names of a module;
-`<!-- others -->` that of the names of fenchel that no page of the same folder has; and
+`<!-- other names -->` that of the names of fenchel that no page of the same folder has; and
 `docs/explanation/certificates.md` in a docstring a link to that page.
 """
 
@@ -26,8 +26,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """The page with what is generated in its place."""
     if "<!-- help -->" in markdown:
         markdown = markdown.replace("<!-- help -->", "\n".join(commands()))
-    if "<!-- others -->" in markdown:
-        markdown = markdown.replace("<!-- others -->", others(Path(page.file.abs_src_path).parent))
+    if "<!-- other names -->" in markdown:
+        markdown = markdown.replace("<!-- other names -->", others(Path(page.file.abs_src_path).parent))
     return re.sub(r"<!-- names: ([\w.]+) -->", lambda found: names(found[1]), markdown)
 
 
