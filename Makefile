@@ -24,7 +24,8 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
     tests/losses/test_chains.py tests/solvers/test_column_descent.py tests/solvers/test_polish.py \
     tests/solvers/test_newton.py tests/solvers/test_block_ascent.py tests/risks/test_best_offset.py \
     tests/solvers/test_block_newton.py tests/solvers/test_pegasos.py tests/driver/test_following.py \
-    tests/fuzz/test_known.py
+    tests/fuzz/test_known.py tests/solvers/test_bcfw.py tests/solvers/test_soft_chains.py \
+    tests/solvers/test_pdhg.py tests/solvers/test_kernel_solvers.py tests/features/test_kernel_matrices.py
 
 # A compiler cache, where there is one (CMakeLists.txt), knows a file again in another clone.
 export CCACHE_BASEDIR := $(CURDIR)
