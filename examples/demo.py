@@ -206,8 +206,8 @@ INTRODUCTION = """Every fit of fenchel ends with a proof: lower bound <= min J <
 gap between the two, as fenchel.verify recomputes it from the data, stands beside its time.
 scikit-learn at its default settings proves nothing; "its gap" is how far its coefficients are
 from the minimum at most, by the lower bound that fenchel proved, where both minimise the same
-(LinearSVC almost: it penalises the intercept). The last lines are of fits that are so easy
-that scikit-learn is mostly the faster.
+(LinearSVC almost: it penalises the intercept). The last lines are of small and easy fits,
+at which scikit-learn can be the faster.
 """
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ def _timed(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "<p>Milliseconds, medians of five fits, of one where it takes long; scikit-learn at its "
         "default settings. &ldquo;Its gap&rdquo; is how far its coefficients are from the minimum "
         "at most, by the lower bound that fenchel proved, where both minimise the same (LinearSVC "
-        "almost: it penalises the intercept). The last lines are of fits that are so easy that "
-        "scikit-learn is mostly the faster.</p>" + table(head, rows),
+        "almost: it penalises the intercept). The last lines are of small and easy fits, at which "
+        "scikit-learn can be the faster.</p>" + table(head, rows),
     )
 
 

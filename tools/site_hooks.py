@@ -27,7 +27,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if "<!-- help -->" in markdown:
         markdown = markdown.replace("<!-- help -->", "\n".join(commands()))
     if "<!-- other names -->" in markdown:
-        markdown = markdown.replace("<!-- other names -->", others(Path(page.file.abs_src_path).parent))
+        markdown = markdown.replace(
+            "<!-- other names -->", others(Path(page.file.abs_src_path).parent)
+        )
     return re.sub(r"<!-- names: ([\w.]+) -->", lambda found: names(found[1]), markdown)
 
 
