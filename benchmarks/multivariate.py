@@ -2,7 +2,7 @@
 
     FENCHEL_DATA=... python benchmarks/multivariate.py [growth] [solvers]
 
-Issue 7 asks for a fitted exponent <= 1.15 from 1e3 to 1e6 scores, and for 1e6 scores in under a
+What was aimed at: a fitted exponent <= 1.15 from 1e3 to 1e6 scores, and 1e6 scores in under a
 second. The solvers' table has CPU seconds to a certified gap of 1e-3 on one thread, or the gap that
 they certified in LIMIT seconds.
 """

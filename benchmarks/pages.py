@@ -37,10 +37,12 @@ def machine() -> str:
 
 
 def commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    """The last one, and whether what is measured has been changed since."""
+    head, changed = (
+        subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        for words in (["describe", "--always"], ["status", "--porcelain", "src", "benchmarks"])
     )
-    return done.stdout.strip() or "unknown"
+    return (head or "unknown") + ("-dirty" if changed else "")
 
 
 def stamp(command: str, seconds: float) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 
 from fenchel._system import container
 from fenchel._system.files import destination
+from fenchel.callers import users_line
 from fenchel.errors import FenchelWarning, InvalidData, Phrase
 from fenchel.regularizers import Regularizer
 from fenchel.result import Record, record_of
@@ -115,7 +116,7 @@ class CheckpointFile:
             self.write()
         except OSError as error:
             why = f"the checkpoint could not be written: {error}"
-            warnings.warn(why, FenchelWarning, stacklevel=4)
+            warnings.warn(why, FenchelWarning, stacklevel=users_line())
 
     def _check(self, found: _CheckpointHeader) -> None:
         for what, ours, theirs in (

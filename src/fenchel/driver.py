@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fenchel import starts, stopping
 from fenchel._system import blas
 from fenchel.advice import advised
+from fenchel.callers import users_line
 from fenchel.checkpoint import Best, Checkpoint, CheckpointFile, Snapshot, due, opened
 from fenchel.errors import FenchelWarning, Incompatible, InvalidCertificate
 from fenchel.proving import Prover, contradiction, contradicts, lower
@@ -280,7 +281,7 @@ class _Run:
                 f"a step claims min J >= {step.lower_bound:.9g} without a witness; such bounds are "
                 "left out of the certificate, so give the Step what proves it, as witness=",
                 FenchelWarning,
-                stacklevel=2,
+                stacklevel=users_line(),
             )
 
     @property

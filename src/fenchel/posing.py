@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
+from fenchel.callers import users_line
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
@@ -321,7 +322,7 @@ def _stated(risk: Risk, penalty: Regularizer, strength: float, layout: str = "")
             f"coefficient {half_open[0]} has a weight of 0 and one bound only, so that a gap can "
             "hardly be certified: give it a weight > 0, both bounds or none",
             FenchelWarning,
-            stacklevel=4,
+            stacklevel=users_line(),
         )
     return Problem(risk, penalty, strength)
 

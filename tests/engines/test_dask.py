@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from scipy import sparse
 
 import fenchel
 from fenchel import losses
-from fenchel.engines import Dask, Serial
+from fenchel.engines import Dask, Serial, remote
 from fenchel.errors import FenchelWarning
 from fenchel.risks import shardwork
 
@@ -30,11 +30,11 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Three workers that are started anew when they die."""
+@contextmanager
+def connected(n_workers):
+    """Workers that are started anew when they die."""
     cluster = LocalCluster(
-        n_workers=3,
+        n_workers=n_workers,
         threads_per_worker=1,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
@@ -43,6 +43,12 @@ def client():
     )
     # Dask loses count of workers that died, which is an error when it closes.
     with suppress(KeyError), cluster, Client(cluster, direct_to_workers=True) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(3) as client:
         yield client
 
 
@@ -81,15 +87,24 @@ SOLVERS = {
 }
 
 
+@pytest.fixture(params=[False, True], ids=["star", "tree"])
+def tree(request, monkeypatch):
+    """Whether workers pass requests on to each other, however few they are."""
+    if request.param:
+        monkeypatch.setattr(remote, "_MANY", 2)
+    return request.param
+
+
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_dask_gives_the_bits_of_the_serial_engine(client, solver, n_workers, monkeypatch):
+def test_dask_gives_the_bits_of_the_serial_engine(client, solver, n_workers, tree, monkeypatch):
     monkeypatch.setattr(Dask, "_n_hosts", lambda engine: n_workers)
     loss, regularizer = SOLVERS[solver]
     one, _ = fitted(Serial(), solver, loss, regularizer=regularizer)
     other, problem = fitted(Dask(client), solver, loss, regularizer=regularizer)
     assert len({host.where for host in problem.risk.engine.hosts}) == n_workers
     assert problem.risk.engine.n_shards > 5
+    assert (problem.risk.engine._tree is not None) == (tree and n_workers > 1)
     same(one, other)
     fenchel.verify(other, problem)
 
@@ -279,7 +294,7 @@ def _hanging(shard, flag):
     return 0.0
 
 
-def test_a_worker_that_hangs_loses_its_shards_at_the_deadline(client, tmp_path):
+def test_a_worker_that_hangs_loses_its_shards_at_the_deadline(client, tmp_path, tree):
     X, y = data_for(losses.Logistic(), n=600)
     engine = fenchel.problem(X, y, engine=Dask(client, deadline=3)).risk.engine
     flag = tmp_path / "flag"
@@ -310,7 +325,28 @@ def test_workers_that_are_gone_for_good_are_asked_for_again(monkeypatch):
     assert np.array_equal(one.w, again.w)
 
 
-def test_five_kills_in_one_run_lose_nothing(client):
+def test_workers_that_join_and_leave_while_a_fit_runs(monkeypatch):
+    monkeypatch.setattr(remote, "_LOOK", 0.0)
+    counts = []
+
+    def scale(record):
+        if record.iteration in (3, 8):
+            n = 3 if record.iteration == 3 else 1
+            client.cluster.scale(n)
+            while len(client.nthreads()) != n:
+                time.sleep(0.05)
+        counts.append(len({host.where for host in problem.risk.engine.hosts}))
+
+    X, y = data_for(losses.Logistic(), n=600)
+    with connected(1) as client:
+        problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=Dask(client))
+        with pytest.warns(FenchelWarning, match="placed anew"):  # those of workers that left
+            result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=scale)
+    same(fitted(Serial(), "bmrm", "hinge")[0], result)
+    assert counts[0] == 1 and max(counts) == 3 and counts[-1] == 1
+
+
+def test_five_kills_in_one_run_lose_nothing(tree):
     one, _ = fitted(Serial(), "bmrm", "hinge")
     killed = []
 
@@ -323,9 +359,11 @@ def test_five_kills_in_one_run_lose_nothing(client):
                 killed.append(pid)
 
     X, y = data_for(losses.Logistic(), n=600)
-    problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=Dask(client, deadline=30))
-    with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
-        result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=kill)
+    with connected(3) as client:
+        engine = Dask(client, deadline=30)
+        problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=engine)
+        with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
+            result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=kill)
     assert len(killed) == 5
     assert sum(host.replacements for host in problem.risk.engine.hosts) >= 5
     same(one, result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import itertools
 import warnings
 
 import numpy as np
@@ -14,7 +15,8 @@ from fragile import Every, Fragile
 
 import fenchel
 from fenchel import losses
-from fenchel.engines import PerShard, Serial, remote
+from fenchel.engines import PerShard, Serial, relays, remote
+from fenchel.engines.host import Gone
 from fenchel.engines.sums import combined, subtotals, total
 from fenchel.errors import FenchelWarning, HostLost
 from fenchel.risks import shardwork
@@ -103,6 +105,110 @@ def test_a_host_lost_every_few_rounds_changes_nothing(run, monkeypatch):
         problem, result = fitted(run, Fragile(2, lost=Every(7)))
     assert problem.risk.engine.started > 4
     same(fitted(run, Serial())[1], result)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=ids)
+def test_requests_that_hosts_pass_on_give_the_same_bits(run, monkeypatch):
+    several_shards(monkeypatch)
+    problem, result = fitted(run, Fragile(9, relays=True), n=240)
+    assert len(problem.risk.engine.hosts) == 9
+    same(fitted(run, Serial(), n=240)[1], result)
+    fenchel.verify(result, problem)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=ids)
+def test_a_host_lost_in_a_tree_changes_nothing(run, monkeypatch):
+    several_shards(monkeypatch)
+    monkeypatch.setattr(remote, "_LONGEST", 20)
+    with pytest.warns(FenchelWarning, match=r"shards \d+ to \d+ .*placed anew"):
+        problem, result = fitted(run, Fragile(9, lost=Every(37), relays=True), n=240)
+    assert problem.risk.engine.started > 10
+    same(fitted(run, Serial(), n=240)[1], result)
+
+
+@pytest.mark.parametrize("n", range(1, 20))
+def test_a_tree_has_every_host_once_and_is_as_deep_as_its_logarithm(n):
+    hosts = [relays.Branch(k, 3 * k, 3 * k + 3) for k in range(n)]
+    below = dict(relays.plan(hosts))
+
+    def reached(branch, depth=1):
+        yield branch, depth
+        for each in below.get(branch.host, ()):
+            yield from reached(each, depth + 1)
+
+    heads = relays.branches(hosts)
+    found = [pair for each in heads for pair in reached(each)]
+    assert sorted(branch.host for branch, _ in found) == list(range(n))
+    assert all(branch.first == 3 * branch.host for branch, _ in found)
+    assert max(depth for _, depth in found) <= n.bit_length()
+    assert len(heads) <= n.bit_length()
+    spans = [each[1:] for each in reversed(heads)]
+    assert spans[0][0] == 0 and spans[-1][1] == 3 * n
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(spans))
+
+
+def test_a_driver_of_many_hosts_sends_few_vectors(monkeypatch):
+    several_shards(monkeypatch)
+    X, y = data_for(losses.Logistic(), n=3000, d=500)
+    sent = {}
+    for tree in (False, True):
+        engine = fenchel.problem(X, y, loss="logistic", engine=Fragile(32, relays=tree)).risk.engine
+        assert len(engine.hosts) == 32
+        engine.total(engine.map(shardwork.weight))  # plants the tree
+        engine.traffic.clear()
+        engine.total(engine.map(_echo, np.ones(500)))
+        sent[tree] = sum(min(pair) > 8 * 500 for pair in engine.traffic)
+    assert sent == {False: 32, True: 6}
+
+
+def _echo(shard, w):
+    return w
+
+
+def test_a_nan_below_in_a_tree_is_asked_for_again_and_never_added_in(monkeypatch):
+    several_shards(monkeypatch)
+    run = ("lbfgs", losses.Logistic(), False)
+    problem, result = fitted(run, Fragile(9, lying={25}, relays=True), n=240)
+    assert problem.risk.engine.started == 9  # asked directly, it did not lie again
+    same(fitted(run, Serial(), n=240)[1], result)
+
+
+class Unreachable(Fragile):
+    """Hosts that the driver reaches, and that do not reach each other."""
+
+    def _passed_on(self, branch, request, seconds, by_driver=False):
+        if not by_driver:
+            raise Gone("no route to host")
+        return super()._passed_on(branch, request, seconds, by_driver)
+
+
+def test_hosts_that_do_not_reach_each_other_are_asked_from_here(monkeypatch):
+    several_shards(monkeypatch)
+    run = ("lbfgs", losses.Logistic(), False)
+    with pytest.warns(FenchelWarning, match="do not reach one another.*no route to host"):
+        problem, result = fitted(run, Unreachable(9, relays=True), n=240)
+    assert problem.risk.engine.started == 9
+    same(fitted(run, Serial(), n=240)[1], result)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=ids)
+@pytest.mark.parametrize("lost", [(), Every(11)], ids=["", "some lost"])
+def test_hosts_that_come_while_a_fit_runs_are_used(run, lost, monkeypatch):
+    several_shards(monkeypatch)
+    monkeypatch.setattr(remote, "_LOOK", 0.0)
+    joining = Joining(1, lost)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FenchelWarning)
+        problem, result = fitted(run, joining, n=240)
+    assert len(problem.risk.engine.hosts) > 5
+    same(fitted(run, Serial(), n=240)[1], result)
+
+
+class Joining(Fragile):
+    """One host more after each of the first rounds."""
+
+    def _n_hosts(self) -> int:
+        return min(9, self.n_hosts + self.rounds)
 
 
 @pytest.mark.parametrize("name", structures.CASES)

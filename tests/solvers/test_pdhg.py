@@ -130,6 +130,21 @@ def test_a_run_goes_on_from_its_state(intercept):
     assert max(step.lower_bound for step in later) >= best - 1e-3 * abs(best)
 
 
+def test_one_row_with_all_the_weight_leaves_round_off_for_second_moments():
+    problem = fenchel.problem(
+        [[-1315.9360519266118], [-0.0009131973316188172]],
+        [12904.07, 12936.56],
+        loss="epsilon_insensitive",
+        epsilon=0.1,
+        strength=3.4e-7,
+        intercept=True,
+        sample_weight=[1699.3701109505016, 0.0],
+    )
+    result = fenchel.minimize(problem, PDHG(prox="whitened"), max_iterations=500)
+    assert np.isfinite(result.w).all()
+    fenchel.verify(result, problem)
+
+
 def test_it_refuses_what_it_cannot_do():
     with pytest.raises(fenchel.Incompatible, match="quadratic"):
         fenchel.minimize(problem_for(losses.Hinge(), L1()), PDHG("whitened"))

@@ -11,7 +11,7 @@ import msgspec
 import fenchel
 from fenchel.cli import inputs, label_files, raw, reading
 from fenchel.cli.building import estimator_of, solver_of
-from fenchel.cli.choices import RANKING, SEQUENCES, nearest
+from fenchel.cli.choices import RANKING, SEQUENCES, SOLVERS, nearest
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.fitting import check_files, introduce, rehearse, rows_added
 from fenchel.cli.progress import progress
@@ -54,14 +54,11 @@ class RaceJob(msgspec.Struct, frozen=True):
 
 def _entries(text: str, settings: Settings) -> dict[str, Settings]:
     """Settings for each solver of a list such as bmrm,bmrm:step=1."""
-    from fenchel.solvers import SOLVERS
-
     found: dict[str, Settings] = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         name, *options = entry.split(":")
-        if name not in SOLVERS and name != "auto":
-            hint = nearest(name, SOLVERS) or ";"
-            known = ", ".join(["auto", *SOLVERS])
+        if name not in SOLVERS:
+            hint, known = nearest(name, SOLVERS) or ";", ", ".join(SOLVERS)
             raise UsageError(f"--solvers: unknown solver {name!r}{hint} available are {known}")
         if entry in found:
             raise UsageError(f"--solvers: {entry} is entered twice")

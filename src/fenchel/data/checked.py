@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel import _kernels
+from fenchel.callers import users_line
 from fenchel.data import dataset, frames
 from fenchel.data.rows import Array, DenseRows, SparseRows
 from fenchel.errors import FenchelWarning, InvalidData
@@ -218,7 +219,7 @@ def _without_duplicates(rows: SparseRows) -> SparseRows:
         f"X stores a column more than once in row {row}; such entries were added up in a copy. "
         "Call X.sum_duplicates() to avoid the copy",
         FenchelWarning,
-        stacklevel=6,  # the caller of fenchel.problem
+        stacklevel=users_line(),
     )
     summed = rows.matrix().copy()
     summed.sum_duplicates()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fenchel.callers import users_line
 from fenchel.data.blocks import Blocks, KeptRows
 from fenchel.data.checked import checked_matrix
 from fenchel.data.rows import DenseRows, SparseRows
@@ -74,7 +75,7 @@ def checked_collection(X: Any, client: Client) -> Blocks:
         warnings.warn(
             f"{n_empty} of the {len(shapes)} blocks of X have no rows, and count for nothing",
             FenchelWarning,
-            stacklevel=2,
+            stacklevel=users_line(),
         )
     widths = {shape[1] for _, shape in found}
     if len(widths) > 1:

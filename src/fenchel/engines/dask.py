@@ -10,7 +10,7 @@ import os
 import pickle
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,10 @@ from fenchel._system.threads import default_threads
 from fenchel.data.dask_rows import DaskRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
-from fenchel.engines.host import Host, Reply, Request
-from fenchel.engines.remote import Gone, Placed, Remote
+from fenchel.engines.host import Gone, Host, Reply, Request
+from fenchel.engines.placement import Placed
+from fenchel.engines.relays import Branch, Wait, relayed
+from fenchel.engines.remote import Remote
 from fenchel.errors import FenchelError, Incompatible, InvalidData
 from fenchel.settings import whole
 
@@ -71,7 +73,8 @@ class Dask(Remote):
         return {"cluster": self.client, "deadline": self.deadline}
 
     def _n_hosts(self) -> int:
-        return len(self.client.nthreads())
+        with _gone():
+            return len(self.client.nthreads())
 
     def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
         """On the worker with the fewest of our shards, another than before if there is one."""
@@ -136,18 +139,23 @@ class Dask(Remote):
             found = actor.fingerprints().result(timeout=max(self.deadline, _PLACING))
         return actor, actor._address, found
 
-    def _send(self, placed: Placed, request: Request) -> Callable[[float], Reply]:
+    def _send(self, placed: Placed, request: Request) -> Wait:
         content, buffers = _packed(request)
         with _gone(), self.client.as_current():
-            reply = placed.host.answer(content, buffers)
+            return _reply_to(placed.host.answer(content, buffers))
 
-        def wait(seconds: float) -> Reply:
-            with _gone():
-                content, buffers = reply.result(timeout=max(seconds, _INSTANT))
-                answer: Reply = pickle.loads(content, buffers=buffers)
-                return answer
+    def _hosts_reach_each_other(self) -> bool:
+        """Where each has a worker of its own: an actor that waits would hold up one beside it."""
+        return len({each.where for each in self.hosts}) == len(self.hosts)
 
-        return wait
+    def _plant(self, planned: Sequence[tuple[Any, list[Branch]]]) -> None:
+        with _gone(), self.client.as_current():
+            for done in [host.attach(*_packed(below)) for host, below in planned]:
+                done.result(timeout=self.deadline)
+
+    def _relay(self, branch: Branch, request: Request, seconds: float) -> Wait:
+        with self.client.as_current():
+            return _passed_on(branch, request, seconds)
 
     def _stop(self, placed: Placed) -> None:
         placed.host = None  # Dask lets go of an actor to which nobody refers
@@ -159,9 +167,39 @@ class _Actor(Host):
     What cannot be pickled is then an error at once; Dask would let us wait for ever.
     """
 
+    below: Sequence[Branch] = ()
+
     def answer(self, content: bytes, buffers: Sequence[Any]) -> tuple[Any, ...]:
         """`run`, pickled: the content, and the arrays beside it."""
         return _packed(self.run(pickle.loads(content, buffers=buffers)))
+
+    def attach(self, content: bytes, buffers: Sequence[Any]) -> None:
+        """Takes note of the actors to which requests are passed on."""
+        self.below = pickle.loads(content, buffers=buffers)
+
+    def relay(self, content: bytes, buffers: Sequence[Any]) -> tuple[Any, ...]:
+        """The reply of this one and all below, pickled."""
+        request, seconds = pickle.loads(content, buffers=buffers)
+        return _packed(relayed(self, request, self.below, _passed_on, seconds))
+
+
+def _passed_on(branch: Branch, request: Request, seconds: float) -> Wait:
+    """To the actor, from the driver or from another actor."""
+    content, buffers = _packed((request, seconds))
+    with _gone():
+        return _reply_to(branch.host.relay(content, buffers))
+
+
+def _reply_to(call: Any) -> Wait:
+    """What waits for an actor's reply to a call of it."""
+
+    def wait(seconds: float) -> Reply:
+        with _gone():
+            content, buffers = call.result(timeout=max(seconds, _INSTANT))
+            answer: Reply = pickle.loads(content, buffers=buffers)
+            return answer
+
+    return wait
 
 
 def _host(shards: Sequence[Shard], blocks: Sequence[Rows | None], *settings: Any) -> _Actor:

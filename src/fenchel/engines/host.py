@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,12 @@ from fenchel.engines.sums import Span, subtotals
 from fenchel.engines.threads import Threads
 
 
+class Gone(Exception):
+    """A host did not answer, for whatever reason its transport gave."""
+
+
 class Missing(LookupError):
-    """The host was never told, or has forgotten, a value that a call takes."""
+    """The host was never told, or has forgotten, what it would need for an answer."""
 
 
 class Ref(NamedTuple):
@@ -73,6 +77,12 @@ class Request:
     collected: int | None = None  # a value that is wanted as it is
     summed: tuple[int, ...] = ()  # values of which the sums are wanted
     snapshot: bool = False  # whether all kept values are wanted
+    first: int = 0  # the first of the shards that it is for
+
+    def within(self, first: int, last: int) -> Request:
+        """The same for some of its shards."""
+        calls = [call.within(first - self.first, last - self.first) for call in self.calls]
+        return replace(self, calls=calls, first=first)
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,12 @@ class Reply:
     sums: Sequence[dict[Span, Any]] = ()  # of each of them
     snapshot: dict[int, list[Any]] | None = None
     error: Exception | None = None  # of a task, which would be one on any host
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether one of its values or sums is not a number."""
+        values = [*self.values, *(value for sums in self.sums for value in sums.values())]
+        return any(np.isnan(value).any() for value in values if _is_real(value))
 
 
 class Host:
@@ -104,18 +120,35 @@ class Host:
         self.n_rows = sum(shard.rows.n_rows for shard in self.engine.shards)
         self.kept = {number: PerShard(values) for number, values in (kept or {}).items()}
         self.place = f"{socket.gethostname()}, process {os.getpid()}"
+        self._answered: Reply | None = None  # in the last round
+
+    @property
+    def last(self) -> int:
+        """One after the last of its shards."""
+        return self.first + self.engine.n_shards
 
     def fingerprints(self) -> list[bytes]:
         """A digest of each shard."""
         return list(self.engine.map(fingerprint))
 
     def run(self, request: Request) -> Reply:
-        """The calls, in order, then what is wanted."""
+        """The calls, in order, then what is wanted.
+
+        A round that was done is not done again: a request may come by two ways (relays.py).
+        """
+        before = self._answered
+        if before is not None and request.round == before.round:
+            return before
+        if before is not None and request.round < before.round:
+            late = Missing(f"round {request.round} comes after round {before.round}")
+            return Reply(request.round, self.first, self.n_rows, error=late)
         try:
             with blas.one_thread(), np.errstate(all="ignore"):
-                return self._run(request)
+                reply = self._run(request)
         except Exception as error:
-            return Reply(request.round, self.first, self.n_rows, error=error)
+            reply = Reply(request.round, self.first, self.n_rows, error=error)
+        self._answered = replace(reply, snapshot=None)  # which would keep what is dropped later
+        return reply
 
     def _run(self, request: Request) -> Reply:
         for call in request.calls:
@@ -143,3 +176,17 @@ def _n_bytes(arg: Any) -> int:
     if isinstance(arg, Parts):
         return sum(_n_bytes(value) for value in arg.values)
     return arg.nbytes if isinstance(arg, np.ndarray) else 0
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+
+
+def needed(calls: Sequence[Call], wanted: set[int]) -> list[Call]:
+    """The calls on which wanted values depend, or that change one of them."""
+    needed, kept = set(wanted), []
+    for call in reversed(calls):
+        if call.result in needed or (call.mutates and call.refs & needed):
+            kept.append(call)
+            needed |= call.refs
+    return kept[::-1]

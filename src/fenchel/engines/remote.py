@@ -21,14 +21,17 @@ import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from fenchel.callers import users_line
 from fenchel.data.shards import Shard
 from fenchel.engines.base import Away, Elsewhere, PerShard, shares
-from fenchel.engines.host import Call, Missing, Parts, Ref, Reply, Request
+from fenchel.engines.host import Call, Gone, Missing, Parts, Ref, Reply, Request, needed
+from fenchel.engines.placement import Placed
+from fenchel.engines.relays import Astray, Branch, Wait, branches, plan
 from fenchel.engines.sums import combined
 from fenchel.errors import FenchelWarning, HostLost, InvalidData
 from fenchel.settings import positive
@@ -39,10 +42,9 @@ log = logging.getLogger("fenchel.engines")
 
 _TRIES = 4  # placements of the same shards in one round
 _LONGEST, _LARGEST = 256, 1 << 28  # calls, and bytes of their arguments, between snapshots
-
-
-class Gone(Exception):
-    """A host did not answer, for whatever reason its transport gave."""
+_MANY = 8  # hosts from which on requests go down a tree of them
+_MISSES = 3  # rounds in a row that the tree does not bring home, after which it is given up
+_LOOK = 30.0  # seconds between two looks for hosts that have come since
 
 
 class Held(Away[T]):
@@ -52,19 +54,6 @@ class Held(Away[T]):
         super().__init__(engine)
         self.number = number
         weakref.finalize(self, engine._drop, number)
-
-
-@dataclass
-class Placed:
-    """Consecutive shards, and the host that holds them."""
-
-    first: int
-    last: int
-    host: Any = None  # what the transport calls it
-    where: str = ""
-    fingerprints: list[bytes] = field(default_factory=list)
-    snapshot: dict[int, list[Any]] = field(default_factory=dict)
-    replacements: int = 0
 
 
 class Remote(Elsewhere):
@@ -83,12 +72,15 @@ class Remote(Elsewhere):
         self._dropped: list[int] = []
         self._pending: list[Call] = []
         self._log: list[Call] = []  # what led from the snapshots to the values kept now
+        self._tree: list[Branch] | None = None  # to whom requests go, if hosts pass them on
+        self._misses = 0
+        self._next_look = time.monotonic() + _LOOK
 
     # What a transport does.
 
     @abstractmethod
     def _n_hosts(self) -> int:
-        """How many hosts there may be."""
+        """How many hosts there may be, or Gone."""
 
     @abstractmethod
     def _start(self, placed: Placed, avoided: str) -> tuple[Any, str, list[bytes]]:
@@ -98,8 +90,20 @@ class Remote(Elsewhere):
         """
 
     @abstractmethod
-    def _send(self, placed: Placed, request: Request) -> Callable[[float], Reply]:
+    def _send(self, placed: Placed, request: Request) -> Wait:
         """Sends a request; gives what waits for the reply, so many seconds, or raises Gone."""
+
+    def _hosts_reach_each_other(self) -> bool:
+        """Whether a host can pass requests on to others; `_plant` and `_relay` are there then."""
+        return False
+
+    def _plant(self, planned: Sequence[tuple[Any, list[Branch]]]) -> None:
+        """Tells each of these hosts to whom it passes requests on, or raises Gone."""
+        raise NotImplementedError
+
+    def _relay(self, branch: Branch, request: Request, seconds: float) -> Wait:
+        """Sends a request that is passed on, and has so many seconds; otherwise as `_send`."""
+        raise NotImplementedError
 
     @abstractmethod
     def _stop(self, placed: Placed) -> None:
@@ -110,11 +114,18 @@ class Remote(Elsewhere):
     def place(self: R, shards: Sequence[Shard]) -> R:
         """An engine with the same settings whose hosts hold these shards."""
         placed = super().place(shards)
-        edges = shares(shards, max(1, min(placed._n_hosts(), len(shards))))
-        placed.hosts = [Placed(first, last) for first, last in itertools.pairwise(edges)]
+        try:
+            placed.hosts = placed._shared()
+        except Gone as error:
+            raise HostLost(f"nobody tells how many hosts there are: {error}") from error
         for each in placed.hosts:
             placed._settle(each)
         return placed
+
+    def _shared(self) -> list[Placed]:
+        """All shards in runs of about equal work, one for each host that there may be."""
+        edges = shares(self.shards, max(1, min(self._n_hosts(), self.n_shards)))
+        return [Placed(first, last) for first, last in itertools.pairwise(edges)]
 
     def map(self, task: Callable[..., T], *args: Any) -> Held[T]:
         """Notes the task down; it is done when something of it is wanted."""
@@ -165,22 +176,25 @@ class Remote(Elsewhere):
     def _ask(self, *, summed: tuple[int, ...] = (), collected: int | None = None) -> list[Reply]:
         """Does all that is pending; the replies are in the order of the shards."""
         self.rounds += 1
-        calls = _needed(self._pending, self._live)
+        calls = needed(self._pending, self._live)
         self._pending = []
         self._log += calls  # first of all: an interrupt may come at any time
         dropped, self._dropped = self._dropped, []
         request = Request(self.rounds, calls, dropped, collected, summed)
         replies = self._replies(request)
         self._shorten()
+        self._welcome()  # now that no call is pending, whose arguments may be dropped already
         for reply in replies:
             if reply.error is not None:
                 raise reply.error
         self._check_shapes(request, replies)
         return replies
 
-    def _sent(self, placed: Placed, request: Request) -> Callable[[float], Reply] | None:
+    def _sent(self, placed: Placed, request: Request) -> Wait | None:
+        if placed.host is None:  # an interrupt came before there was one
+            return None
         try:
-            return self._send(placed, _for(placed, request))
+            return self._send(placed, request.within(placed.first, placed.last))
         except Gone as error:
             log.debug("round %d: %s", request.round, error)
             return None
@@ -189,7 +203,7 @@ class Remote(Elsewhere):
         self,
         placed: Placed,
         request: Request,
-        waiting: Callable[[float], Reply] | None,
+        waiting: Wait | None,
         started: float,
     ) -> Reply:
         """A host's reply; if there is none, that of the next host with its shards."""
@@ -199,8 +213,8 @@ class Remote(Elsewhere):
             if waiting is not None:
                 try:
                     reply = waiting(max(0.0, started + self.deadline - time.monotonic()))
-                    self._check(placed, request, reply)
-                    if doubted or not _has_nan(reply):
+                    self._check(placed.first, placed.last, request, reply)
+                    if doubted or not reply.has_nan:
                         return reply
                     trouble, doubted = "it answered with nan", True
                 except Gone as error:
@@ -213,11 +227,11 @@ class Remote(Elsewhere):
             f"often, the last time in {placed.where}: {trouble}"
         )
 
-    def _check(self, placed: Placed, request: Request, reply: Reply) -> None:
-        if isinstance(reply.error, Missing):
+    def _check(self, first: int, last: int, request: Request, reply: Reply) -> None:
+        if isinstance(reply.error, Missing | Astray):
             raise Gone(str(reply.error))
-        n_rows = sum(shard.rows.n_rows for shard in self.shards[placed.first : placed.last])
-        if (reply.round, reply.first, reply.n_rows) != (request.round, placed.first, n_rows):
+        n_rows = sum(shard.rows.n_rows for shard in self.shards[first:last])
+        if (reply.round, reply.first, reply.n_rows) != (request.round, first, n_rows):
             raise Gone(f"it answered for round {reply.round} and {reply.n_rows} rows")
         if reply.error is None and len(reply.sums) != len(request.summed):
             raise Gone(f"it answered with {len(reply.sums)} sums of {len(request.summed)}")
@@ -226,9 +240,10 @@ class Remote(Elsewhere):
         """Refuses sums of different shapes, which NumPy might stretch to add them up."""
         for first, *others in zip(*(reply.sums for reply in replies), strict=True):
             shape = np.shape(next(iter(first.values())))
-            for placed, each in zip(self.hosts[1:], others, strict=True):
+            for reply, each in zip(replies[1:], others, strict=True):
                 wrong = [np.shape(value) for value in each.values() if np.shape(value) != shape]
                 if wrong:
+                    placed = next(host for host in self.hosts if host.first == reply.first)
                     raise HostLost(
                         f"{self._name(self.hosts[0])} and {self._name(placed)} answered in round "
                         f"{request.round} with sums of shapes {shape} and {wrong[0]}"
@@ -240,7 +255,7 @@ class Remote(Elsewhere):
             f"{self._name(placed)} in {placed.where} failed in round {request.round}: {trouble}; "
             "they are placed anew from their source",
             FenchelWarning,
-            stacklevel=2,
+            stacklevel=users_line(),
         )
         self._stop(placed)
         placed.replacements += 1
@@ -248,6 +263,7 @@ class Remote(Elsewhere):
 
     def _settle(self, placed: Placed) -> None:
         """Places shards on a host, which must find what was there the first time."""
+        self._tree = None  # which would still lead to the host before
         trouble = ""
         for _ in range(_TRIES):
             try:
@@ -268,7 +284,7 @@ class Remote(Elsewhere):
 
     def _replay(self, request: Request) -> Request:
         """The request with all calls before it that its values depend on."""
-        calls = _needed(self._log, self._live)
+        calls = needed(self._log, self._live)
         made = {call.result for call in calls}.union(*(each.snapshot for each in self.hosts))
         return replace(request, calls=calls, dropped=sorted(made - self._live))
 
@@ -276,27 +292,92 @@ class Remote(Elsewhere):
         """Keeps what is needed of the log, or a snapshot in its place where that is too much."""
         if len(self._log) <= _LONGEST and sum(call.n_bytes for call in self._log) <= _LARGEST:
             return
-        self._log = _needed(self._log, self._live)
+        self._log = needed(self._log, self._live)
         n_bytes = sum(call.n_bytes for call in self._log)
         if len(self._log) <= _LONGEST // 2 and n_bytes <= _LARGEST // 2:
             return
-        for each, reply in zip(self.hosts, self._ask_snapshot(), strict=True):
+        self._take_snapshot()
+
+    def _welcome(self) -> None:
+        """Spreads the shards anew where half as many hosts again as hold some now could do so.
+
+        That moves them all, with the values that belong to them: a look now and then is enough.
+        """
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK
+        try:
+            hosts, former = self._shared(), self.hosts
+        except Gone as error:
+            log.debug("nobody tells how many hosts there are: %s", error)
+            return
+        used = len({each.where for each in former})
+        if 2 * len(hosts) < 3 * used:
+            return
+        log.info("%d hosts instead of %d hold the shards from here on", len(hosts), used)
+        self._take_snapshot()
+        for each in hosts:
+            each.adopt(former)
+        self.hosts = hosts
+        for each in former:
+            self._stop(each)
+        for each in hosts:
+            self._settle(each)
+
+    def _take_snapshot(self) -> None:
+        """Has all kept values sent here, from which lost hosts can go on; what led there can go."""
+        self.rounds += 1
+        dropped, self._dropped = self._dropped, []
+        replies = self._replies(Request(self.rounds, (), dropped, snapshot=True))
+        for each, reply in zip(self.hosts, replies, strict=True):
             each.snapshot = reply.snapshot or {}
         self._log = []
 
-    def _ask_snapshot(self) -> list[Reply]:
-        self.rounds += 1
-        dropped, self._dropped = self._dropped, []
-        return self._replies(Request(self.rounds, (), dropped, snapshot=True))
-
     def _replies(self, request: Request) -> list[Reply]:
-        """Those of all hosts, which work at the same time."""
+        """Those of all hosts, which work at the same time, in the order of the shards."""
+        if (replies := self._from_tree(request)) is not None:
+            return replies
         started = time.monotonic()
         waiting = [self._sent(each, request) for each in self.hosts]
         return [
             self._reply(each, request, reply, started)
             for each, reply in zip(self.hosts, waiting, strict=True)
         ]
+
+    def _from_tree(self, request: Request) -> list[Reply] | None:
+        """Those that a tree of hosts brings up; None without one, or where it fails."""
+        many = len(self.hosts) >= _MANY and all(each.host is not None for each in self.hosts)
+        if request.snapshot or not many or self._misses >= _MISSES:
+            return None
+        if not self._hosts_reach_each_other():
+            return None
+        try:
+            replies = self._relayed(request)
+        except Gone as error:
+            log.debug("round %d, by the tree: %s", request.round, error)
+            self._tree, self._misses = None, self._misses + 1
+            if self._misses == _MISSES:
+                why = f"hosts do not reach one another, so all are asked from here: {error}"
+                warnings.warn(why, FenchelWarning, stacklevel=users_line())
+            return None
+        self._misses = 0
+        return None if any(reply.has_nan for reply in replies) else replies
+
+    def _relayed(self, request: Request) -> list[Reply]:
+        """Those of the hosts that this one sends to, each with all below it, or Gone."""
+        if self._tree is None:
+            hosts = [Branch(each.host, each.first, each.last) for each in self.hosts]
+            self._plant(list(plan(hosts)))
+            self._tree = branches(hosts)
+        end = time.monotonic() + self.deadline
+        waiting = [
+            self._relay(each, request.within(each.first, each.last), self.deadline)
+            for each in self._tree
+        ]
+        replies = [wait(max(0.0, end - time.monotonic())) for wait in waiting]
+        for branch, reply in zip(self._tree, replies, strict=True):
+            self._check(branch.first, branch.last, request, reply)
+        return replies[::-1]
 
     def _name(self, placed: Placed) -> str:
         rows = [shard.rows.n_rows for shard in self.shards]
@@ -317,26 +398,3 @@ def _sent(arg: Any) -> Any:
     if isinstance(arg, PerShard):
         return Parts([_sent(value) for value in arg])
     return arg.copy() if isinstance(arg, np.ndarray) else arg
-
-
-def _for(placed: Placed, request: Request) -> Request:
-    return replace(request, calls=[c.within(placed.first, placed.last) for c in request.calls])
-
-
-def _needed(calls: Sequence[Call], wanted: set[int]) -> list[Call]:
-    """The calls on which wanted values depend, or that change one of them."""
-    needed, kept = set(wanted), []
-    for call in reversed(calls):
-        if call.result in needed or (call.mutates and call.refs & needed):
-            kept.append(call)
-            needed |= call.refs
-    return kept[::-1]
-
-
-def _has_nan(reply: Reply) -> bool:
-    values = [*reply.values, *(value for sums in reply.sums for value in sums.values())]
-    return any(np.isnan(value).any() for value in values if _is_real(value))
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")

@@ -33,6 +33,7 @@ from msgspec import Meta
 import fenchel
 from fenchel._system import container
 from fenchel._system.container import Arrays, Path, take
+from fenchel.callers import users_line
 from fenchel.data.table_facts import TableFacts
 from fenchel.errors import FenchelWarning, InvalidData
 from fenchel.model import fitted, labels, own
@@ -170,6 +171,6 @@ def _restored(header: StoredPipeline, arrays: Arrays, allowed: own.Allowed) -> A
             f"{sklearn.__version__}, whose transformers may do something else: test it, or save it "
             "again from this one",
             FenchelWarning,
-            stacklevel=3,
+            stacklevel=users_line(),
         )
     return made

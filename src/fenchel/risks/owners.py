@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from fenchel import losses
+from fenchel.callers import users_line
 from fenchel.engines import masks
 from fenchel.engines.messages import Kind
 from fenchel.engines.owners import Owners, Spent, Sums, Withheld
@@ -163,7 +164,7 @@ class OwnersRisk(BlackBoxRisk):
                 "the owners add noise to what they answer: nothing is certified, and objectives "
                 "are estimates",
                 FenchelWarning,
-                stacklevel=2,
+                stacklevel=users_line(),
             )
 
     @property
@@ -213,7 +214,9 @@ class OwnersRisk(BlackBoxRisk):
         self._refusals += 1
         before, self._spent = self._spent, isinstance(error, Spent) or self._refusals >= _REFUSALS
         if (self._spent and not before) or self._refusals == _REFUSALS_SAID:
-            warnings.warn(f"the run may end early: {error}", FenchelWarning, stacklevel=2)
+            warnings.warn(
+                f"the run may end early: {error}", FenchelWarning, stacklevel=users_line()
+            )
 
     def curvature(self) -> Array:
         """The mean square of a column, the same for all: no owner tells more."""

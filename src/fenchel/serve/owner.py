@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fenchel import posing
 from fenchel._system import blas
+from fenchel.callers import users_line
 from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard
 from fenchel.engines.messages import (
@@ -227,7 +228,7 @@ class Owner:
                 f"{np.sum(rare)} columns are nonzero in fewer than {self.limits.crowd} rows, and "
                 "are served as zeros: their sums would tell of single rows",
                 FenchelWarning,
-                stacklevel=3,
+                stacklevel=users_line(),
             )
         return rare
 

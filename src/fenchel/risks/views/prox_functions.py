@@ -147,7 +147,8 @@ class Whitened(ProxFunction):
         self.size = size = np.sqrt(_filled(centred_squares(risk)))
         C = centred_gram(risk) / size / size[:, np.newaxis]
         e, U = linalg.eigh(C)
-        e = np.maximum(e, 0.0) + _RIDGE * (float(e[-1]) or 1.0)
+        e = np.maximum(e, 0.0)  # where one row has all the weight, round-off may leave less
+        e += _RIDGE * (float(e[-1]) or 1.0)
         self.M = (U * e) @ U.T
         root = U / np.sqrt(e)  # M = (root root')^-1
         Q = np.array([problem.regularizer.subgradient(v) for v in np.eye(n) / size]) / size
