@@ -21,6 +21,11 @@ from reproduction.found import Results, finite
 from reproduction.shape import Check, Panel, Run, run
 
 _FEW = 1000  # rows of quick runs
+_KINDS = {
+    ("a9a", 1e-4): "hinge",
+    ("letter", 1e-3): "multiclass_hinge",
+    ("scene", 1e-2): "multilabel_hinge",
+}
 
 
 def grid(
@@ -46,6 +51,26 @@ def each_at(
     return {
         (data, strength): _run(quick, data, strength, rivals, rows, settings)
         for data, strength in list(sets.items())[: 2 if quick else None]
+    }
+
+
+def of_three_kinds(
+    quick: bool, rivals: Rivals, *, iterations: int, **settings: Any
+) -> dict[tuple[str, float], Run]:
+    """A set of two classes, one of several and one of labels, at strengths of their own."""
+    return {
+        (data, strength): run(
+            contest,
+            data=data,
+            rows=300 if quick else 4000 if data == "letter" else None,
+            loss=loss,
+            strength=strength,
+            rivals=rivals,
+            seconds=1.0 if quick else 8.0,
+            iterations=min(iterations, 40) if quick else iterations,
+            **settings,
+        )
+        for (data, strength), loss in _KINDS.items()
     }
 
 
