@@ -141,13 +141,19 @@ class Tally:
         return max(finite(b[key] / a[key] for key in a), default=0.0)
 
     def check(
-        self, statement: str, ours: str, other: str, least: int | None = None, but: str = ""
+        self, statement: str, ours: str, other: str, *, mostly: bool = False, but: str = ""
     ) -> Check:
-        """Ours needs fewer passes in so many cases, or in all that are not of the set `but`."""
+        """Ours needs fewer passes in all cases that are not of the set `but`, or in most of those
+        that are decided: where neither arrives in its time, nothing is known.
+        """
         won, wanted = self.wins(ours, other), [key for key in self.found if key[0] != but]
-        holds = set(wanted) <= set(won) if least is None else len(won) >= least
-        lost = ", ".join(f"{key[0]} {key[1]:g}" for key in self.found if key not in won)
-        among = f"in {len(won)} of {len(self.found)}" + (f"; not: {lost}" if lost else "")
+        costs = self.cost(ours), self.cost(other)
+        decided = [key for key in self.found if any(math.isfinite(cost[key]) for cost in costs)]
+        holds = 2 * len(won) > len(decided) if mostly else set(wanted) <= set(won)
+        lost = ", ".join(f"{key[0]} {key[1]:g}" for key in decided if key not in won)
+        open_ = len(self.found) - len(decided)
+        among = f"in {len(won)} of {len(decided)}" + (f"; not: {lost}" if lost else "")
+        among += f"; neither arrives in {open_} more" if open_ else ""
         return Check(statement, holds, f"{among}; {certified(self.found)}")
 
     def rising(self, names: Iterable[str]) -> Check:

@@ -52,7 +52,7 @@ def verdict(found: Results) -> list[Check]:
             "subLBFGS needs fewer passes than BMRM in most cases",
             "subLBFGS",
             "BMRM",
-            least=n // 2 + 1,
+            mostly=True,
         ),
         Check("BMRM never outperforms both others", not beaten, f"in {len(beaten)} of {n} cases"),
     ]
