@@ -15,7 +15,9 @@ _KEPT = 120  # records of a history: as many as a figure shows
 STRENGTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 CLOSE = 0.02  # [Yu10]'s: within 2 % of the minimum
 # What [Yu10] ran: algorithm 2 as printed from B_0 = I, and BMRM with cuts at the model's minimiser.
+# With several classes or labels the first direction, at w = 0, is found to a tolerance of 1 only.
 SUBLBFGS = ("sublbfgs", {"finding": "one-step", "tolerance": 1e-5, "b0": "identity"})
+OF_SEVERAL = (SUBLBFGS[0], SUBLBFGS[1] | {"tolerance_at_0": 1.0})
 BMRM = ("bmrm", {"step": 1.0})
 OCAS = ("ls-bmrm", {"mu": 0.1})
 

@@ -76,7 +76,7 @@ def _measured(
     X, y, groups = load(data, rows)
     if loss == "ordinal":
         y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y).astype(float)
-    told: dict[str, Any] = {"workers": workers, "seconds": [], "busy": []}
+    told: dict[str, Any] = {"workers": workers, "seconds": [], "busy": [], "shards": 0}
     for n in workers:
         with (
             LocalCluster(
@@ -88,6 +88,7 @@ def _measured(
             problem = fenchel.problem(
                 X, y, groups=groups, loss=loss, strength=strength, engine=engine
             )
+            told["shards"] = problem.risk.engine.n_shards
             clock: list[float] = []
             busy = [_cpu(client)]
             for _ in fenchel.solver("bmrm").iterate(problem, np.zeros(problem.risk.n_parameters)):

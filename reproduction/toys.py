@@ -153,6 +153,24 @@ def trajectory(toy, solver, options, w0, iterations=30, exactly=False):
     }
 
 
+def walked(toy, w0, rivals, **settings):
+    """The runs of fifteen steps of each solver on one of these functions."""
+    from reproduction.shape import run
+
+    return {
+        name: run(
+            trajectory,
+            toy=toy,
+            solver=solver,
+            options=options,
+            w0=w0,
+            iterations=15,
+            **settings,
+        )
+        for name, (solver, options) in rivals.items()
+    }
+
+
 def _golden(along, J):
     """The minimiser of J on a ray; inf where it falls for ever."""
     from scipy.optimize import minimize_scalar
@@ -164,6 +182,14 @@ def _golden(along, J):
         lambda eta: along(eta)[0], bounds=(0, 100), method="bounded", options=options
     )
     return found.x if along(found.x)[0] < J else 0.0
+
+
+def ways(found, toy, x, y, levels):
+    """The first points of each run on the plane, over the level sets of the function."""
+    from reproduction.shape import Panel, Series
+
+    walks = [Series(name, each["x"][:12], each["y"][:12]) for name, each in found.items()]
+    return [Panel("ways", "x", "y", [*contours(toy, x, y, levels), *walks])]
 
 
 def contours(toy, x, y, levels):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, Table, run
-from reproduction.compare import Tally, descents
-from reproduction.contest import contest, rival
+from reproduction import Check, Panel, Results, Run, Table
+from reproduction.compare import Tally, descents, of_three_kinds
+from reproduction.contest import rival
 
 TITLE = "Figure 13: the tolerance of the search for a direction"
 CLAIM = """With two classes the tolerance does not matter. With several classes or labels a better
@@ -28,29 +28,12 @@ SOLVERS = {
     )
     for each in TOLERANCES
 }
-SETS = {
-    ("a9a", 1e-4): "hinge",
-    ("letter", 1e-3): "multiclass_hinge",
-    ("scene", 1e-2): "multilabel_hinge",
-}
 LOOSE, MIDDLE, TIGHT = SOLVERS
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """To 2 % above the minimum."""
-    return {
-        (data, strength): run(
-            contest,
-            data=data,
-            rows=300 if quick else 4000 if data == "letter" else None,
-            loss=loss,
-            strength=strength,
-            rivals=SOLVERS,
-            seconds=1.0 if quick else 8.0,
-            iterations=40 if quick else 400,
-        )
-        for (data, strength), loss in SETS.items()
-    }
+    return of_three_kinds(quick, SOLVERS, iterations=400)
 
 
 def draw(found: Results) -> Sequence[Panel | Table]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, run
-from reproduction.compare import Tally, descents
-from reproduction.contest import SUBLBFGS, contest
+from reproduction import Check, Panel, Results, Run
+from reproduction.compare import Tally, descents, of_three_kinds
+from reproduction.contest import OF_SEVERAL
 
 TITLE = "Figure 14: the size of subLBFGS's buffer"
 CLAIM = "subLBFGS is not sensitive to the size of its buffer between 5 and 25."
@@ -16,29 +16,12 @@ HERE = """a9a at 1e-4, letter (scaled to [-1, 1], 4,000 rows) at 1e-3, scene at 
 certified minima."""
 WHY = ""
 
-SOLVERS = {f"memory {m}": (SUBLBFGS[0], SUBLBFGS[1] | {"memory": m}) for m in (5, 15, 25)}
-SETS = {
-    ("a9a", 1e-4): "hinge",
-    ("letter", 1e-3): "multiclass_hinge",
-    ("scene", 1e-2): "multilabel_hinge",
-}
+SOLVERS = {f"memory {m}": (OF_SEVERAL[0], OF_SEVERAL[1] | {"memory": m}) for m in (5, 15, 25)}
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """To 2 % above the minimum."""
-    return {
-        (data, strength): run(
-            contest,
-            data=data,
-            rows=300 if quick else 4000 if data == "letter" else None,
-            loss=loss,
-            strength=strength,
-            rivals=SOLVERS,
-            seconds=1.0 if quick else 8.0,
-            iterations=40 if quick else 400,
-        )
-        for (data, strength), loss in SETS.items()
-    }
+    return of_three_kinds(quick, SOLVERS, iterations=400)
 
 
 def draw(found: Results) -> Sequence[Panel]:

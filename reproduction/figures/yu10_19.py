@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run
 from reproduction.compare import Tally, descents, each_at
-from reproduction.contest import BMRM, OCAS, SUBLBFGS
+from reproduction.contest import BMRM, OCAS, OF_SEVERAL
 
 TITLE = "Figure 19: the multiclass hinge loss, objective against cost"
 CLAIM = """subLBFGS outperforms BMRM on all sets. On 4 of 6 it is ahead of ls-BMRM early on, but
@@ -28,7 +28,7 @@ SETS = {
     "covtype-classes": 1e-2,
 }
 SOLVERS = {
-    "subLBFGS": SUBLBFGS,
+    "subLBFGS": OF_SEVERAL,
     "BMRM": BMRM,
     "ls-BMRM": OCAS,
     "subLBFGS, ours": ("sublbfgs", {}),

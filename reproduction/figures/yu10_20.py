@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run
 from reproduction.compare import Tally, against_strength, grid
-from reproduction.contest import BMRM, OCAS, SUBLBFGS
+from reproduction.contest import BMRM, OCAS, OF_SEVERAL
 
 TITLE = "Figure 20: passes to 2 % above the minimum of the multiclass hinge loss"
 CLAIM = """All are faster at larger strengths. In general subLBFGS is faster than BMRM, but for USPS
@@ -19,7 +19,7 @@ minima are certified as far as the checks say."""
 WHY = ""
 
 SETS = ("letter", "usps", "mnist", "20news-classes")
-SOLVERS = {"subLBFGS": SUBLBFGS, "BMRM": BMRM, "ls-BMRM": OCAS}
+SOLVERS = {"subLBFGS": OF_SEVERAL, "BMRM": BMRM, "ls-BMRM": OCAS}
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
@@ -52,7 +52,7 @@ def verdict(found: Results) -> list[Check]:
             "subLBFGS needs fewer passes than BMRM in most cases",
             "subLBFGS",
             "BMRM",
-            least=n // 2 + 1,
+            mostly=True,
         ),
         Check("BMRM never outperforms both others", not beaten, f"in {len(beaten)} of {n} cases"),
     ]

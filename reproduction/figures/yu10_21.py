@@ -8,18 +8,22 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run
 from reproduction.compare import Tally, descents, each_at
-from reproduction.contest import BMRM, OCAS, SUBLBFGS
+from reproduction.contest import BMRM, OCAS, OF_SEVERAL
 
 TITLE = "Figure 21: the multilabel hinge loss, objective against cost"
 CLAIM = """On Scene subLBFGS performs as BMRM does; on TMC2007 and RCV1 it is ahead of both rivals
 at first, but slows down and ends no better than BMRM."""
 HERE = """Scene is the paper's; TMC2007 has its rows but 500 columns, 8,000 of its rows; yeast and
-enron stand for RCV1 with its many labels. Passes."""
-WHY = ""
+enron stand for RCV1 with its many labels. Passes. "At first" is 20 % above the minimum: on TMC2007
+J(0) itself is within 50 %."""
+WHY = """On TMC2007 subLBFGS is ahead by far until 5 % above the minimum, as claimed; BMRM has not
+come to 10 % when its time is up, so that nothing is known of the end. On enron, with 52 labels and
+as many columns as rows, subLBFGS has to correct every single direction (a round in each of its
+iterations) and is behind from the start: a bundle keeps all the cuts that it has met."""
 
 SETS = {"scene": 1e-1, "tmc2007": 1e-5, "yeast": 1e-3, "enron": 1e-5}
 LARGE = ("tmc2007", "enron")
-SOLVERS = {"subLBFGS": SUBLBFGS, "BMRM": BMRM, "ls-BMRM": OCAS}
+SOLVERS = {"subLBFGS": OF_SEVERAL, "BMRM": BMRM, "ls-BMRM": OCAS}
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
@@ -42,8 +46,8 @@ def draw(found: Results) -> Sequence[Panel]:
 
 
 def verdict(found: Results) -> list[Check]:
-    """By passes to 50 % and to 2 %."""
-    early, late = Tally(found, 0.5), Tally(found)
+    """By passes to 20 % and to 2 %."""
+    early, late = Tally(found, 0.2), Tally(found)
     large = [key for key in found if key[0] in LARGE]
     ahead = [key for key in early.wins("subLBFGS", "BMRM") if key in large]
     slows = [key for key in late.wins("BMRM", "subLBFGS") if key in large]
@@ -51,7 +55,7 @@ def verdict(found: Results) -> list[Check]:
     return [
         Check("on Scene subLBFGS and BMRM need the same passes to 2 %", bool(scene)),
         Check(
-            "on the larger sets subLBFGS is ahead of BMRM at 50 % above the minimum",
+            "on the larger sets subLBFGS is ahead of BMRM at 20 % above the minimum",
             len(ahead) == len(large),
             f"on {len(ahead)} of {len(large)}",
         ),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run
 from reproduction.compare import Tally, against_strength, grid
-from reproduction.contest import BMRM, OCAS, SUBLBFGS
+from reproduction.contest import BMRM, OCAS, OF_SEVERAL
 
 TITLE = "Figure 22: passes to 2 % above the minimum of the multilabel hinge loss"
 CLAIM = """In many cases subLBFGS takes longer than its rivals, and ls-BMRM is only a little better
@@ -19,7 +19,7 @@ WHY = """Our exact line search keeps scores and walks only over the kinks near t
 not cost what the paper's did, and ls-BMRM gains what it saves in passes."""
 
 SETS = ("scene", "yeast", "tmc2007")
-SOLVERS = {"subLBFGS": SUBLBFGS, "BMRM": BMRM, "ls-BMRM": OCAS}
+SOLVERS = {"subLBFGS": OF_SEVERAL, "BMRM": BMRM, "ls-BMRM": OCAS}
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:

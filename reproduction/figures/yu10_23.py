@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, Series, run
-from reproduction.toys import contours, trajectory
+from reproduction import Check, Panel, Results, Run
+from reproduction.toys import walked, ways
 
 TITLE = "Figure 23: a counterexample for steepest descent"
 CLAIM = """Steepest descent goes from one gradient to an orthogonal one, towards (0, 0), which is no
@@ -24,25 +24,12 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[str, Run]:
     """Fifteen steps of each."""
-    return {
-        name: run(
-            trajectory,
-            toy="wolfe",
-            solver=solver,
-            options=options,
-            w0=[2.0, 1.0],
-            iterations=15,
-            exactly=True,
-        )
-        for name, (solver, options) in SOLVERS.items()
-    }
+    return walked("wolfe", [2.0, 1.0], SOLVERS, exactly=True)
 
 
 def draw(found: Results) -> Sequence[Panel]:
     """The ways on the plane."""
-    lines = contours("wolfe", (-1.0, 2.2), (-1.2, 1.2), (2.0, 8.0, 20.0))
-    ways = [Series(name, each["x"][:12], each["y"][:12]) for name, each in found.items()]
-    return [Panel("ways", "x", "y", [*lines, *ways])]
+    return ways(found, "wolfe", (-1.0, 2.2), (-1.2, 1.2), (2.0, 8.0, 20.0))
 
 
 def verdict(found: Results) -> list[Check]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, Series, run
-from reproduction.toys import contours, trajectory
+from reproduction import Check, Panel, Results, Run
+from reproduction.toys import walked, ways
 
 TITLE = "Figure 24: a counterexample for steepest subgradient descent"
 CLAIM = """Steepest subgradient descent zigzags between two kinks towards (0, 0), which is no
@@ -26,24 +26,12 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[str, Run]:
     """Fifteen steps of each."""
-    return {
-        name: run(
-            trajectory,
-            toy="bounded",
-            solver=solver,
-            options=options,
-            w0=[1.0, 3.0],
-            iterations=15,
-        )
-        for name, (solver, options) in SOLVERS.items()
-    }
+    return walked("bounded", [1.0, 3.0], SOLVERS)
 
 
 def draw(found: Results) -> Sequence[Panel]:
     """The ways on the plane."""
-    lines = contours("bounded", (-1.2, 1.2), (-1.0, 3.2), (1.0, 4.0, 9.0))
-    ways = [Series(name, each["x"][:12], each["y"][:12]) for name, each in found.items()]
-    return [Panel("ways", "x", "y", [*lines, *ways])]
+    return ways(found, "bounded", (-1.2, 1.2), (-1.0, 3.2), (1.0, 4.0, 9.0))
 
 
 def verdict(found: Results) -> list[Check]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, Series, run
-from reproduction.toys import contours, trajectory
+from reproduction import Check, Panel, Results, Run
+from reproduction.toys import walked, ways
 
 TITLE = "Figure 25: a counterexample for BFGS"
 CLAIM = """After its first step BFGS is at a kink, where it finds no direction of descent. subBFGS
@@ -24,24 +24,12 @@ SOLVERS = {
 
 def runs(quick: bool) -> dict[str, Run]:
     """Fifteen steps of each."""
-    return {
-        name: run(
-            trajectory,
-            toy="unbounded",
-            solver=solver,
-            options=options,
-            w0=[3.0, 1.0],
-            iterations=15,
-        )
-        for name, (solver, options) in SOLVERS.items()
-    }
+    return walked("unbounded", [3.0, 1.0], SOLVERS)
 
 
 def draw(found: Results) -> Sequence[Panel]:
     """The ways on the plane."""
-    lines = contours("unbounded", (-3.2, 3.2), (-3.2, 2.0), (-1.0, 1.0, 4.0))
-    ways = [Series(name, each["x"][:12], each["y"][:12]) for name, each in found.items()]
-    return [Panel("ways", "x", "y", [*lines, *ways])]
+    return ways(found, "unbounded", (-3.2, 3.2), (-3.2, 2.0), (-1.0, 1.0, 4.0))
 
 
 def verdict(found: Results) -> list[Check]:

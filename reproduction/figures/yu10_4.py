@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run, run
 from reproduction.compare import descents
-from reproduction.contest import SUBLBFGS, contest, excess, rival
+from reproduction.contest import OF_SEVERAL, SUBLBFGS, contest, excess, rival
 
 TITLE = "Figure 4: why L-BFGS is not for hinges"
 CLAIM = """LBFGS-LS converges on Real-sim but breaks down on Leukemia after 3 iterations; LBFGS-ILS
@@ -29,7 +29,7 @@ INEXACT = ("sublbfgs", {"finding": "none", "b0": "identity", "search": "inexact"
 UNIT = {"first": "unit"}
 BINARY = {"subLBFGS": SUBLBFGS, "LBFGS-LS": EXACT, "LBFGS-ILS": INEXACT, "ls-BMRM": ("ls-bmrm", {})}
 CLASSES = {
-    "subLBFGS": SUBLBFGS,
+    "subLBFGS": OF_SEVERAL,
     "LBFGS-LS": (EXACT[0], EXACT[1] | UNIT),
     "LBFGS-ILS": (INEXACT[0], INEXACT[1] | UNIT),
 }

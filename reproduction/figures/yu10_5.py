@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction import Check, Panel, Results, Run, run
-from reproduction.compare import Tally, descents
-from reproduction.contest import SUBLBFGS, contest
+from reproduction import Check, Panel, Results, Run
+from reproduction.compare import Tally, descents, of_three_kinds
+from reproduction.contest import OF_SEVERAL
 
 TITLE = "Figure 5: what the inverse Hessian is worth where there is none"
 CLAIM = "subLBFGS converges significantly faster than GD and subGD on all three."
@@ -18,33 +18,15 @@ Passes, from certified minima."""
 WHY = ""
 
 SOLVERS = {
-    "subLBFGS": SUBLBFGS,
+    "subLBFGS": OF_SEVERAL,
     "GD": ("gd", {"first": "unit", "seed": 0}),
     "subGD": ("subgd", {"finding": "one-step", "tolerance": 1e-5}),
-}
-SETS = {
-    ("a9a", 1e-4): "hinge",
-    ("letter", 1e-3): "multiclass_hinge",
-    ("scene", 1e-2): "multilabel_hinge",
 }
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:
     """To 1 % above the minimum, within 300 iterations."""
-    return {
-        (data, strength): run(
-            contest,
-            data=data,
-            rows=500 if quick else 4000 if data == "letter" else None,
-            loss=loss,
-            strength=strength,
-            rivals=SOLVERS,
-            within=0.01,
-            seconds=1.0 if quick else 8.0,
-            iterations=30 if quick else 300,
-        )
-        for (data, strength), loss in SETS.items()
-    }
+    return of_three_kinds(quick, SOLVERS, iterations=300, within=0.01)
 
 
 def draw(found: Results) -> Sequence[Panel]:

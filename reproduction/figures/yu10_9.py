@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reproduction import Check, Panel, Results, Run, Series, Table, run
-from reproduction.contest import SUBLBFGS, contest, excess, rival, thinned
+from reproduction.contest import OF_SEVERAL, contest, excess, rival, thinned
 
 TITLE = "Figure 9: the rate of convergence of subLBFGS"
 CLAIM = """After a transient, subLBFGS converges linearly, and superlinearly near the optimum; which
@@ -23,7 +23,7 @@ bend down at the end, as in the paper: the superlinear phase is the artefact tha
 warn of (the two panels are of the same runs)."""
 
 SETS = {("a9a", 1e-4): "hinge", ("letter", 1e-2): "multiclass_hinge"}
-SOLVERS = {"subLBFGS": SUBLBFGS}
+SOLVERS = {"subLBFGS": OF_SEVERAL}
 
 
 def runs(quick: bool) -> dict[tuple[str, float], Run]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from reproduction import Check, Panel, Results, Run, run
 from reproduction.compare import Tally, descents
-from reproduction.contest import SUBLBFGS, contest
+from reproduction.contest import OF_SEVERAL, contest
 
 TITLE = "Sensitivity: the limit of rounds, the first matrix, the search"
 CLAIM = """Directions are rarely corrected with two classes (table 2 has 0 to 1 rounds in all), so
@@ -18,7 +18,7 @@ HERE = """a9a at 1e-4 and scene at 1e-2, as printed but for one choice at a time
 the whole programme and a diagonal B_0."""
 WHY = ""
 
-PRINTED = SUBLBFGS[1]
+PRINTED = OF_SEVERAL[1]
 SOLVERS = {
     "as printed": ("sublbfgs", PRINTED),
     "k_max 1": ("sublbfgs", PRINTED | {"k_max": 1}),

@@ -16,6 +16,7 @@ KINKED = [
     ("sublbfgs", PRINTED),
     ("sublbfgs", PRINTED | {"seed": 3}),
     ("sublbfgs", PRINTED | {"first": "unit"}),
+    ("sublbfgs", PRINTED | {"tolerance_at_0": 1.0}),
     ("sublbfgs", {"search": "inexact"}),
     ("subbfgs", PRINTED),
     ("bmrm", {"step": 1.0, "inner": 0.5}),
@@ -145,3 +146,16 @@ def test_a_split_that_is_left_running_passes_errors_on(rows):
     problem = fenchel.Problem(problem.risk, problem.regularizer, problem.strength, pulse=late)
     with pytest.raises(TimeoutError):
         list(fenchel.solver("kt-split", burst=None).iterate(problem, np.zeros(6)))
+
+
+def test_a_tolerance_of_its_own_at_0_spares_rounds_there_and_nowhere_else(rows):
+    X, _ = rows
+    problem = fenchel.problem(X, np.arange(120) % 4, loss="multiclass_hinge", strength=0.1)
+    inner = {}
+    for tolerance in (1e-5, 1.0):
+        solver = fenchel.solver("sublbfgs", tolerance_at_0=tolerance, **PRINTED)
+        history = fenchel.minimize(problem, solver, gap=1e-9, max_iterations=4).history
+        inner[tolerance] = [record.inner for record in history]
+    assert inner[1.0][1] < inner[1e-5][1]
+    plain = fenchel.minimize(problem, fenchel.solver("sublbfgs", **PRINTED), max_iterations=4)
+    assert [record.inner for record in plain.history] == inner[1e-5]

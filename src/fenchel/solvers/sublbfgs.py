@@ -5,7 +5,8 @@ does, and the line search may then be exact (_line_search.py). Two passes an ite
 ray and X'a for the new subgradient. The subgradients also bound J from below (_gradient_bound.py).
 
 For comparison with the paper its own choices can be had: `finding="one-step"` with
-`tolerance=1e-5` is algorithm 2 as printed, and `finding="none"` does without, p = -B g for any
+`tolerance=1e-5` is algorithm 2 as printed, of several classes and labels with
+`tolerance_at_0=1.0` (section 8.1), and `finding="none"` does without, p = -B g for any
 subgradient g, which is BFGS, L-BFGS or steepest descent as for smooth functions (LBFGS-LS with the
 exact search, LBFGS-ILS with the inexact one); `b0="identity"` starts from B_0 = I; `first="unit"`
 takes a step of 1 at first, whatever becomes of J; a `seed` draws the subgradients at random.
@@ -43,8 +44,9 @@ class SubgradientMethod(Solver):
     """Algorithm 1 with any B.
 
     `tolerance` ends the search for a direction (relative: see _direction.py; of the paper's
-    "one-step" `finding`, absolute), which takes at most `k_max` steps. The other options are the
-    paper's choices where ours differ, for comparison.
+    "one-step" `finding`, absolute), which takes at most `k_max` steps; at w = 0, where losses of
+    several classes have more subgradients than anywhere else, `tolerance_at_0` does, if given. The
+    other options are the paper's choices where ours differ, for comparison.
     """
 
     needs = Needs(regularizer=("smooth",), positive_strength=False)
@@ -58,8 +60,12 @@ class SubgradientMethod(Solver):
         search: str = "exact",
         first: str = "search",
         seed: int | None = None,
+        tolerance_at_0: float | None = None,
     ):
         self.tolerance = positive("tolerance", tolerance)
+        self.tolerance_at_0 = tolerance_at_0
+        if tolerance_at_0 is not None:
+            self.tolerance_at_0 = positive("tolerance_at_0", tolerance_at_0)
         self.k_max = whole("k_max", k_max, least=1)
         self.finding = one_of("finding", finding, ("programme", "one-step", "none"))
         self.b0 = one_of("b0", b0, ("diagonal", "identity"))
@@ -127,13 +133,16 @@ class SubgradientMethod(Solver):
             regular = problem.regularizer.support(point.w, p)
             return problem.strength * regular + steepest.subgradient
 
-        found = self.found(g, B, support)
+        relaxed = None if point.w.any() else self.tolerance_at_0
+        found = self.found(g, B, support, self.tolerance if relaxed is None else relaxed)
         return None if found is None else found.p
 
-    def found(self, g: Array, B: InverseHessian, support: Oracle) -> Direction | None:
+    def found(
+        self, g: Array, B: InverseHessian, support: Oracle, tolerance: float
+    ) -> Direction | None:
         """What algorithm 2 finds, ours or as it is printed."""
         find = descent_direction if self.finding == "programme" else one_step_direction
-        return find(g, B.times, support, tolerance=self.tolerance, k_max=self.k_max)
+        return find(g, B.times, support, tolerance=tolerance, k_max=self.k_max)
 
     def step(self, along: Along, J: float) -> float:
         """The step on a ray: exactly, as far as that can be, or by the paper's inexact search."""
@@ -196,8 +205,9 @@ class SubLBFGS(SubgradientMethod):
         search: str = "exact",
         first: str = "search",
         seed: int | None = None,
+        tolerance_at_0: float | None = None,
     ):
-        super().__init__(tolerance, k_max, finding, b0, search, first, seed)
+        super().__init__(tolerance, k_max, finding, b0, search, first, seed, tolerance_at_0)
         self.memory = whole("memory", memory, least=1)
 
     def inverse_hessian(self, problem: Problem) -> InverseHessian:
