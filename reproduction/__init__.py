@@ -1,6 +1,6 @@
 """Every figure and table of the five papers, run again, drawn beside what the paper says, judged.
 
-    make reproduce                      all of them, in full: hours; killed, it goes on where it was
+    make reproduce                      all of them, in full: half an hour; killed, it goes on
     make reproduce FIGURE=yu10-16       one, or several ("yu10-16 teo07-3"), or a paper (yu10)
     make reproduce QUICK=1              all of them on few rows: what CI does
     python -m reproduction --help       the same with more to say; --list lists them

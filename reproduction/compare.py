@@ -104,7 +104,7 @@ def descents(found: Results, names: Iterable[str], x: str = "passes") -> list[Pa
     label = {"passes": "passes over the data", "seconds": "time (seconds)"}.get(x, x)
     return [
         Panel(
-            f"{data}, strength {strength:g}",
+            f"{data} at {strength:g}",
             label,
             "(J - min J) / min J",
             curves(found[data, strength], names, x),
