@@ -12,7 +12,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 import types
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -314,3 +316,39 @@ def test_the_part_for_spot_machines_belongs_to_a_pod():
     spot = yaml.safe_load(SPOT)
     assert set(spot) == {"nodeSelector", "tolerations", "terminationGracePeriodSeconds"}
     assert all({"key", "operator", "value", "effect"} == set(each) for each in spot["tolerations"])
+
+
+# Machines that come and go
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("least", "left"), [(1, 1), (2, 2)])
+def test_adaptive_scaling_keeps_its_minimum_and_the_fit_its_bits(least, left, monkeypatch):
+    """Dask counts tasks that wait: it would take all workers that it may."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("fenchel.data.shards.NUMBERS_PER_SHARD", 200)
+    cluster = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit="1GB",
+        silence_logs=50,  # CRITICAL
+    )
+    seen = []
+
+    def look(record):
+        time.sleep(0.5)
+        seen.append(len(client.nthreads()))
+
+    with cluster, distributed.Client(cluster, direct_to_workers=True) as client:
+        engine = fenchel.engines.Dask(client, deadline=60)
+        problem = fenchel.problem(X, Y, loss="logistic", strength=1e-4, engine=engine)
+        assert len(problem.risk.engine.hosts) == 2
+        cluster.adapt(minimum=least, maximum=2, interval="200ms", wait_count=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = fenchel.minimize(problem, "bmrm", gap=1e-12, max_iterations=12, callback=look)
+    alone = fenchel.problem(X, Y, loss="logistic", strength=1e-4, engine="serial")
+    same = fenchel.minimize(alone, "bmrm", gap=1e-12, max_iterations=12)
+    assert seen[-1] == left and np.array_equal(found.w, same.w)
