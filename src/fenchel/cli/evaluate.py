@@ -20,7 +20,7 @@ from fenchel.cli.options import (
     Json,
     ModelPath,
     Quiet,
-    Stream,
+    StreamOnce,
     Target,
     Verbose,
 )
@@ -59,7 +59,7 @@ def evaluate(
         ),
     ] = None,
     forbid: Forbid = None,
-    stream: Stream = None,
+    stream: StreamOnce = False,
     target: Target = None,
     index_base: IndexBase = None,
     format: Format = None,
@@ -97,7 +97,7 @@ def evaluate(
                 terminal,
                 target=target,
                 index_base=index_base,
-                stream=bool(stream),
+                stream=stream,
             )
             n_rows, found = _measured(fitted, loss, read, rows, asked, terminal)
     report = Evaluated(__version__, str(model), rows.names[0], rows.names, n_rows, loss, found)

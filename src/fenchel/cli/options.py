@@ -121,6 +121,15 @@ Stream = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+StreamOnce = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        metavar="",
+        help="Leave the rows of svmlight or .parquet in the file, and read them block by block.",
+        rich_help_panel=DATA,
+    ),
+]
 Forbid = Annotated[
     list[str] | None,
     typer.Option(

@@ -24,7 +24,7 @@ from fenchel.cli.options import (
     Json,
     ModelPath,
     Quiet,
-    Stream,
+    StreamOnce,
     Target,
     Verbose,
 )
@@ -56,7 +56,7 @@ def predict(
     scores: Scores = False,
     probabilities: Probabilities = False,
     forbid: Forbid = None,
-    stream: Stream = None,
+    stream: StreamOnce = False,
     target: Target = None,
     index_base: IndexBase = None,
     format: Format = None,
@@ -96,7 +96,7 @@ def predict(
             terminal,
             target=target,
             index_base=index_base,
-            stream=bool(stream),
+            stream=stream,
         )
         if table:
             _finish_table(fitted, found, (rows, id), scores, output, report, terminal)
