@@ -192,7 +192,7 @@ def test_a_format_may_be_said_of_files_too(run: Command) -> None:
     done = run("train", "data.txt", "--format", "cvs", "-o", "m")
     assert done.code == 2 and "did you mean 'csv'" in done.err
     assert run("train", "-", "-", "-o", "m").code == 2
-    assert "give one" in run("train", "data.txt", "data.txt", "--stream", "-o", "m").err
+    assert "cannot be streamed" in run("train", "data.txt", "data.txt", "--stream", "-o", "m").err
 
 
 def test_tokens_are_read_from_one_file(run: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from commands import HANGS
 
 import fenchel
 from fenchel import losses
+from fenchel.data import files
 from fenchel.data.svmlight_writing import write_svmlight
 
 pytestmark = pytest.mark.slow
@@ -145,6 +147,24 @@ def test_a_killed_rank_ends_the_job_which_goes_on_from_its_checkpoint(ranks):
     one = serial("bmrm", max_iterations=25, checkpoint="whole")
     for rank in range(2):
         assert np.array_equal(np.load(f"w.{rank}.npy"), one.w)
+
+
+def test_a_path_runs_on_ranks_and_only_the_first_speaks(ranks):
+    files.write(files.read("d.svm"), "d.store")
+    flags = "path", "d.store", "--loss", "logistic", "--strengths", "0.1,0.01", "--json"
+    more = "--validation", "d.svm", "-o", "best"
+    done = ranks(2, "fenchel", *flags, *more, "--engine", "mpi")
+    assert done.returncode == 0 and done.stderr.count("save best") == 1, done.stderr
+    found = json.loads(done.stdout)
+    alone = subprocess.run(
+        [sys.executable, "-m", "fenchel", *flags, "--engine", "serial"],
+        capture_output=True,
+        text=True,
+    )
+    points = [
+        [p["objective"] for p in each["points"]] for each in (found, json.loads(alone.stdout))
+    ]
+    assert points[0] == points[1] and found["model"] == "best"
 
 
 def test_the_command_line_trains_on_ranks_and_only_the_first_speaks(ranks):

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from fenchel import __version__
-from fenchel.cli import inputs, measures, metrics, models, reading, tagging
+from fenchel.cli import inputs, measures, metrics, models, reading, streams, tagging
 from fenchel.cli.choices import NOVELTY, RANKING, SEQUENCES, starting
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import (
@@ -20,6 +20,7 @@ from fenchel.cli.options import (
     Json,
     ModelPath,
     Quiet,
+    StreamOnce,
     Target,
     Verbose,
 )
@@ -58,6 +59,7 @@ def evaluate(
         ),
     ] = None,
     forbid: Forbid = None,
+    stream: StreamOnce = False,
     target: Target = None,
     index_base: IndexBase = None,
     format: Format = None,
@@ -81,12 +83,23 @@ def evaluate(
         loss = models.loss_name(fitted)
         asked = measures.asked(metric or (), loss)
         measures.check_able(asked, fitted)
+        if stream:
+            streams.check(rows, loss)
         tagging.check_forbidden(forbid, fitted)
         if loss in SEQUENCES:
             path = rows.only("a file of tokens")
             n_rows, found = tagging.measured(fitted, path, forbid, index_base, terminal)
         else:
-            n_rows, found = _measured(fitted, loss, rows, asked, target, index_base, terminal)
+            read = reading.read_for(
+                fitted,
+                loss,
+                rows,
+                terminal,
+                target=target,
+                index_base=index_base,
+                stream=stream,
+            )
+            n_rows, found = _measured(fitted, loss, read, rows, asked, terminal)
     report = Evaluated(__version__, str(model), rows.names[0], rows.names, n_rows, loss, found)
     _show(report, terminal)
     return Code.OK
@@ -95,14 +108,12 @@ def evaluate(
 def _measured(
     fitted: Any,
     loss: str,
+    rows: inputs.FileRows,
     data: Files,
     asked: list[measures.Wished],
-    target: str | None,
-    index_base: int | None,
     terminal: Terminal,
 ) -> tuple[int, metrics.Metrics]:
     """How many rows there are, and the metrics: those asked for, else those that suit the loss."""
-    rows = reading.read_for(fitted, loss, data, terminal, target=target, index_base=index_base)
     if loss in RANKING:
         inputs.check_queries(rows.qid, data.path)
     _check_targets(rows.y, loss)

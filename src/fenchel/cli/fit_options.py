@@ -18,7 +18,7 @@ from fenchel.losses.table import Real, Whole, Word
 what = partial(typer.Option, rich_help_panel="What is fitted")
 when = partial(typer.Option, rich_help_panel="When to stop, and how to get there")
 file = partial(typer.Option, rich_help_panel=OUTPUT, metavar="<file>")
-_for_owners = partial(typer.Option, rich_help_panel="Owners of data", metavar="<file>")
+_for_tls = partial(typer.Option, rich_help_panel="Owners of data, and tls://", metavar="<file>")
 _of_loss = partial(typer.Option, rich_help_panel="Options of losses")
 
 
@@ -97,15 +97,21 @@ Engine = Annotated[
     str | None,
     when(
         metavar="<where>",
-        help="threads, serial, dask, tcp://scheduler, mpi, or owners:FILE with their URLs, a line "
-        "each. (default threads)",
+        help="threads, serial, dask, tcp://scheduler, tls://scheduler, mpi; for train also "
+        "owners:FILE with their URLs, a line each. (default threads)",
     ),
 ]
-Certificate = Annotated[str | None, _for_owners(help="Who we are, in PEM.")]
-Key = Annotated[str | None, _for_owners(help="Of the certificate.")]
+Certificate = Annotated[str | None, _for_tls(help="Who we are, in PEM.")]
+Key = Annotated[str | None, _for_tls(help="Of the certificate.")]
 Authority = Annotated[
-    str | None, _for_owners(help="Whose owners we believe, in PEM. (default: the system's)")
+    str | None, _for_tls(help="Whose owners or cluster we believe, in PEM. (owners: the system's)")
 ]
+_OF_ENGINES: dict[str, Any] = {
+    "engine": Engine,
+    "certificate": Certificate,
+    "key": Key,
+    "authority": Authority,
+}
 Config = Annotated[Path | None, file(help=_CONFIG_HELP)]
 
 
@@ -120,6 +126,11 @@ def with_loss_options(names: Collection[str], *, before: str) -> Callable[[Comma
 def with_table_options(*, before: str) -> Callable[[Command], Command]:
     """Gives a command the flags of tables, before one of its parameters."""
     return _with_flags([_optional(name, kind) for name, kind in OF_TABLES.items()], before)
+
+
+def with_engine_options(*, before: str) -> Callable[[Command], Command]:
+    """Gives a command the flags that say where it works, before one of its parameters."""
+    return _with_flags([_optional(name, kind) for name, kind in _OF_ENGINES.items()], before)
 
 
 def _with_flags(flags: list[inspect.Parameter], before: str) -> Callable[[Command], Command]:

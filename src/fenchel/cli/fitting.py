@@ -7,15 +7,23 @@ import os
 import shlex
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import fenchel
-from fenchel.cli import inputs, label_files, owners, raw, reading, summary, tagging
+from fenchel.cli import (
+    inputs,
+    label_files,
+    owners,
+    places,
+    raw,
+    reading,
+    streams,
+    summary,
+    tagging,
+)
 from fenchel.cli.building import estimator_of, penalty_of, solver_of
 from fenchel.cli.choices import (
     CLASSIFICATION,
@@ -59,6 +67,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plot: str | None = None
     proof: str | None = None
     more: list[str] = []  # the other files
+    held: bool = False  # workers read the rows once, and keep them in memory
 
     @property
     def source(self) -> Files:
@@ -78,9 +87,8 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """With paths that hold wherever the job goes on; refused if it could not end well."""
         settings = label_files.settled(tagging.settled(owners.settled(settings), data))
         source, *rest = owners.source(data, settings)
-        if settings.stream and (settings.loss in SEQUENCES or not _streamable(data)):
-            raise UsageError("--stream reads a file of rows again in each pass: give one")
         check_files(data, output, plot, proof)
+        settings, held = streams.settled(settings, data)
         raw.check_options(settings, data)
         if settings.group is not None and settings.loss not in RANKING:
             raise UsageError(
@@ -88,12 +96,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "with --ignore"
             )
         drawn, proved = (None if path is None else str(path.absolute()) for path in (plot, proof))
-        return cls(source, str(output.absolute()), settings, drawn, proved, rest)
-
-
-def _streamable(data: Files | None) -> bool:
-    """Whether there is one file, whose name says what it is."""
-    return data is None or (len(data.paths) == 1 and not data.is_stdin and data.kind is None)
+        return cls(source, str(output.absolute()), settings, drawn, proved, rest, held)
 
 
 def check_files(data: Files | None, *outputs: Path | None) -> None:
@@ -112,7 +115,7 @@ def run(
 ) -> Code:
     """Reads, fits, saves and reports; the model is saved however the fit ended."""
     settings, state = job.settings, checkpoint or f"{job.output}.checkpoint"
-    with terminal.warnings(), _where(settings, terminal):
+    with terminal.warnings(), places.in_use(settings, terminal):
         with terminal.busy("starting"):
             rehearse(settings, job.plot)
         dataset, seconds_to_read = _read(job, terminal)
@@ -148,29 +151,13 @@ def run(
     return code
 
 
-@contextmanager
-def _where(settings: Settings, terminal: Terminal) -> Iterator[None]:
-    """The engine that the settings ask for, in use."""
-    if settings.engine is None or owners.named(settings):
-        yield
-        return
-    from fenchel import engines
-
-    with terminal.busy(f"starting {settings.engine}"):
-        engine = engines.named(settings.engine)
-    if not engine.leads:
-        terminal.silence()
-    with engines.using(engine):
-        yield
-
-
 def _read(job: Job, terminal: Terminal) -> tuple[Dataset, float]:
     settings = job.settings
     if owners.named(settings):
         return owners.read(settings, terminal, loss=settings.loss)
     if settings.loss in SEQUENCES:
         return tagging.read(job.source.path, terminal, settings)
-    return reading.read_rows(job.source, terminal, settings)
+    return reading.read_rows(job.source, terminal, settings, held=job.held)
 
 
 def rehearse(settings: Settings, plot: str | None) -> None:

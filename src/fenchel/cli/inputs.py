@@ -24,6 +24,7 @@ def read(
     features: Sequence[str] | None = None,
     n_features: int | None = None,
     stream: bool = False,
+    check: bool = True,
     offset: str | None = None,
     exposure: str | None = None,
 ) -> tuple[Dataset, float]:
@@ -39,15 +40,21 @@ def read(
         "features": features,
         "n_features": n_features,
         "stream": stream,
+        "check": check,
         "offset": exposure if offset is None else offset,
     }
     with terminal.step(f"read {source}") as step:
         dataset = source.read(lambda data: files.read(data, **wanted))
         step.found = size(dataset.X)
-    if exposure is not None:
-        with source.placed(dataset.counts):
-            dataset = replace(dataset, offset=logarithms(dataset.offset, exposure))
-    return dataset, step.seconds
+    return with_exposure(source, dataset, exposure), step.seconds
+
+
+def with_exposure(source: Files, dataset: Dataset, exposure: str | None) -> Dataset:
+    """The data set with the logarithms of its offsets in their place, if they are exposures."""
+    if exposure is None:
+        return dataset
+    with source.placed(dataset.counts):
+        return replace(dataset, offset=logarithms(dataset.offset, exposure))
 
 
 def logarithms(exposures: Any, column: str) -> Any:

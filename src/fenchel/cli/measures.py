@@ -48,12 +48,12 @@ class Judged:
     @cached_property
     def scores(self) -> Any:
         """Of rows of known classes: one, or one for each class."""
-        return self.model.decision_function(self.rows.X[self.known])
+        return self.model.decision_function(self.rows.X)[self.known]
 
     @cached_property
     def chances(self) -> Any:
         """Of rows of known classes: the probabilities of all classes."""
-        return self.model.predict_proba(self.rows.X[self.known])
+        return self.model.predict_proba(self.rows.X)[self.known]
 
     @property
     def positive(self) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def _classes(model: Any, X: Any, y: Any, terminal: Terminal) -> Metrics:
         "accuracy": float((predicted == y).mean()),
         "balanced_accuracy": float(np.mean(hits)),
         "f1": _f1(predicted, y, classes),
-        "roc_area": measures.roc_area(model.decision_function(X[known]), y[known], classes),
-        **_log_loss(model, X[known], y[known]),
+        "roc_area": measures.roc_area(model.decision_function(X)[known], y[known], classes),
+        **_log_loss(model, X, y, known),
     }
 
 
@@ -150,15 +150,15 @@ def _f1(predicted: Any, y: Any, classes: Any) -> float:
     return float(sum(each) / len(each))
 
 
-def _log_loss(model: Any, X: Any, y: Any) -> Metrics:
+def _log_loss(model: Any, X: Any, y: Any, known: Any) -> Metrics:
     import numpy as np
 
     if not hasattr(model, "predict_log_proba"):
         return {}
-    if not len(y):
+    if not known.any():
         return {"log_loss": None}
-    place = np.searchsorted(model.classes_, y)
-    chances = model.predict_log_proba(X)[np.arange(len(y)), place]
+    place = np.searchsorted(model.classes_, y[known])
+    chances = model.predict_log_proba(X)[known][np.arange(len(place)), place]
     return {"log_loss": float(-chances.mean())}
 
 

@@ -108,12 +108,25 @@ IndexBase = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+_STREAM_HELP = (
+    "Leave the rows of svmlight or .parquet in the file, and read them in each pass. --no-stream "
+    "sends those of .parquet to a cluster, whose workers read columns of numbers themselves."
+)
 Stream = Annotated[
     bool | None,
     typer.Option(
+        "--stream/--no-stream",
+        metavar="",
+        help=_STREAM_HELP,
+        rich_help_panel=DATA,
+    ),
+]
+StreamOnce = Annotated[
+    bool,
+    typer.Option(
         "--stream",
         metavar="",
-        help="Leave the rows of svmlight or .parquet in the file, and read them in each pass.",
+        help="Leave the rows of svmlight or .parquet in the file, and read them block by block.",
         rich_help_panel=DATA,
     ),
 ]

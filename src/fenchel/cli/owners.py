@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 _PREFIX = "owners:"
 _FILES = ("certificate", "key", "authority")
+_TLS = "tls://"
 _OF_ROWS = {
     "balanced": False,
-    "stream": False,
+    "stream": None,
     "target": None,
     "index_base": None,
     "offset": None,
@@ -51,22 +52,38 @@ def settled(settings: Settings) -> Settings:
     """The settings with paths that hold wherever the job goes on, if they fit together."""
     given = {name: getattr(settings, name) for name in _FILES if getattr(settings, name)}
     if not named(settings):
-        for name in given:
-            raise UsageError(
-                f"--{name} is for owners: give --engine {_PREFIX}FILE, with their URLs"
-            )
-        return settings
+        _check_tls(settings, given)
+        return msgspec.structs.replace(settings, **_absolute(given))
     for name, without in _OF_ROWS.items():
         if getattr(settings, name) != without:
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} is a matter of rows, which stay with their owners")
-    files = {"engine": (settings.engine or "").removeprefix(_PREFIX)} | given
+    paths = _absolute({"engine": (settings.engine or "").removeprefix(_PREFIX)} | given)
+    paths["engine"] = f"{_PREFIX}{paths['engine']}"
+    return msgspec.structs.replace(settings, **paths)
+
+
+def _check_tls(settings: Settings, given: dict[str, str]) -> None:
+    """Refuses files for TLS where nobody speaks it, or half of what a cluster needs."""
+    tls = (settings.engine or "").startswith(_TLS)
+    for name in given if not tls else ():
+        raise UsageError(
+            f"--{name} is for owners and clusters: give --engine {_PREFIX}FILE, with their URLs, "
+            f"or --engine {_TLS}scheduler:8786"
+        )
+    if given and not {"authority", "certificate"} <= set(given):
+        raise UsageError(
+            "--authority and --certificate go together: a cluster that speaks TLS believes those, "
+            "and is believed, whose certificates are of one authority"
+        )
+
+
+def _absolute(files: dict[str, str]) -> dict[str, str]:
+    """The paths from wherever one is; all files must be there."""
     for name, path in files.items():
         if not os.path.isfile(path):
             raise UsageError(f"--{name}: there is no file {path!r}")
-    paths = {name: os.path.abspath(path) for name, path in files.items()}
-    paths["engine"] = f"{_PREFIX}{paths['engine']}"
-    return msgspec.structs.replace(settings, **paths)
+    return {name: os.path.abspath(path) for name, path in files.items()}
 
 
 def source(data: Files | None, settings: Settings) -> list[str]:

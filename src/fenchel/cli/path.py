@@ -32,6 +32,7 @@ from fenchel.cli.fit_options import (
     file,
     what,
     when,
+    with_engine_options,
     with_loss_options,
     with_table_options,
 )
@@ -44,6 +45,7 @@ from fenchel.cli.options import (
     Json,
     Offset,
     Quiet,
+    Stream,
     Target,
     Verbose,
 )
@@ -71,6 +73,7 @@ Output = Annotated[Path | None, file("--output", "-o", help=_OUTPUT_HELP)]
 
 @with_table_options(before="index_base")
 @with_loss_options(BY_ROW, before="gap")
+@with_engine_options(before="seed")
 def path(
     context: typer.Context,
     data: DataPaths,
@@ -98,6 +101,7 @@ def path(
     solver_option: SolverOption = None,
     threads: Threads = None,
     seed: Annotated[int | None, when(help="Of the folds. (default 0)")] = None,
+    stream: Stream = None,
     target: Target = None,
     offset: Offset = None,
     exposure: Exposure = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import label_files, measures, path_summary, reading
+from fenchel.cli import label_files, measures, path_summary, places, reading, streams
 from fenchel.cli.building import estimator_of
 from fenchel.cli.choices import CLASSIFICATION, DEVIANCES, LEAVES, OF_ALL_ROWS, SETS
 from fenchel.cli.exits import Code, UsageError
@@ -38,18 +38,20 @@ def run(job: PathJob, terminal: Terminal, interrupts: Interrupts) -> Code:
             f"path takes losses of single rows; --loss {settings.loss} is one of all rows at once: "
             "train it at the strengths of your choice"
         )
-    with terminal.warnings():
+    with terminal.warnings(), places.in_use(settings, terminal):
         with terminal.busy("starting"):
             smallest = 1e-6 if isinstance(job.strengths, int) else min(job.strengths)
             plot = None if job.plot is None else str(job.plot)
             rehearse(msgspec.structs.replace(job.each, strength=smallest), plot)
-        dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings)
+        dataset, seconds_to_read = reading.read_rows(job.data, terminal, settings, held=job.held)
         unseen = None if job.validation is None else _unseen(job, job.validation, dataset, terminal)
         introduce(job.data, settings, _range(job), dataset, terminal)
         started = time.perf_counter()
         with interrupts.patient():
             walked = _walked(job, dataset, unseen, terminal, interrupts)
         seconds = {"read": seconds_to_read, "fit": time.perf_counter() - started}
+        if terminal.silent:
+            return Code.OK  # the process that leads says and saves the rest
         if job.output is not None and walked.best is not None:
             seconds["save"] = save(walked.estimator, str(job.output), dataset, settings, terminal)
         elif job.output is not None:
@@ -88,6 +90,7 @@ def _unseen(job: PathJob, unseen: Files, dataset: Dataset, terminal: Terminal) -
         terminal,
         target=settings.target,
         index_base=settings.index_base,
+        stream=bool(settings.stream) and streams.able(unseen),
     )
     if rows.y is None:
         raise UsageError(f"{unseen} has no targets to score with; name them with --target")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fenchel.cli import label_files, measures, raw, several
+from fenchel.cli import label_files, measures, owners, raw, several, streams
 from fenchel.cli.choices import SEQUENCES
 from fenchel.cli.exits import UsageError
 from fenchel.cli.fitting import check_files
@@ -30,21 +30,24 @@ class PathJob(msgspec.Struct, frozen=True):
     output: Path | None
     plot: Path | None
     metric: str | None = None
+    held: bool = False  # workers read the rows once, and keep them in memory
 
     @classmethod
     def of(cls, data: Files, settings: Settings, **rest: Any) -> PathJob:
         """Refused if it could not end well."""
-        job = cls(data, label_files.settled(settings), **rest)
         if settings.loss in SEQUENCES:
             raise UsageError(f"fenchel path does not take --loss {settings.loss}; use train")
-        check_files(data, job.output, job.plot)
+        if owners.named(settings):
+            raise UsageError("--engine owners:FILE is for train, at a --strength of your choice")
+        check_files(data, rest["output"], rest["plot"])
+        settings, held = label_files.settled(owners.settled(settings)), False
+        if rest["cv"] is None:
+            settings, held = streams.settled(settings, data)
+        job = cls(data, settings, held=held, **rest)
         raw.check_options(settings, data)
+        job._check_folds()
         if job.validation is not None:
             check_files(job.validation, job.output, job.plot)
-        if job.cv is not None and job.cv < 2:
-            raise UsageError(f"--cv: expected a whole number >= 2; got {job.cv}")
-        if job.cv is not None and job.validation is not None:
-            raise UsageError("give --cv or --validation, not both: each is a score of its own")
         if settings.seed is not None and job.cv is None:
             raise UsageError("--seed is of the folds of --cv: give both, or none")
         if job.scored and settings.loss == "novelty":
@@ -53,17 +56,31 @@ class PathJob(msgspec.Struct, frozen=True):
             measures.asked([job.metric], settings.loss)
             if not job.scored:
                 raise UsageError("--metric is the score of rows: add --cv 5 or --validation FILE")
-        if job.cv is not None and settings.loss in several.LOSSES:
-            raise UsageError(
-                f"--loss {settings.loss} has several targets a row, which --cv does not cut into "
-                "folds: give --validation FILE"
-            )
         if job.output is not None and not job.scored:
             raise UsageError(
                 "--output saves the model of the best strength: add --cv 5 or --validation FILE to "
                 "find it, or use fenchel train with a --strength of your choice"
             )
         return job
+
+    def _check_folds(self) -> None:
+        """Refuses folds that there cannot be."""
+        if self.cv is None:
+            return
+        if self.cv < 2:
+            raise UsageError(f"--cv: expected a whole number >= 2; got {self.cv}")
+        if self.validation is not None:
+            raise UsageError("give --cv or --validation, not both: each is a score of its own")
+        if streams.stay(self.data, self.settings):
+            raise UsageError(
+                "--cv cuts rows in memory into folds, but those of a store or of --stream stay in "
+                "their file: give --validation FILE"
+            )
+        if self.settings.loss in several.LOSSES:
+            raise UsageError(
+                f"--loss {self.settings.loss} has several targets a row, which --cv does not cut "
+                "into folds: give --validation FILE"
+            )
 
     @property
     def scored(self) -> bool:

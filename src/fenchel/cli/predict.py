@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from fenchel import __version__
-from fenchel.cli import models, prediction_files, reading, tagging
+from fenchel.cli import models, prediction_files, reading, streams, tagging
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.inputs import FileRows
 from fenchel.cli.options import (
@@ -24,6 +24,7 @@ from fenchel.cli.options import (
     Json,
     ModelPath,
     Quiet,
+    StreamOnce,
     Target,
     Verbose,
 )
@@ -55,6 +56,7 @@ def predict(
     scores: Scores = False,
     probabilities: Probabilities = False,
     forbid: Forbid = None,
+    stream: StreamOnce = False,
     target: Target = None,
     index_base: IndexBase = None,
     format: Format = None,
@@ -77,6 +79,8 @@ def predict(
     with terminal.warnings():
         fitted = models.load(model)
         report = _report(model, fitted, rows)
+        if stream:
+            streams.check(rows, report.loss)
         tagging.check_forbidden(forbid, fitted)
         if models.is_labeler(fitted):
             _refuse(scores or probabilities or id is not None)
@@ -86,7 +90,13 @@ def predict(
             return Code.OK
         method = _method(fitted, scores and not table, probabilities)
         found = reading.read_for(
-            fitted, report.loss, rows, terminal, target=target, index_base=index_base
+            fitted,
+            report.loss,
+            rows,
+            terminal,
+            target=target,
+            index_base=index_base,
+            stream=stream,
         )
         if table:
             _finish_table(fitted, found, (rows, id), scores, output, report, terminal)

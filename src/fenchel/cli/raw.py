@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,9 +34,14 @@ OPTIONS = (
 )
 
 
+def asked(settings: Settings) -> list[str]:
+    """The settings that were given of those that only tables have."""
+    return [name for name in OPTIONS if getattr(settings, name) not in (None, False)]
+
+
 def check_options(settings: Settings, data: Files | None) -> None:
     """Refuses what only tables have, of other files."""
-    given = [name for name in OPTIONS if getattr(settings, name) not in (None, False)]
+    given = asked(settings)
     if given and (settings.stream or data is None or not data.is_table):
         why = "--stream leaves in the file" if settings.stream else "DATA is not"
         raise UsageError(
@@ -151,13 +155,90 @@ def read_like(
     return inputs.FileRows(dataset.X, dataset.y, dataset.qid, dataset.offset, dataset.weight)
 
 
-def remembered(path: Path, dataset: Dataset, settings: Settings, terminal: Terminal) -> Dataset:
-    """The data set of a table whose rows stay in the file, with what a model is to know of it."""
+def complete_numbers(source: Files, settings: Settings) -> bool:
+    """Whether all features of Parquet files are numbers without gaps, as far as its footers tell.
+
+    Only then can the files be read by whoever needs some of their rows.
+    """
+    from fenchel.data.parquet_rows import complete_numbers as complete
     from fenchel.data.raw_tables import numbers_only
 
-    facts, guessed = numbers_only(path, _wanted(settings))
+    facts, _ = numbers_only(source.paths, _wanted(settings))
+    return all(complete(path, facts.names) for path in source.paths)
+
+
+def streamed(
+    source: Files, terminal: Terminal, settings: Settings, *, check: bool
+) -> tuple[Dataset, float]:
+    """The data set of a table of numbers whose rows stay in the files, and the seconds it took."""
+    from fenchel.data.raw_tables import numbers_only
+
+    wanted = _wanted(settings)
+    with terminal.step(f"read {source}") as step:
+        _check_streamable(source)
+        facts, guessed = numbers_only(source.paths, wanted)
+        dataset = _left_in_files(source, facts, wanted.offset, check=check)
+        step.found = inputs.size(dataset.X)
     _say_target(facts, guessed, settings, terminal)
-    return replace(dataset, facts=facts)
+    if not check:
+        terminal.note("the rows stay in their files, where workers read them by the same paths")
+    dataset = inputs.with_exposure(source, dataset, settings.exposure)
+    return replace(dataset, facts=facts), step.seconds
+
+
+def stream_like(
+    model: Any, source: Files, terminal: Terminal, *, target: str | None
+) -> inputs.FileRows:
+    """The rows of a table that stay in its files, in the columns of a model trained on one."""
+    facts, there = model.table_, _names(source)
+    if getattr(model, "encoder_", None) is not None or not facts.named:
+        raise UsageError(
+            "--stream is for columns of numbers as they are; this model makes features of text or "
+            "gaps, or knows columns by their places: leave out --stream"
+        )
+    parts = {"target": target or facts.target, "group": facts.group}
+    now = msgspec.structs.replace(
+        facts, **{part: name if name in (target, *there) else None for part, name in parts.items()}
+    )
+    exposure = getattr(model, "exposure_column_", None)
+    offset = getattr(model, "offset_column_", None) if exposure is None else exposure
+    with terminal.step(f"read {source}") as step:
+        dataset = _left_in_files(source, now, offset, check=False)
+        step.found = inputs.size(dataset.X)
+    dataset = inputs.with_exposure(source, dataset, exposure)
+    return inputs.FileRows(dataset.X, dataset.y, dataset.qid, dataset.offset)
+
+
+def _names(source: Files) -> list[str]:
+    """The columns of all files, which must be those of the first."""
+    from fenchel.data.joined_tables import joined
+
+    _check_streamable(source)
+    return joined(source.paths).names
+
+
+def _check_streamable(source: Files) -> None:
+    from fenchel.data.files import check_able
+
+    for path in source.paths:
+        check_able(path, stream=True)
+
+
+def _left_in_files(source: Files, facts: TableFacts, offset: str | None, *, check: bool) -> Dataset:
+    """The columns of a table of numbers, by name, with the rows where they are."""
+    from fenchel.data.parquet_rows import stream_parquet
+
+    return source.read(
+        lambda path: stream_parquet(
+            path,
+            check=check,
+            target=facts.target,
+            features=facts.names,
+            n_features=None,
+            offset=offset,
+            group=facts.group,
+        )
+    )
 
 
 def _say_target(facts: TableFacts, guessed: bool, settings: Settings, terminal: Terminal) -> None:

@@ -101,7 +101,7 @@ class Settings(_LossOptions, frozen=True, forbid_unknown_fields=True):
     authority: str | None = None
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None  # as model files can hold
     batch: Count | None = None
-    stream: bool = False
+    stream: bool | None = None  # None: if workers of a cluster can read the rows themselves
     target: str | None = None
     offset: str | None = None
     exposure: str | None = None  # in place of offset, which is its logarithm

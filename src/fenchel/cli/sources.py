@@ -25,6 +25,7 @@ from fenchel.cli.terminal import short
 from fenchel.errors import InvalidData, Phrase, Setting
 
 if TYPE_CHECKING:
+    from fenchel.data.blocks import Blocks
     from fenchel.data.dataset import Dataset
 
 T = TypeVar("T")
@@ -275,20 +276,15 @@ def _difference(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -
 def joined(parts: Sequence[Dataset], paths: Sequence[Path]) -> Dataset:
     """The rows of several data sets, one after the other; they have the same columns."""
     import numpy as np
-    from scipy import sparse
 
+    from fenchel.data.blocks import Blocks
     from fenchel.data.dataset import Dataset
 
     base = min((part.index_base for part in parts if part.index_base is not None), default=None)
-    columns = [_based(part, base) for part in parts]
-    width = max(X.shape[1] for X in columns)
-    for X, path in zip(columns, paths, strict=True):
-        if X.shape[1] < width and not sparse.issparse(X):
-            raise InvalidData(f"{name(path)} has {X.shape[1]:,} columns, another file {width:,}")
-    if any(sparse.issparse(X) for X in columns):
-        X = sparse.vstack([_widened(sparse.csr_array(X), width) for X in columns], format="csr")
+    if any(isinstance(part.X, Blocks) for part in parts):
+        X: Any = _left(parts, paths, base)
     else:
-        X = np.concatenate(columns)
+        X = _stacked(parts, paths, base)
 
     def one(what: str) -> Any:
         each = [getattr(part, what) for part in parts]
@@ -300,6 +296,41 @@ def joined(parts: Sequence[Dataset], paths: Sequence[Path]) -> Dataset:
     counts = tuple(part.X.shape[0] for part in parts)
     names, added = parts[0].feature_names, one("offset")
     return Dataset(X, one("y"), qid, names, base, offset=added, counts=counts)
+
+
+def _stacked(parts: Sequence[Dataset], paths: Sequence[Path], base: int | None) -> Any:
+    """All rows in one matrix."""
+    import numpy as np
+    from scipy import sparse
+
+    columns = [_based(part, base) for part in parts]
+    width = max(X.shape[1] for X in columns)
+    for X, path in zip(columns, paths, strict=True):
+        if X.shape[1] < width and not sparse.issparse(X):
+            raise InvalidData(f"{name(path)} has {X.shape[1]:,} columns, another file {width:,}")
+    if any(sparse.issparse(X) for X in columns):
+        return sparse.vstack([_widened(sparse.csr_array(X), width) for X in columns], format="csr")
+    return np.concatenate(columns)
+
+
+def _left(parts: Sequence[Dataset], paths: Sequence[Path], base: int | None) -> Blocks:
+    """The blocks of all files, each of which is read from its own."""
+    from fenchel.data.blocks import Blocks
+
+    found, width = list[Blocks](), max(part.X.shape[1] for part in parts)
+    for part, path in zip(parts, paths, strict=True):
+        if not isinstance(part.X, Blocks):
+            raise InvalidData(
+                f"{name(path)} is read into memory, but the rows of another file stay there: make "
+                "stores of all with fenchel convert, or give --stream"
+            )
+        if part.index_base not in (None, base):
+            raise InvalidData(
+                f"{name(path)}: its indices count from 1, as far as it tells, but another file has "
+                "an index 0: give --index-base 0, for a store to fenchel convert"
+            )
+        found.append(part.X if part.X.shape[1] == width else part.X.widened(width))
+    return Blocks([block for each in found for block in each.parts], width)
 
 
 def _check_apart(parts: Sequence[Dataset], paths: Sequence[Path]) -> None:

@@ -11,16 +11,12 @@ from fenchel.cli.choices import OPTIONS
 from fenchel.cli.exits import Code
 from fenchel.cli.fit_options import (
     Atol,
-    Authority,
     Balanced,
     Cap,
-    Certificate,
     Config,
-    Engine,
     Gap,
     Hashed,
     Intercept,
-    Key,
     L1Ratio,
     LabelCosts,
     Loss,
@@ -38,6 +34,7 @@ from fenchel.cli.fit_options import (
     file,
     what,
     when,
+    with_engine_options,
     with_loss_options,
     with_table_options,
 )
@@ -65,6 +62,7 @@ _SEED_HELP = "sdca, and pegasos with --batch: of the order of the rows. (default
 
 @with_table_options(before="index_base")
 @with_loss_options(OPTIONS, before="template")
+@with_engine_options(before="seed")
 def train(
     context: typer.Context,
     output: Annotated[Path, file("--output", "-o", help="Where to save the model.")],
@@ -93,10 +91,6 @@ def train(
     solver: Solver = None,
     solver_option: SolverOption = None,
     threads: Threads = None,
-    engine: Engine = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    authority: Authority = None,
     seed: Annotated[int | None, when(help=_SEED_HELP)] = None,
     batch: Annotated[int | None, when(help="pegasos: rows of a step. (default all)")] = None,
     stream: Stream = None,

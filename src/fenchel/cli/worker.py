@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from fenchel import __version__
+from fenchel.cli import places
 from fenchel.cli.exits import Code, UsageError
 from fenchel.cli.options import Json, Quiet
 from fenchel.cli.terminal import Terminal, result
@@ -54,19 +55,9 @@ def worker(
 async def _work(
     scheduler: str, threads: int, host: str, files: tuple[Path | None, ...], terminal: Terminal
 ) -> None:
-    try:
-        from distributed import Nanny, Security
-    except ImportError as error:
-        raise ImportError("a worker needs Dask: pip install 'fenchel[dask]'") from error
-    authority, certificate, key = (None if file is None else str(file) for file in files)
-    security = None
-    if authority is not None:
-        security = Security(
-            tls_ca_file=authority,
-            tls_worker_cert=certificate,
-            tls_worker_key=key,
-            require_encryption=True,
-        )
+    security = places.security("worker", scheduler, *files)
+    from distributed import Nanny
+
     nanny = Nanny(scheduler, nthreads=threads, host=host, security=security, death_timeout=_SECONDS)
     async with nanny:
         terminal.note(f"worker of {scheduler}, {threads} threads, at {nanny.worker_address}")

@@ -7,8 +7,8 @@ and let go of again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,33 @@ class KeptRows(ABC):
             return all_rows.take(rows)
 
 
+class ReadOnce(KeptRows):
+    """A block that stays where it is, but that a worker who is sent it keeps once it is read."""
+
+    def __init__(self, block: KeptRows, *, keep: bool = False):
+        self.block, self.keep = block, keep
+        self.n_rows, self.n_columns, self.n_numbers = block.n_rows, block.n_columns, block.n_numbers
+        self._rows: SparseRows | DenseRows | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without rows that were kept; whoever unpickles it keeps its own."""
+        return _to_keep, (self.block,)
+
+    @contextmanager
+    def opened(self) -> Iterator[SparseRows | DenseRows]:
+        """The rows, from memory if they are there."""
+        if self._rows is not None:
+            yield self._rows
+            return
+        with self.block.opened() as rows:
+            self._rows = rows if self.keep else None
+            yield rows
+
+
+def _to_keep(block: KeptRows) -> ReadOnce:
+    return ReadOnce(block, keep=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """All rows of X, in blocks; each that is not empty becomes a shard."""
@@ -128,6 +155,10 @@ class Blocks:
     def widened(self, n_columns: int) -> Blocks:
         """The same rows with zeros in further columns."""
         return Blocks([part.widened(n_columns) for part in self.parts], n_columns)
+
+    def read_once(self) -> Blocks:
+        """The same rows, which workers who are sent them read once and keep in their memory."""
+        return Blocks([ReadOnce(part) for part in self.parts], self.n_columns)
 
     def scores(self, w: Array) -> Array:
         """z = X w."""

@@ -51,6 +51,7 @@ def read(
     n_features: int | None = None,
     index_base: int | None = None,
     stream: bool = False,
+    check: bool = True,
     offset: str | None = None,
 ) -> Dataset:
     """The data set in a file: .csv, .tsv, .parquet, .npz, .store, or else svmlight.
@@ -62,10 +63,11 @@ def read(
     beforehand, from a model for instance.
 
     With `stream` the rows of svmlight and Parquet stay in the file, as those of a store always do:
-    X is then `Blocks`, which are read again for each thing that is done with them.
+    X is then `Blocks`, which are read again for each thing that is done with them. Those of Parquet
+    are read once beforehand, unless `check=False` leaves it to their first readers to find faults.
     """
     suffix, _ = suffixes(path)
-    _check_able(path, stream, offset)
+    check_able(path, stream=stream, offset=offset)
     wanted: dict[str, Any] = {
         "target": target,
         "features": features,
@@ -76,7 +78,9 @@ def read(
         from fenchel.data.parquet_rows import stream_parquet
         from fenchel.data.tables import read_parquet
 
-        return stream_parquet(path, **wanted) if stream else read_parquet(path, **wanted)
+        if stream:
+            return stream_parquet(path, check=check, **wanted)
+        return read_parquet(path, **wanted)
     if suffix == ".store":
         from fenchel.data.store import read_store
 
@@ -97,7 +101,9 @@ def read(
     return _read_svmlight(path, n_features, index_base)
 
 
-def _check_able(path: str | os.PathLike[str], stream: bool, offset: str | None) -> None:
+def check_able(
+    path: str | os.PathLike[str], *, stream: bool = False, offset: str | None = None
+) -> None:
     """Refuses what is asked of a file that its format does not have."""
     suffix, compression = suffixes(path)
     if suffix in BINARY and compression:
@@ -107,11 +113,18 @@ def _check_able(path: str | os.PathLike[str], stream: bool, offset: str | None) 
             f"{os.fspath(path)}: offsets are a column of a table, {offset!r}, and only .csv, .tsv "
             "and .parquet have columns with names"
         )
-    if stream and suffix in (".npz", *DELIMITED):
+    if stream and (suffix == ".npz" or is_delimited(path)):
+        kind = suffix if suffix in (".npz", *DELIMITED) else "CSV"
         raise InvalidData(
-            f"{os.fspath(path)}: {suffix} files cannot be streamed; svmlight, .parquet and .store "
+            f"{os.fspath(path)}: {kind} files cannot be streamed; svmlight, .parquet and .store "
             "can, and fenchel convert makes these"
         )
+
+
+def streamable(path: str | os.PathLike[str]) -> bool:
+    """Whether the rows of a file can stay there: those of svmlight, Parquet and stores."""
+    suffix, compression = suffixes(path)
+    return not compression and suffix != ".npz" and not is_delimited(path)
 
 
 def is_delimited(path: str | os.PathLike[str]) -> bool:

@@ -6,6 +6,7 @@ block by itself. Targets and groups of rows stay in memory.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ class _Groups(NamedTuple):
 
 
 class ParquetRows(KeptRows):
-    """Some columns of some row groups of a file."""
+    """Some columns of some row groups of a file, from its row `first` on."""
 
     def __init__(
         self,
@@ -45,11 +46,13 @@ class ParquetRows(KeptRows):
         groups: _Groups,
         after: _Groups,
         features: Sequence[str],
+        first: int,
     ):
         self.path, self.seen, self.groups, self.after = path, seen, groups, after
-        self.features = features
+        self.features, self.first = features, first
         self.n_rows, self.n_columns = groups.n_rows, len(features)
         self.n_numbers = self.n_rows * self.n_columns
+        self.sound = False  # as far as is known: whoever reads the rows first finds it out
 
     @contextmanager
     def opened(self) -> Iterator[DenseRows]:
@@ -60,16 +63,34 @@ class ParquetRows(KeptRows):
             source = tables.arrow("parquet").ParquetFile(file)
             content = source.read_row_groups(
                 self.groups.numbers, columns=list(self.features), use_threads=False
-            )
-            # In the order of the store, on which the order of sums depends.
-            values = np.ascontiguousarray(frames.columns(content)[0])
+            ).select(list(self.features))
+            with _counted(self.first):
+                # In the order of the store, on which the order of sums depends.
+                values = np.ascontiguousarray(frames.columns(content)[0])
+                if not self.sound:
+                    checked_matrix(values)
+                    self.sound = True
         yield DenseRows(values)
 
 
-def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: Any) -> Dataset:
+@contextmanager
+def _counted(first: int) -> Iterator[None]:
+    """Says in errors which row of the file they call the first."""
+    try:
+        yield
+    except InvalidData as error:
+        if not first:
+            raise
+        raise InvalidData(f"counted from row {first}: ", *error.args) from error
+
+
+def stream_parquet(
+    path: Path, *, numbers: int = NUMBERS_PER_SHARD, check: bool = True, **wanted: Any
+) -> Dataset:
     """The data set of a Parquet file, with targets in memory; `wanted` as `tables.roles` takes it.
 
-    Every block is read once, so that what is wrong with its numbers is found before the work.
+    Every block is read once, so that what is wrong with its numbers is found before the work;
+    without `check` that is left to whoever reads a block first, in this process or in another.
     """
     with open(path, "rb") as file, tables.naming(path):
         seen = identity(file)
@@ -90,30 +111,43 @@ def stream_parquet(path: Path, *, numbers: int = NUMBERS_PER_SHARD, **wanted: An
         added = None
         if parts.offset is not None:
             added = tables.numbers(source.read(columns=[names[parts.offset]]), 0)
+    firsts = itertools.accumulate((block.n_rows for block in blocks), initial=0)
     rows = [
-        ParquetRows(os.path.abspath(path), seen, block, after, features)
-        for block, after in zip(blocks, [*blocks[1:], blocks[-1]], strict=True)
+        ParquetRows(os.path.abspath(path), seen, block, after, features, first)
+        for block, after, first in zip(blocks, [*blocks[1:], blocks[-1]], firsts, strict=False)
     ]
-    first = 0
-    for each in rows:
-        _check(path, each, first)
-        first += each.n_rows
+    for each in rows if check else ():
+        _check(path, each)
     return Dataset(Blocks(rows, len(features)), y, qid, tuple(features), offset=added)
+
+
+def complete_numbers(path: Path, features: Sequence[str]) -> bool:
+    """Whether these columns hold numbers without gaps, as far as the footer of a file tells."""
+    with tables.naming(path):
+        metadata = tables.arrow("parquet").read_metadata(path)
+        schema, types = metadata.schema.to_arrow_schema(), tables.arrow("types")
+        numbers = types.is_integer, types.is_floating, types.is_boolean
+        kinds = [schema.field(name).type for name in features]
+    if not all(any(is_kind(kind) for is_kind in numbers) for kind in kinds):
+        return False
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    columns = (group.column(j) for group in groups for j in range(group.num_columns))
+    used = (column for column in columns if column.path_in_schema in features)
+    return not any(column.statistics and column.statistics.null_count for column in used)
 
 
 def _column(source: Any, name: str) -> Any:
     return tables.values(source.read(columns=[name]), 0)
 
 
-def _check(path: Path, rows: ParquetRows, first: int) -> None:
-    """Finds what is wrong with the numbers of a block, and says where that begins."""
+def _check(path: Path, rows: ParquetRows) -> None:
+    """Finds what is wrong with the numbers of a block, and calls the file as its reader does."""
     try:
-        with rows.opened() as block:
-            checked_matrix(block.values)
+        with rows.opened():
+            pass
     except InvalidData as error:
-        where = f"counted from row {first}: " if first else ""
         said = str(error).removeprefix(f"{rows.path}: ")
-        raise InvalidData(f"{os.fspath(path)}: {where}{said}") from error
+        raise InvalidData(f"{os.fspath(path)}: {said}") from error
 
 
 def _blocks(metadata: Any, numbers: int, n_columns: int) -> list[_Groups]:

@@ -15,7 +15,7 @@ from fenchel.data import cells, table_kinds, tables
 from fenchel.data.frames import check_complete
 from fenchel.data.joined_tables import joined
 from fenchel.data.table_facts import Kind, TableColumn, TableFacts
-from fenchel.data.table_sources import Source, source
+from fenchel.data.table_sources import Source
 from fenchel.errors import InvalidData, Setting
 
 _FOR = {"ignore": " to leave out", "dates": " of dates", "categorical": " of text"}
@@ -90,9 +90,9 @@ def read_table(paths: Sequence[os.PathLike[str]], wanted: Wanted) -> Read:
         return read
 
 
-def numbers_only(path: str | os.PathLike[str], wanted: Wanted) -> tuple[TableFacts, bool]:
+def numbers_only(paths: Sequence[os.PathLike[str]], wanted: Wanted) -> tuple[TableFacts, bool]:
     """What there is to know of a table of numbers, and whether the target is a guess."""
-    found = source(path)
+    found = joined(paths)
     with found.placed():
         parts = _roles(found, wanted)
         columns = [TableColumn(found.names[j], "number") for j in parts.features]

@@ -6,6 +6,7 @@ and queries stay in memory. The blocks are the chunks that `fenchel convert` wou
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +62,12 @@ class SvmlightRows(KeptRows):
         self.first, self.last, self.after = lines.first, lines.last, after
         self.n_rows, self.n_numbers = len(lines.y), lines.n_numbers
         self.n_columns = n_columns
+
+    def widened(self, n_columns: int) -> SvmlightRows:
+        """The same rows with zeros in further columns."""
+        wide = copy.copy(self)
+        wide.n_columns = n_columns
+        return wide
 
     @contextmanager
     def opened(self) -> Iterator[SparseRows]:
