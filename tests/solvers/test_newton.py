@@ -1,5 +1,7 @@
 """Newton's steps: the curvature of losses, the systems they make, and where they lead."""
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from fenchel.risks import shardwork
 from fenchel.risks.views import newton as views
 from fenchel.risks.views.newton import NewtonSystem
 from fenchel.risks.views.products import HessianProducts, is_curved
+from fenchel.solvers import newton_cg
 
 CURVED = [loss for loss in VECTOR_LOSSES if is_curved(loss)]
 SMOOTH = [loss for loss in LOSSES if loss.differentiable and is_built_in(loss)]
@@ -390,3 +393,19 @@ def test_a_run_of_steps_is_cut_where_it_may_take_long(monkeypatch):
     cut = fitted(problem, gap=1e-9)
     assert cut.converged and cut.iterations > whole.iterations
     assert cut.objective == pytest.approx(whole.objective, rel=2e-9)
+
+
+class Flat:
+    """A Hessian that is 0, by round-off, say."""
+
+    def diagonal(self):
+        return np.zeros(2)
+
+    def __matmul__(self, d):
+        return np.zeros_like(d)
+
+
+def test_where_no_curvature_is_seen_conjugate_gradients_give_steepest_descent():
+    problem = SimpleNamespace(pulse=lambda: None, effort=SimpleNamespace(inner=0))
+    b = np.array([3.0, -4.0])
+    assert np.array_equal(newton_cg._solved(problem, np.zeros(2), Flat(), b, 0.1), b)

@@ -118,7 +118,10 @@ def _solved(problem: Problem, C: Array, H: HessianProducts, b: Array, rough: flo
         problem.pulse()
         problem.effort.inner += 1
         Ad = C * d + H @ d
-        eta = rz / float(d @ Ad)
+        curvature = float(d @ Ad)
+        if not curvature > 0:  # none that is seen beside round-off, as there may be at strength 0
+            return p if p.any() else d
+        eta = rz / curvature
         if not np.isfinite(eta):  # curvatures beyond the range of numbers, as far out as exp is
             break
         p, r = p + eta * d, r - eta * Ad
