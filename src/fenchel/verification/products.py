@@ -69,10 +69,13 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
 def chunks(shard: Shard) -> list[slice]:
     """A shard's rows in up to 32 chunks, of about 1024 rows or 16384 numbers if that is less.
 
-    Sums of sums are rounded less, and what is copied of the rows is a chunk of them.
+    Sums of sums are rounded less, and what is copied of the rows is a chunk of them. A chunk has
+    four numbers for each column at least: its sums, which are as many as columns, would cost more
+    than its products otherwise.
     """
-    n = shard.rows.n_rows
-    number = min(32, max(n // 1024, shard.rows.n_numbers // 16384, 1))
+    n, numbers = shard.rows.n_rows, shard.rows.n_numbers
+    most = min(32, max(1, numbers // (4 * max(shard.rows.n_columns, 1))))
+    number = min(most, max(n // 1024, numbers // 16384, 1))
     step = max(-(-n // number), 1)
     return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
 
@@ -94,14 +97,14 @@ def sizes(shard: Shard, W: Array) -> Array:
 def adjoint(shard: Shard, a: Array) -> Array:
     """X' a."""
     with _matrix(shard) as X:
-        return _total(X, (_part(X, rows).T @ a[rows] for rows in chunks(shard)), a)
+        return _total(_part(X, rows).T @ a[rows] for rows in chunks(shard))
 
 
 def magnitude(shard: Shard, a: Array) -> Array:
     """|X|' |a|."""
     a = np.abs(a)
     with _matrix(shard) as X:
-        return _total(X, (_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard)), a)
+        return _total(_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard))
 
 
 GRAM_ROWS = 256  # whose products are added up one after the other
@@ -151,8 +154,8 @@ def _magnitudes(X: Any) -> Any:
     return sparse.csr_array((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
 
 
-def _total(X: Any, parts: Iterator[Array], a: Array) -> Array:
-    total = np.zeros((X.shape[1], *a.shape[1:]))
+def _total(parts: Iterator[Array]) -> Array:
+    total = np.asarray(next(parts), dtype=np.float64)
     for part in parts:
         total += part
     return total
