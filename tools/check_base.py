@@ -16,7 +16,7 @@ from pathlib import Path
 
 EXTRAS = (
     "typer rich pyarrow pandas polars matplotlib altair vl_convert onnx skl2onnx dask distributed "
-    "mpi4py starlette uvicorn httpx cryptography"
+    "mpi4py starlette uvicorn httpx cryptography array_api_compat"
 ).split()
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fenchel import engines, losses, regularizers
 from fenchel.callers import users_line
+from fenchel.data.arrays import is_away
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import (
     checked_groups,
@@ -20,6 +21,7 @@ from fenchel.data.checked import (
 )
 from fenchel.data.classes import Targets, checked_targets
 from fenchel.data.dask_rows import checked_collection, is_dask
+from fenchel.data.device_rows import checked_device
 from fenchel.data.rows import DenseRows, SparseRows, WithOnes, compressed
 from fenchel.data.shards import Shard, cut
 from fenchel.engines import Dask, Engine
@@ -78,8 +80,8 @@ def problem(
     `loss` and `regularizer` are names or instances; options such as `quantile=0.9`, `taxonomy=`,
     `l1_ratio=` and `feature_groups=` go to the one that takes them. With `intercept=True` an
     unregularised b is part of the model. `lower` and `upper` bound coefficients by a number or by
-    one for each column. X is used as it is, without a copy, where its layout allows; but a large
-    dense X that is mostly zeros is copied as a sparse one, which is faster.
+    one for each column. X is used as it is, without a copy, where its layout allows, and stays on a
+    device (docs/how-to/devices.md); a large dense X of mostly zeros is copied as a sparse one.
 
     y is what the loss takes. Of two classes, any two values, the smaller stands for -1 and the
     larger for +1. Losses of several classes take any values, hierarchical ones leaves of their
@@ -347,6 +349,8 @@ def _checked_rows(X: Any, engine: Engine) -> SparseRows | DenseRows | Blocks:
     """X as rows, wherever they are."""
     if isinstance(X, Blocks):
         return X
+    if is_away(X):
+        return checked_device(X)
     if not is_dask(X):
         return checked_matrix(X)
     if not isinstance(engine, Dask):

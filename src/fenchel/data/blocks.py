@@ -1,4 +1,4 @@
-"""Rows that are kept elsewhere, in blocks: in files, or by the workers of a cluster.
+"""Rows that are kept elsewhere, in blocks: in files, on a device, or by the workers of a cluster.
 
 What a solver needs of rows stays the same; a block is fetched for each thing that is done with it,
 and let go of again.

@@ -16,6 +16,7 @@ from scipy import sparse
 from fenchel import _kernels
 from fenchel.callers import users_line
 from fenchel.data import dataset, frames
+from fenchel.data.arrays import is_array, to_host
 from fenchel.data.rows import Array, DenseRows, SparseRows
 from fenchel.errors import FenchelWarning, InvalidData
 from fenchel.losses.base import Labels
@@ -111,7 +112,15 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
 
 
 def unmasked(name: str, values: Any) -> Any:
-    """The values themselves, unless some are masked: NumPy would go on with what lies beneath."""
+    """The values themselves, unless some are masked: NumPy would go on with what lies beneath.
+
+    Arrays of other libraries come as NumPy's; those on a device are copied.
+    """
+    if is_array(values):
+        try:
+            return to_host(values)
+        except (TypeError, RuntimeError) as error:  # numbers or a layout that NumPy does not have
+            raise InvalidData(f"{name} cannot be read as a NumPy array: {error}") from error
     if np.ma.is_masked(values):
         raise InvalidData(f"{name} has masked entries; fill or drop them before fitting")
     return values
@@ -119,16 +128,22 @@ def unmasked(name: str, values: Any) -> Any:
 
 def _dense(X: Any) -> DenseRows:
     values = floating("X", as_array("X", X))
-    if values.ndim != 2:
-        raise InvalidData(
-            f"X must have two dimensions, rows and columns; got shape {values.shape}. "
-            "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)"
-        )
-    _check_nonempty(*values.shape)
+    check_shape(values.shape)
     if not _readable(values):
         values = np.ascontiguousarray(values)
     _check_range(values, lambda i, j: (i, j))
     return DenseRows(values)
+
+
+def check_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(rows, columns), at least one of each."""
+    if len(shape) != 2:
+        raise InvalidData(
+            f"X must have two dimensions, rows and columns; got shape {shape}. "
+            "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)"
+        )
+    _check_nonempty(*shape)
+    return shape
 
 
 def _readable(values: npt.NDArray[Any]) -> bool:
@@ -235,18 +250,27 @@ def _check_range(values: Any, place: Any) -> None:
     least, most = np.min(values, initial=0.0), np.max(values, initial=0.0)
     if -LARGEST <= float(least) and float(most) <= LARGEST:  # four times faster than the scan
         return
-    nonfinite, i, j, largest = _kernels.scan(values)
-    if nonfinite:
-        row, column = place(i, j)
-        raise InvalidData(
-            f"X holds {nonfinite} values that are nan or inf; the first is {values[i, j]} at row "
-            f"{row}, column {column}. Impute or drop them before fitting",
-            row=row,
-        )
+    count, i, j, largest = _kernels.scan(values)
+    if count:
+        raise nonfinite(count, values[i, j], *place(i, j))
     if largest > LARGEST:
-        raise InvalidData(
-            f"X holds values as large as {largest:.3g}, whose squares overflow: rescale its columns"
-        )
+        raise too_large(largest)
+
+
+def nonfinite(count: int, first: Any, row: int, column: int) -> InvalidData:
+    """Says that so many values of X cannot be used, and where the first is."""
+    return InvalidData(
+        f"X holds {count} values that are nan or inf; the first is {first} at row {row}, column "
+        f"{column}. Impute or drop them before fitting",
+        row=row,
+    )
+
+
+def too_large(largest: float) -> InvalidData:
+    """Says that finite values of X are beyond what can be squared."""
+    return InvalidData(
+        f"X holds values as large as {largest:.3g}, whose squares overflow: rescale its columns"
+    )
 
 
 def _two_classes(y: Any, n_rows: int) -> Array:
@@ -320,9 +344,7 @@ def floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if kind == "f" and size in (4, 8):
         return values if values.dtype.isnative else values.astype(f"f{size}")
     if kind in "cmM":
-        raise InvalidData(
-            f"{name} holds {values.dtype.name} values, which are not numbers on a line"
-        )
+        raise unreal(name, values.dtype.name)
     try:
         if kind == "O" and any(isinstance(value, complex) for value in values.flat):
             raise TypeError("complex numbers")
@@ -330,6 +352,11 @@ def floating(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{name} holds values that are not numbers: {error}") from error
+
+
+def unreal(name: str, kind: str) -> InvalidData:
+    """Says that values are of a kind that is not ordered, such as complex numbers."""
+    return InvalidData(f"{name} holds {kind} values, which are not numbers on a line")
 
 
 def _check_nonempty(n_rows: int, n_columns: int) -> None:

@@ -91,7 +91,7 @@ def checked_sets(y: Any, n_rows: int) -> Targets:
 
 
 def _indicator(y: Any, n_rows: int) -> Targets:
-    values = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    values = y.toarray() if sparse.issparse(y) else as_array("y", y)
     if len(values) != n_rows:
         raise InvalidData(f"X has {n_rows} rows but y has {len(values)}")
     with np.errstate(invalid="ignore"):

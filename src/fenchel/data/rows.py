@@ -285,6 +285,16 @@ def compressed(rows: SparseRows | DenseRows | T) -> SparseRows | DenseRows | T:
     return SparseRows(row_start, column[:n], value[:n], rows.n_columns)
 
 
+def in_two_sweeps(
+    rows: Rows, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
+) -> tuple[float, Array, Array]:
+    """What `evaluate` gives, by one product after the other."""
+    z = rows.scores(w)
+    a = np.empty_like(z)
+    total = _kernels.slopes(loss, z, y, s, 0.0, a)
+    return total, rows.adjoint(a), z
+
+
 @dataclass(frozen=True)
 class WithOnes:
     """Rows with a last column of ones, which is nowhere stored."""
@@ -320,10 +330,7 @@ class WithOnes:
         self, loss: _kernels.Loss, y: Array, s: Array | None, w: Array
     ) -> tuple[float, Array, Array]:
         """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z)."""
-        z = self.scores(w)
-        a = np.empty_like(z)
-        total = _kernels.slopes(loss, z, y, s, 0.0, a)
-        return total, self.adjoint(a), z
+        return in_two_sweeps(self, loss, y, s, w)
 
     def squares(self, s: Array | None) -> Array:
         """g_j = sum_i s_i x_ij^2."""

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from scipy import sparse
 
 from fenchel.data.blocks import Blocks
+from fenchel.data.device_rows import DeviceRows
 from fenchel.data.rows import Array, DenseRows, Rows, SparseRows, WithOnes
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Loss
@@ -133,6 +134,17 @@ def _blockwise(
         for part, (i, j) in zip(blocks.parts, itertools.pairwise(edges), strict=True)
         if j > i  # a shard has a row at least, so that its largest number is one
     )
+
+
+def products(rows: SparseRows | DenseRows | Blocks, W: Array) -> Array:
+    """X W; in shards, because a product of float32 with float64 copies what it multiplies."""
+    shards = cut(rows, np.empty(rows.n_rows), None)
+    return np.concatenate([_product(shard.rows, W) for shard in shards])
+
+
+def _product(rows: Rows, W: Array) -> Array:
+    found: Array = rows.scores(W) if isinstance(rows, DeviceRows) else rows.matrix() @ W
+    return found
 
 
 def _ends(rows: SparseRows | DenseRows) -> npt.NDArray[np.int64]:

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.data.blocks import KeptRows
+from fenchel.data.device_rows import DeviceRows
 from fenchel.data.rows import WithOnes
 from fenchel.data.shards import Shard, joined
 from fenchel.engines.sums import total
+from fenchel.errors import Incompatible
 from fenchel.settings import Configured
 
 Array = npt.NDArray[np.float64]
@@ -113,9 +115,18 @@ class Engine(Configured, ABC):
     @property
     def in_one_memory(self) -> bool:
         """All rows lie in this process's memory, so that they can be taken in any order."""
-        rows = [shard.rows for shard in self.shards]
-        inner = [each.rows if isinstance(each, WithOnes) else each for each in rows]
-        return not any(isinstance(each, KeptRows) for each in inner)
+        return not self._has_kept(KeptRows)
+
+    @property
+    def on_device(self) -> bool:
+        """Rows lie on a device, from which one row is fetched no faster than a thousand."""
+        return self._has_kept(DeviceRows)
+
+    def _has_kept(self, kind: type) -> bool:
+        """Whether some rows are kept in this way."""
+        rows = (shard.rows for shard in self.shards)
+        inner = (each.rows if isinstance(each, WithOnes) else each for each in rows)
+        return any(isinstance(each, kind) for each in inner)
 
     def joined(self) -> Shard:
         """All rows as one shard, where they are in one memory."""
@@ -163,6 +174,16 @@ class Engine(Configured, ABC):
 
 class Elsewhere(Engine):
     """An engine whose values for shards are not all here, unless they are collected."""
+
+    def place(self: E, shards: Sequence[Shard]) -> E:
+        """An engine with the same settings that holds these shards, of rows that can be sent."""
+        placed = super().place(shards)
+        if placed.on_device:
+            raise Incompatible(
+                f"X is on a device, which {type(self).__name__}'s processes cannot reach: use the "
+                "engine 'threads' or 'serial', or give X in this host's memory"
+            )
+        return placed
 
     @property
     def in_one_memory(self) -> bool:

@@ -18,11 +18,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fenchel.callers import users_line
+from fenchel.data.arrays import is_away
 from fenchel.data.blocks import Blocks
 from fenchel.data.checked import as_array, checked_matrix, unmasked
+from fenchel.data.device_rows import checked_device
 from fenchel.data.frames import is_frame, is_series, series
 from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.data.shards import cut
+from fenchel.data.shards import products
 from fenchel.engines.owners import Owners
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.estimators.declared import declared
@@ -186,6 +188,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _rows(self, X: Any, *, reset: bool) -> SparseRows | DenseRows | Blocks:
         """X with its shape and column names checked by scikit-learn, its values by us: once."""
+        X = checked_device(X) if is_away(X) else X
         if isinstance(X, Blocks):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
@@ -324,9 +327,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         coef = np.atleast_2d(self.coef_ if coef is None else coef)
         if len(coef) == 1:
             return rows.scores(coef[0])[:, np.newaxis]
-        # In shards, because a product of float32 with float64 copies what it multiplies.
-        shards, W = cut(rows, np.empty(rows.n_rows), None), np.ascontiguousarray(coef.T)
-        return np.concatenate([shard.rows.matrix() @ W for shard in shards])
+        return products(rows, np.ascontiguousarray(coef.T))
 
     def _scores(self, X: Any) -> Array:
         """<x, w> + b of each row of X, in a column for each w."""

@@ -16,6 +16,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from fenchel._system import blas
+from fenchel.data.arrays import is_away, taken
+from fenchel.data.checked import unmasked
 from fenchel.errors import InvalidData
 from fenchel.estimators.classifier import Classifier
 from fenchel.estimators.fitting import Posed
@@ -67,7 +69,7 @@ def validated(
     What else rows have, `sample_weight` and `offset`, goes to the fits and to the scores. `whole`
     has the problems of all rows, of which those of the folds may use what is known.
     """
-    given = {name: values for name, values in of_rows.items() if values is not None}
+    given = {name: unmasked(name, each) for name, each in of_rows.items() if each is not None}
     X, y, *more = indexable(X, _typed(model._target(y)), *given.values())
     given = dict(zip(given, more, strict=True))
     folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y))
@@ -191,7 +193,9 @@ _MEASURES: dict[tuple[Any, str], Measure] = {  # by the method `score` of an est
 
 
 def _rows(rows: Rows, *arrays: Any) -> list[Any]:
-    return [_safe_indexing(array, rows) for array in arrays]
+    return [
+        taken(array, rows) if is_away(array) else _safe_indexing(array, rows) for array in arrays
+    ]
 
 
 def _each_of(given: dict[str, Any], rows: Rows) -> dict[str, Any]:

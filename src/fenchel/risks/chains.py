@@ -96,7 +96,9 @@ def chain_risk(
     Weights are those of sequences, and so the same for all tokens of one.
     """
     if isinstance(rows, Blocks):
-        raise Incompatible(f"{type(loss).__name__} needs its tokens in memory, not in a store")
+        raise Incompatible(
+            f"{type(loss).__name__} needs its tokens in memory, not in a store or on a device"
+        )
     if groups is None:
         raise Incompatible(
             f"{type(loss).__name__} labels the tokens of each sequence: give groups=, with the "

@@ -51,7 +51,9 @@ class BiasedRegressor(Biased, Regressor):
 def with_column(rows: SparseRows | DenseRows | Blocks, a: float) -> SparseRows | DenseRows:
     """A copy of the rows with one more column, in which stands a."""
     if isinstance(rows, Blocks):
-        raise Incompatible("rows in files have no penalised intercept; use fenchel.Classifier")
+        raise Incompatible(
+            "rows kept elsewhere have no penalised intercept; use fenchel.Classifier"
+        )
     X = rows.matrix()
     dtype = X.dtype if X.dtype.type(a) == a else np.dtype(np.float64)
     column = np.full((rows.n_rows, 1), a, dtype)

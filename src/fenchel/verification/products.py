@@ -2,24 +2,48 @@
 
 Rows in this process's memory are taken from there, whatever engine holds copies of them: what it
 would answer is what is to be verified. Rows that are kept elsewhere, in files or with workers, do
-not come here: their engine runs these functions where they are.
+not come here: their engine runs these functions where they are. Those on a device are copied to its
+host: what the device computed is to be verified too.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fenchel._system import memory
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
+from fenchel.engines import Engine, Serial
 
 Array = npt.NDArray[np.float64]
+
+
+def at_hand(engine: Engine) -> Engine:
+    """The engine; if its rows are on a device, one that has a copy of them in this host's memory.
+
+    Where that is too small for them, every product copies them anew, block by block.
+    """
+    if not engine.on_device:
+        return engine
+    have, needed = memory.available(), 16 * sum(shard.rows.n_numbers for shard in engine.shards)
+    if have is not None and needed > have:  # of the 16 bytes 8 are for the work
+        return engine
+    return Serial().place([replace(shard, rows=_copied(shard)) for shard in engine.shards])
+
+
+def _copied(shard: Shard) -> Rows:
+    rows = _inner(shard)
+    assert isinstance(rows, KeptRows)
+    with rows.opened() as here:
+        return WithOnes(here) if isinstance(shard.rows, WithOnes) else here
 
 
 def are_here(shards: Sequence[Shard]) -> bool:

@@ -54,11 +54,12 @@ class RowEvidence(Evidence):
     """The rows of all shards, and the loss, with plain NumPy and SciPy."""
 
     def __init__(self, risk: LinearRisk):
-        shards = risk.engine.shards
+        engine = products.at_hand(risk.engine)
+        shards = engine.shards
         self.loss: Loss = risk.loss
         self.K = None if risk.classes is None else len(risk.classes)
         self.has_offsets = risk.n_offsets > 0
-        self.shards, self.engine = shards, risk.engine
+        self.shards, self.engine = shards, engine
         self.n_columns = shards[0].rows.n_columns - risk.n_offsets
         self.y = np.concatenate([shard.y for shard in shards])
         weights = [np.ones(len(shard.y)) if shard.s is None else shard.s for shard in shards]

@@ -110,9 +110,11 @@ class DualAscent:
 
     @classmethod
     def obstacle(cls, risk: Risk) -> str | None:
-        """The step on each dual variable must be known."""
+        """The step on each dual variable must be known, and each row at hand."""
         if has_dual_steps(risk) or has_block_steps(risk):
-            return None
+            assert isinstance(risk, LinearRisk)
+            away = "it visits one row after the other, which must not be on a device"
+            return away if risk.engine.on_device else None
         return (
             "it knows the dual steps of the built-in losses of one score a row, and of softmax, "
             "multilabel_hinge and multiclass_hinge of rescaled margins; with intercepts if every "
