@@ -1,6 +1,7 @@
 """The primal-dual hybrid gradient method: its dual step, minima, rounds, restarts and states."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import fenchel
 from fenchel import _kernels, losses
 from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Entropy, GroupL1, Quadratic
-from fenchel.solvers import PDHG
+from fenchel.risks.views.prox_functions import prox_function
+from fenchel.solvers import PDHG, pdhg
 
 BUILT_IN = [loss for loss in LOSSES if is_built_in(loss) and loss.has_conjugate]
 REGULARIZERS = [
@@ -128,6 +130,17 @@ def test_a_run_goes_on_from_its_state(intercept):
     assert later[0].objective <= steps[0].objective
     best = max(step.lower_bound for step in steps)
     assert max(step.lower_bound for step in later) >= best - 1e-3 * abs(best)
+
+
+def test_a_w_that_does_not_move_leaves_steps_and_weights_within_bounds():
+    problem = problem_for(losses.Hinge())
+    run = pdhg._Epochs(problem, prox_function(problem, "own"))
+    run.begin(run.look(run.saddle.start(np.zeros(problem.risk.n_parameters))))
+    w, _, _ = run._trial()
+    for tiny in (1e-320, 1e-200):
+        moved = replace(w, w=run.origin.w + tiny, b=run.origin.b)
+        run._reweigh(moved)
+        assert 0 < run.weight <= 1e100
 
 
 def test_one_row_with_all_the_weight_leaves_round_off_for_second_moments():

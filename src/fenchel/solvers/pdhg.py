@@ -39,6 +39,7 @@ from fenchel.witness import Witness
 _SUFFICIENT, _NECESSARY, _ARTIFICIAL = 0.2, 0.8, 0.36  # PDLP's beta, of gaps and of iterations
 _SMOOTHING = 0.5  # PDLP's theta: the share of the newest estimate of omega, in logarithms
 _FALL, _RISE = -0.3, -0.6  # PDLP's exponents of the step rule
+_LONGEST = 1e100  # of steps, and of omega, which grow for ever where w or a does not move any more
 _LOOK = 4  # iterations from one gap to the next
 _REST = 0.05  # the same, relative to those so far
 _FIRST_WEIGHT = 0.1  # omega, where distances are not whitened: rare columns make w long
@@ -143,7 +144,8 @@ class _Epochs:
         gained += (after.imbalance - x.imbalance) * up
         far = self.weight * (prox.norm(change) ** 2 + up * up) + moved / self.weight
         most = far / (2 * abs(gained)) if gained != 0 else math.inf
-        self.eta = min((1 - (self.k + 1) ** _FALL) * most, (1 + (self.k + 1) ** _RISE) * eta)
+        longer = min((1 + (self.k + 1) ** _RISE) * eta, _LONGEST)
+        self.eta = min((1 - (self.k + 1) ** _FALL) * most, longer)
         return after, mean, not eta > most  # where a number overflowed, the driver is to see it
 
     def _restart(self, best: _Look) -> None:
@@ -163,7 +165,8 @@ class _Epochs:
         primal = math.hypot(self.prox.norm(change), up)
         dual = math.sqrt(self.saddle.change(x, self.origin))
         if 0 < primal < math.inf and 0 < dual < math.inf:
-            old, new = math.log(self.weight), math.log(dual / primal)
+            new = math.log(min(max(dual, primal / _LONGEST) / primal, _LONGEST))
+            old = math.log(self.weight)
             self.weight = math.exp(_SMOOTHING * new + (1 - _SMOOTHING) * old)
 
     def look(self, x: SaddlePoint) -> _Look:
