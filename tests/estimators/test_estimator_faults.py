@@ -253,8 +253,9 @@ def test_entries_stored_twice_are_added_up_with_a_warning_and_only_to_fit(case):
     twice = sparse.csr_array(entries, shape=(60, 4))
     once = twice.toarray()
     expected = clone(estimator).fit(once, y)
-    with pytest.warns(fenchel.FenchelWarning, match="more than once"):
+    with pytest.warns(fenchel.FenchelWarning, match="more than once") as caught:
         estimator.fit(twice, y)
+    assert caught[0].filename == __file__
     assert np.allclose(estimator.coef_, expected.coef_)
     assert same(estimator.predict(twice), estimator.predict(once))
     assert twice.nnz == 120
