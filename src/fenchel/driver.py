@@ -30,8 +30,7 @@ from fenchel.stopping import Tolerance
 from fenchel.watching import LOG, log_step
 from fenchel.witness import Witness
 
-# The first iteration after which to look whether J vanishes far out; then twice as many, and so on.
-_FIRST_LOOK = 8
+_FIRST_LOOK = 8  # iterations until a look whether J vanishes far out; then twice as many, and so on
 
 
 class _TimeIsUp(BaseException):
@@ -297,15 +296,16 @@ class _Run:
         excess = self.lower_bound - self.objective
         if not excess > 0 or self.best is None:
             return
+        suspect = None if self.prover is None else self.prover.suspect
+        why = contradiction(self.problem, self.lower_bound, self.objective, suspect)
         if self.prover is not None and self.prover.able:
             try:
                 self._prove(self.prover)
             except InvalidCertificate as error:
-                why = contradiction(self.lower_bound, self.objective)
                 raise InvalidCertificate(why) from error
             return
         if contradicts(self.problem, self.best.w, self.objective, excess):
-            raise InvalidCertificate(contradiction(self.lower_bound, self.objective))
+            raise InvalidCertificate(why)
 
     def _end(self, step: Step) -> Status | None:
         last = self.history[-1]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fenchel.errors import InvalidCertificate
+from fenchel.regularizers import Boxed
 from fenchel.result import Certificate, Record, Result, Status, relative_gap
 from fenchel.risks.base import Array, Problem
 from fenchel.settings import user_written
@@ -49,10 +50,16 @@ class Prover:
         proof = self._recomputed(claim)
         self.passes += proof.passes
         if proof.lower_bound > proof.objective + proof.doubt:
-            raise InvalidCertificate(contradiction(proof.lower_bound, proof.objective))
+            bounds = proof.lower_bound, proof.objective
+            raise InvalidCertificate(contradiction(self.problem, *bounds, self.suspect))
         excess = claim.lower_bound - proof.lower_bound
         self.shortfall = max(excess, 0.0) if excess < math.inf else self.shortfall
         return _agreed(claim, proof)
+
+    @property
+    def suspect(self) -> str | None:
+        """The solver's name, if a user wrote it."""
+        return self.solver if self.strict else None
 
     def _recomputed(self, claim: Result) -> Recomputed:
         if self.strict and not isinstance(claim.witness, Witness):
@@ -142,12 +149,37 @@ def contradicts(problem: Problem, w: Array, objective: float, excess: float) -> 
     return excess > CONTRADICTION * (abs(penalty) + point.sizes[1])
 
 
-def contradiction(lower_bound: float, objective: float) -> str:
-    """What it means that a lower bound is above the objective."""
+def contradiction(
+    problem: Problem, lower_bound: float, objective: float, solver: str | None = None
+) -> str:
+    """What it means that a lower bound is above the objective.
+
+    What a user wrote is suspected: the loss, the regulariser, the solver if it is named; if all of
+    them are ours, so is the fault.
+    """
+    penalty = problem.regularizer
+    penalty = penalty.inner if isinstance(penalty, Boxed) else penalty
+    suspects = []
+    if problem.risk.facts.user_written:
+        suspects.append(
+            "the loss is not convex, or its slopes (an oracle's argmax) are no subgradients: check "
+            "that l(u) >= l(z) + slope(z) (u - z) for all scores u and z, that the loss is nowhere "
+            "negative if it says nonnegative = True, and its conjugate if it has one"
+        )
+    if user_written(penalty):
+        name = type(penalty).__name__
+        suspects.append(
+            f"{name}.conjugate is too low, or {name} is not convex: check that Omega(w) + "
+            "Omega*(u) >= <u, w> for all w and u, with equality at its subgradient and "
+            "conjugate_argmax"
+        )
+    if solver is not None:
+        suspects.append(
+            f"{solver} gives a Step an objective that is not J at its point, or a lower bound that "
+            "its witness does not prove"
+        )
+    why = f"So {'; or '.join(suspects)}" if suspects else "The fault is ours: please report it"
     return (
         f"the bounds contradict each other: cuts prove min J >= {lower_bound:.9g} for a convex "
-        f"loss, but J is {objective:.9g} at one point. So the loss is not convex, or its slopes "
-        "(an oracle's argmax) are no subgradients: check that l(u) >= l(z) + slope(z) (u - z) for "
-        "all scores u and z, and that the loss is nowhere negative if it says nonnegative = True. "
-        "If the loss is one of fenchel's own, this is a fault of ours: please report it"
+        f"loss, but J is {objective:.9g} at one point. {why}"
     )

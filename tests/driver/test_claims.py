@@ -21,6 +21,7 @@ import fenchel
 from fenchel import FenchelWarning, InvalidCertificate, Status, losses, proving
 from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
+from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks.base import Problem
 from fenchel.solvers import AGMInf, Needs, Solver, Step
 from fenchel.stopping import Tolerance
@@ -172,8 +173,41 @@ def test_a_contradiction_within_round_off_widens_the_gap_by_as_much():
 
 @pytest.mark.parametrize("excess", [1e-5, 1.0, math.inf])
 def test_a_contradiction_beyond_round_off_is_an_error(excess):
-    with pytest.raises(InvalidCertificate):
+    with pytest.raises(InvalidCertificate, match=r"contradict .* scripted gives a Step") as told:
         fenchel.minimize(problem_for(losses.Logistic()), Scripted([excess]))
+    assert "not convex" not in str(told.value)  # the loss is ours
+
+
+class Overrated(Regularizer):
+    """1/2 ||w||^2 with a conjugate that is too low."""
+
+    strong_convexity = 1.0
+    separable = True
+
+    def value(self, w):
+        return w @ w / 2
+
+    def prox(self, v, step):
+        return v / (1 + step)
+
+    def subgradient(self, w):
+        return w
+
+    def conjugate(self, u):
+        return u @ u / 4
+
+    def conjugate_argmax(self, u):
+        return u
+
+
+def test_a_contradiction_names_what_its_user_wrote():
+    with pytest.raises(InvalidCertificate, match=r"Overrated\.conjugate is too low") as told:
+        fenchel.minimize(wrong_problem("squared_error", Overrated()), "bmrm")
+    assert "slope(z)" not in str(told.value) and "ours" not in str(told.value)
+    boxed = Boxed(Overrated(), lower=0.0)
+    both = proving.contradiction(wrong_problem(Welsch(), boxed), 2.0, 1.0)
+    assert "the loss is not convex" in both and "Overrated.conjugate" in both
+    assert "fault is ours" in proving.contradiction(problem_for(losses.Hinge()), 2.0, 1.0)
 
 
 class Line(ScalarLoss):

@@ -302,3 +302,22 @@ def test_of_a_run_without_a_finite_objective_there_is_nothing_to_verify():
     for each in (ended, dataclasses.replace(ended, witness=None)):
         with pytest.raises(InvalidCertificate, match="nothing to verify: the run ended NONFINITE"):
             fenchel.verify(each, problem)
+
+
+class Numbered(losses.Huber):
+    """Huber's loss in Python, whose domain is said by two numbers instead of two arrays."""
+
+    def domain(self, y):
+        return -self.delta, self.delta
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no-intercept", "intercept"])
+def test_the_ends_of_a_domain_may_be_numbers(intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
+    for regularizer in ("l2", "l1"):
+        problem = fenchel.problem(
+            X, y, loss=Numbered(), regularizer=regularizer, strength=0.01, intercept=intercept
+        )
+        result = fenchel.minimize(problem, gap=1e-6)
+        assert result.converged and fenchel.verify(result, problem).gap <= 1e-6

@@ -130,7 +130,7 @@ def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool
 
     The last axis is that of the rows; of several vectors each has its own sum.
     """
-    ends = domain_within(loss, y)
+    ends = (np.broadcast_to(end, y.shape) for end in domain_within(loss, y))
     lowest, highest = (_times_inward(end.reshape(t.shape), s) for end in ends)
     t = np.minimum(np.maximum(t, lowest), highest)
     if not balance:
