@@ -114,7 +114,7 @@ def test_agrees_with_an_interior_point_method():
         bounds = np.concatenate([[1.0], np.zeros(n)])
         cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(n)]
         solver = clarabel.DefaultSolver(
-            sparse.triu(Q, format="csc"), -b, constraints, bounds, cones, settings
+            sparse.csc_matrix(np.triu(Q)), -b, constraints, bounds, cones, settings
         )
         expected = solver.solve().obj_val
         assert solved(Q, b).objective == pytest.approx(expected, rel=1e-6, abs=1e-6)
