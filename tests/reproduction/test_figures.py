@@ -31,7 +31,7 @@ def test_runs_can_be_remembered_and_the_whole_has_all_that_is_quick(name):
 
 def test_a_contest_says_who_came_how_near():
     rivals = {"bundle": ("ls-bmrm", {}), "slow": ("subgd", {})}
-    found = Found(contest("a9a", "hinge", 1e-2, rivals, rows=200, iterations=15))
+    found = Found(contest("a9a", "hinge", 1e-2, rivals, rows=200, iterations=40))
     for name, told in found["rivals"].items():
         near = told["objective"] <= 1.02 * found["objective"]
         assert told["reached"] == near == math.isfinite(took(found, name, "passes"))

@@ -314,7 +314,8 @@ class _Stages(Generic[X, Y]):
             due = due and mu * _roughness(self.problem.risk) > EPSILON * abs(self.objective)
         else:
             due = solver.mu is None and 0 < self.objective < _FALL * self.chosen_at
-            mu = self.mu * (self.objective / self.chosen_at)
+            mu = self.mu * (self.objective / self.chosen_at) if due else 0.0
+        due = due and mu > 0  # which may be less than the least of numbers, as J may
         if due:
             self.L, self.x = it.L * self.mu / mu, it.x
             self.mu, self.chosen_at, self.stage = mu, self.objective, self.stage + 1
