@@ -27,3 +27,16 @@ def test_what_was_once_wrong_is_right(name):
         runs = judged(problem, drawn, SOLVERS)
     assert any(run.outcome != "refused" for run in runs)
     assert [fault for run in runs for fault in run.faults] == []
+
+
+# Of the campaign's random problems those whose runs ended in raw errors, with the solver.
+RANDOM = {25005092: "newton-cg", 25006587: "pdhg", 25009690: "pdhg", 26000006: "agm-inf"}
+
+
+@pytest.mark.parametrize("seed", RANDOM)
+def test_random_problems_that_ended_in_raw_errors_do_not_any_more(seed):
+    drawn = draw(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (run,) = judged(posed(drawn), drawn, [RANDOM[seed]])
+    assert run.outcome not in ("refused", "raw") and run.faults == []

@@ -483,13 +483,3 @@ def test_bad_settings(kind, options, message):
 def test_what_cannot_be_done_is_refused(solver, loss, regularizer, message):
     with pytest.raises(fenchel.Incompatible, match=message):
         fenchel.minimize(problem_for(loss, regularizer), solver)
-
-
-@pytest.mark.parametrize("solver", ["agm-inf", "agm-1", "proximal-gradient"])
-def test_a_j_that_is_0_at_the_start_leaves_nothing_to_smooth_more_finely(solver):
-    X = np.tile([0.4, 23068.6, 2201.2, 0.0, 20810.8, 20045.9, 65339.9, 0.0], (8, 1))
-    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0])
-    settings = {"loss": "perceptron", "regularizer": "entropy", "strength": 0.0022}
-    problem = fenchel.problem(X, y, intercept=True, cap=1.0, **settings)
-    result = fenchel.minimize(problem, solver, gap=6e-9, max_iterations=20)
-    assert result.objective == pytest.approx(0.0, abs=1e-9)
