@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,19 @@ from fenchel._system import memory
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
-from fenchel.engines import Engine, Serial
 
 Array = npt.NDArray[np.float64]
 
 
-def at_hand(engine: Engine) -> Engine:
-    """The engine; if its rows are on a device, one that has a copy of them in this host's memory.
+@dataclass(frozen=True)
+class Copied:
+    """What products ask of an engine whose rows are in this host's memory."""
+
+    shards: tuple[Shard, ...]
+
+
+def at_hand(engine: Any) -> Any:
+    """The engine; if its rows are on a device, a copy of them in this host's memory.
 
     Where that is too small for them, every product copies them anew, block by block.
     """
@@ -36,7 +42,7 @@ def at_hand(engine: Engine) -> Engine:
     have, needed = memory.available(), 16 * sum(shard.rows.n_numbers for shard in engine.shards)
     if have is not None and needed > have:  # of the 16 bytes 8 are for the work
         return engine
-    return Serial().place([replace(shard, rows=_copied(shard)) for shard in engine.shards])
+    return Copied(tuple(replace(shard, rows=_copied(shard)) for shard in engine.shards))
 
 
 def _copied(shard: Shard) -> Rows:
