@@ -74,7 +74,7 @@ def _of_margin(loss: Any, z: Long, y: Any) -> Long:
             return np.maximum(-u, 0)
         case "SquaredPerceptron":
             return np.maximum(-u, 0) ** 2 / 2
-    raise NotImplementedError(repr(loss))
+    raise NotImplementedError(repr(loss))  # of a loss that draws.py has and this file has not
 
 
 def _of_target(loss: Any, z: Long, y: Any) -> Long:
@@ -106,7 +106,7 @@ def _of_target(loss: Any, z: Long, y: Any) -> Long:
             return y * np.exp(-z) + z - 1 - np.log(y.astype(np.longdouble))
         case "Tweedie":
             return _tweedie(np.longdouble(loss.power), z, y)
-    raise NotImplementedError(repr(loss))
+    raise NotImplementedError(repr(loss))  # of a loss that draws.py has and this file has not
 
 
 def _tweedie(p: np.longdouble, z: Long, y: Any) -> Long:

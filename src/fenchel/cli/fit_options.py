@@ -147,7 +147,7 @@ def _with_flags(flags: list[inspect.Parameter], before: str) -> Callable[[Comman
         place = list(signature.parameters).index(before)
         parameters = [*own[:place], *flags, *own[place:]]
         # Which is where typer looks for the flags of a command.
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # functions take any
         return run
 
     return decorated
