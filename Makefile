@@ -10,6 +10,7 @@
 # make fuzz   the svmlight parser on random bytes, for SECONDS (needs clang)
 # make fuzz-model  the same for the model files
 # make fuzz-certificates  all solvers on random small problems, for SECONDS: no bound may be false
+# make devices  rows of PyTorch, whose CPU is taken for a device; TORCH may name another version
 # make tsan   the pool of threads under ThreadSanitizer
 # make soak   fits for SECONDS: memory, open files and threads must not grow
 # make reproduce  the figures of the papers, in full; FIGURE=yu10-16 for one, QUICK=1 for few rows
@@ -31,7 +32,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: setup wheel portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize tsan fuzz fuzz-model fuzz-certificates soak format clean
+.PHONY: setup wheel portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize devices tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -138,6 +139,14 @@ sanitize: $(VENV)/.test build/sanitized/.built
 	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto --dist worksteal -p no:cacheprovider \
 	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
 	$(ASAN) $(BIN)/python fuzz/certificates.py --new --problems 40 --jobs 2 --slow 60
+
+# PyTorch has a folder of its own: no other test should find it.
+TORCH ?= torch==2.13.0
+build/devices/.installed: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --target build/devices "$(TORCH)"
+	touch $@
+devices: $(VENV)/.test build/devices/.installed
+	PYTHONPATH=build/devices $(BIN)/python -m pytest -q -p no:cacheprovider tests/data/test_torch_rows.py
 
 # As other systems have the kernels: clang with libc++, then without vector types (MSVC has none) and without
 # functions that know a double's text. One build each; the same tests. CLANG may name another compiler.

@@ -16,7 +16,7 @@ from fragile import Fragile
 
 import fenchel
 from fenchel import losses
-from fenchel.data import arrays, device_rows
+from fenchel.data import device_rows
 from fenchel.data.device_rows import DeviceRows, checked_device
 from fenchel.data.rows import DenseRows
 
@@ -390,22 +390,6 @@ def test_arrays_of_the_host_are_labels_and_go_to_estimators():
     model = fenchel.Classifier().fit(xp.asarray(X), xp.asarray(Y))
     assert np.array_equal(model.coef_, fenchel.Classifier().fit(X, Y).coef_)
     assert np.array_equal(model.predict(xp.asarray(X)), model.predict(X))
-
-
-def test_tensors_of_pytorch():
-    torch = pytest.importorskip("torch")
-    tensor = torch.tensor(X)
-    rows = first_rows(posed(tensor))
-    assert isinstance(rows, DenseRows) and np.shares_memory(rows.values, tensor.numpy())
-    assert np.array_equal(arrays.to_host(torch.tensor(X, requires_grad=True)), X)
-    if not torch.cuda.is_available():
-        pytest.skip("the rest needs a GPU")
-    problem = posed(tensor.float().cuda(), "hinge", intercept=True)
-    result = fenchel.minimize(problem, gap=1e-4)
-    assert isinstance(first_rows(problem), DeviceRows) and result.converged
-    assert fenchel.verify(result, problem).gap <= 1e-4
-    model = fenchel.Classifier(loss="softmax", alpha=1e-2).fit(tensor.cuda(), CLASSES)
-    assert np.allclose(model.decision_function(tensor.cuda()), model.decision_function(X))
 
 
 def test_arrays_of_jax():
