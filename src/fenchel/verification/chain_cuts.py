@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from fenchel.data.sequences import Sequences
 from fenchel.errors import InvalidCertificate
@@ -51,6 +50,7 @@ class _Named(NamedTuple):
     units: Array
 
 
+_LABELS = 4  # whose exact products are computed together
 _WITHIN = 1 - 1e-12  # what shares add up to at most: sums of fewer than 1,000 are off by less
 
 
@@ -64,6 +64,7 @@ class ChainEvidence(Cuts):
         shards = [shard for shard in risk.engine.shards if isinstance(shard, Sequences)]
         self.pairs, self.loss = risk.pairs, risk.loss
         self.blocks = [shard.rows.matrix() for shard in shards]
+        self.sequences = [(shard.y, shard.starts) for shard in shards]  # of each block
         self.y = np.concatenate([shard.y for shard in shards])
         firsts = np.cumsum([0, *(len(shard.y) for shard in shards)])
         inner = [shard.starts[:-1] + k for shard, k in zip(shards, firsts, strict=False)]
@@ -84,15 +85,9 @@ class ChainEvidence(Cuts):
         """The mean length of phi(y') - phi(y) at most, times the wrong labels of a slack."""
         tokens = np.diff(self.starts)
         each = np.repeat(self.share * (tokens if self.slack else 1), tokens)
-        ends = np.cumsum([block.shape[0] for block in self.blocks])
-        parts = zip(self.blocks, np.split(each, ends[:-1]), strict=True)
+        parts = zip(self.blocks, self._parts(each), strict=True)
         sizes = sum(float(np.repeat(part, np.diff(X.indptr)) @ np.abs(X.data)) for X, part in parts)
         return 2.0 * (sizes + float(np.sum(each)))
-
-    @functools.cached_property
-    def matrix(self) -> SlicedMatrix:
-        """All tokens, for exact products."""
-        return SlicedMatrix(sparse.vstack(self.blocks, format="csr"))
 
     @functools.cached_property
     def grid(self) -> Grid:
@@ -100,11 +95,19 @@ class ChainEvidence(Cuts):
         grid, longest = grid_of(self.s), int(np.max(np.diff(self.starts)))
         return Grid(grid.exponent + longest.bit_length()) if self.slack else grid
 
+    def _parts(self, tokens: Array) -> list[Array]:
+        """What the tokens of each block have."""
+        ends = np.cumsum([block.shape[0] for block in self.blocks])
+        return np.split(tokens, ends[:-1])
+
     def _scores(self, w: Array) -> tuple[Array, Array]:
         """Those of tokens and transitions."""
         self.passes += 1
         W, T = self.pairs.states(w), self.pairs.transitions(w)
-        return np.concatenate([np.asarray((block @ W).todense()) for block in self.blocks]), T
+        Z = np.empty((len(self.y), len(T)))
+        for block, part in zip(self.blocks, self._parts(Z), strict=True):
+            (block @ W).toarray(out=part)
+        return Z, T
 
     def _scores_at(self, touch: Tangency) -> tuple[Array, Array]:
         w = np.asarray(touch.w, dtype=np.float64)
@@ -114,8 +117,14 @@ class ChainEvidence(Cuts):
 
     def value(self, w: Array, b: float | Array) -> float:
         """From scores as float64 has them."""
-        Z, T = self._scores(w)
-        each = losses_above(self.loss, exact(Z), T, self.y, self.starts)
+        self.passes += 1
+        W, T = self.pairs.states(w), self.pairs.transitions(w)
+        each = np.concatenate(
+            [  # block by block: enclosures are several times as large as the scores
+                losses_above(self.loss, exact((block @ W).toarray()), T, y, starts)
+                for block, (y, starts) in zip(self.blocks, self.sequences, strict=True)
+            ]
+        )
         return float(np.sum(self.share * np.where(self.share > 0, each, 0.0)))
 
     def at(self, touch: Tangency) -> tuple[Interval, float]:
@@ -126,14 +135,37 @@ class ChainEvidence(Cuts):
         of = self._path if by_path else self._walk
         slopes = of(touch, units)
         pairs, n, unit = self.pairs, self.pairs.n_states, 2.0**self.grid.exponent
-        features, labels = pairs.feature, pairs.label
-        states = self.matrix.adjoint(unit * slopes.tokens, (features[:n], labels[:n]))
+        before, now = pairs.feature[n:] - pairs.n_features, pairs.label[n:]
         steps = slopes.transitions.numbers.times(exact(unit))
         ends = [
-            np.concatenate([state, step[features[n:] - pairs.n_features, labels[n:]]])
-            for state, step in zip(states, steps, strict=True)
+            np.concatenate([state, step[before, now]])
+            for state, step in zip(self._adjoint(slopes.tokens, unit), steps, strict=True)
         ]
         return Interval(*ends), float(exact(slopes.constant).times(exact(unit)).lo)
+
+    def _adjoint(self, tokens: Array, unit: float) -> Interval:
+        """X' of so many units, for the pairs of features and labels.
+
+        Exact products have several arrays of the size of what is multiplied and of what is found:
+        so they are those of a block, and of few labels, at a time.
+        """
+        n = self.pairs.n_states
+        features, labels = self.pairs.feature[:n], self.pairs.label[:n]
+        groups = np.split(np.argsort(labels, kind="stable"), self._group_edges(labels))
+        total = exact(np.zeros(n))
+        for block, part in zip(self.blocks, self._parts(tokens), strict=True):
+            matrix, (lo, hi) = SlicedMatrix(block), np.empty((2, n))
+            for k, here in enumerate(groups):
+                those = slice(k * _LABELS, (k + 1) * _LABELS)
+                places = features[here], labels[here] - those.start
+                lo[here], hi[here] = matrix.adjoint(unit * part[:, those], places)
+            total = total.plus(Interval(lo, hi))
+        return total
+
+    def _group_edges(self, labels: npt.NDArray[Any]) -> Indices:
+        """Where each group of `_LABELS` labels but the first begins, of labels in order."""
+        counts = np.bincount(labels // _LABELS, minlength=-(-self.pairs.n_labels // _LABELS))
+        return np.cumsum(counts)[:-1]
 
     def _walk(self, touch: Tangency, units: Array) -> _Slopes:
         """Of the distribution at the tangency; for a maximum, at the level that it names.
@@ -145,7 +177,7 @@ class ChainEvidence(Cuts):
         if not isinstance(self.loss, CRF):
             assert isinstance(self.loss, SoftM3N | M3N)
             Z = self.loss.augmented(Z, self.y)
-        found = walks(Z / tau, T / tau, self.starts, units)
+        found = walks(Z if tau == 1 else Z / tau, T / tau, self.starts, units)
         constant = 0.0
         if not isinstance(self.loss, M3N):
             constant = float(exact(tau).times(exact(found.entropy)).lo)

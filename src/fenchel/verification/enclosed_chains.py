@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.verification.chain_losses import losses_above
+from fenchel.verification.exact_products import SlicedMatrix
 from fenchel.verification.intervals import Array, exact, sum_above
 from fenchel.witness import Witness
 
@@ -26,8 +29,12 @@ class ExactChains:
     def value_above(self, w: Array, b: float | Array) -> float:
         """No less than the mean loss at w."""
         data, counted = self.data, self.data.s > 0
-        W = data.pairs.states(w).toarray()
-        Z = data.matrix.scores(W)
-        each = losses_above(data.loss, Z, data.pairs.transitions(w), data.y, data.starts)
+        W, T = data.pairs.states(w).toarray(), data.pairs.transitions(w)
+        each = np.concatenate(
+            [
+                losses_above(data.loss, SlicedMatrix(block).scores(W), T, y, starts)
+                for block, (y, starts) in zip(data.blocks, data.sequences, strict=True)
+            ]
+        )
         total = sum_above(exact(each[counted]).times(exact(data.s[counted])).hi)
         return float(exact(total).over(self.S).hi)
