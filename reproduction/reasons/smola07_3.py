@@ -1,4 +1,4 @@
-"""Supposed: cuts are as many as theorems 4 and 5 have them, growing with the length of the rows, and
+"""Supposed: cuts are as many as theorems 4 and 5 have them, growing with the length of rows, and
 not with the number of columns. Rows of text have the length 1, those of a9a and w8a 3.7 and 3.4. So
 rows are made as long as others' are, and the columns of 20 newsgroups are thrown together. And w8a,
 of which one row in 33 is positive, is cut down to as many rows of either class.

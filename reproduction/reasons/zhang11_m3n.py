@@ -1,6 +1,6 @@
-"""Supposed: BCFW is ahead on max-margin networks as it takes a step per word, so that its passes fall
-where the same words come many times, and BMRM's do not. On the likelihood, where BMRM is ahead, an
-accelerated method takes as few iterations, but looks for L with more passes in each.
+"""Supposed: BCFW is ahead on max-margin networks as it takes a step per word, so that its passes
+fall where the same words come many times, and BMRM's do not. On the likelihood, where BMRM is
+ahead, an accelerated method takes as few iterations, but looks for L with more passes in each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Supposed: (1) SDCA is ahead as it takes a step per row, so its passes fall where the same rows come
-many times, and nobody else's do. (2) What an accelerated method loses to bundles it loses by the
-conditioning of the data: the paper's own geometry beside those that fenchel takes from the columns.
-(3) Or by its smoothing: all levels from fine to coarse.
+"""Supposed: (1) SDCA is ahead as it takes a step per row, so its passes fall where the same rows
+come many times, and nobody else's do. (2) What an accelerated method loses to bundles it loses by
+the conditioning of the data: the paper's own geometry beside those that fenchel takes from the
+columns. (3) Or by its smoothing: all levels from fine to coarse.
 """
 
 from __future__ import annotations
