@@ -1,14 +1,16 @@
 """Bundle and quasi-Newton methods on nonsmooth risks, as in [Yu10] figures 16, 20 and 22.
 
-For each data set and strength: iterations, passes and seconds until the gap is certified, and the
-passes after which the objective was within the same distance of the best one seen by any solver.
-A dash: not within the time limit. Usage: nonsmooth.py [set ...] [--gap 1e-3] [--seconds 20]
+For each data set and strength: iterations and passes until the gap is certified, and in brackets
+the passes after which the objective itself was that near to the least that anyone found; a dash:
+not within the time limit. The least is proved to the gap, by one of the four or by `polish` or
+`sdca`, or said to be "at most" so much: what is least at a larger strength bounds it, too. All sets
+take some six minutes. Usage: nonsmooth.py [set ...] [--gap 1e-3] [--seconds 4]
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import data
@@ -18,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 import fenchel
 
 SOLVERS = ("bmrm", "ls-bmrm", "sublbfgs", "hybrid")
-STRENGTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+JUDGES = ("polish", "sdca")
+STRENGTHS = (1e-2, 1e-4, 1e-6)
 Loader = Callable[[], tuple[Any, Any]]
 
 
@@ -79,31 +82,46 @@ SETS: dict[str, tuple[Loader, str]] = {
 def compare(name: str, gap: float, seconds: float) -> None:
     load, loss = SETS[name]
     X, y = load()
+    least = np.inf  # at a larger strength: no less than at this one
     for strength in STRENGTHS:
         problem = fenchel.problem(X, y, loss=loss, strength=strength)
         results = {
             solver: fenchel.minimize(problem, solver, gap=gap, max_seconds=seconds)
             for solver in SOLVERS
         }
-        lowest = min(result.objective for result in results.values())
-        cells = [cell(result, lowest * (1 + gap)) for result in results.values()]
-        print(f"| {name} | {strength:g} | {lowest:.6g} | {' | '.join(cells)} |", flush=True)
+        found = [*results.values(), *judged(problem, results.values(), gap, seconds)]
+        least = min(least, *(result.objective for result in found))
+        proved = max(result.lower_bound for result in found) >= least * (1 - gap)
+        cells = [cell(result, least * (1 + gap)) for result in results.values()]
+        said = f"{least:.6g}" if proved else f"at most {least:.6g}"
+        print(f"| {name} | {strength:g} | {said} | {' | '.join(cells)} |", flush=True)
+
+
+def judged(
+    problem: fenchel.Problem, results: Iterable[fenchel.Result], gap: float, seconds: float
+) -> Iterator[fenchel.Result]:
+    """What proves the minimum where none of the four does."""
+    proved = any(result.converged for result in results)
+    for judge in JUDGES:
+        if not proved:
+            result = fenchel.minimize(problem, judge, gap=gap, max_seconds=seconds)
+            proved = result.converged
+            yield result
 
 
 def cell(result: fenchel.Result, near: float) -> str:
-    """iterations / passes / seconds, certified; (passes until the objective was near)."""
+    """iterations / passes, certified; (passes until the objective was near)."""
     reached = (record.passes for record in result.history if record.objective <= near)
-    certified = f"{result.iterations} / {result.passes} / {result.seconds:.2f}"
-    return f"{certified if result.converged else f'- ({result.gap:.0e})'} ({next(reached, '-')})"
+    certified = f"{result.iterations} / {result.passes}" if result.converged else "-"
+    return f"{certified} ({next(reached, '-')})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--gap", type=float, default=1e-3)
-    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--seconds", type=float, default=4)
     options = parser.parse_args()
-    print(f"certified to a relative gap of {options.gap:g}: iterations / passes / seconds (near)\n")
     print(f"| data | strength | objective | {' | '.join(SOLVERS)} |")
     print("|---|---|---|" + "---|" * len(SOLVERS))
     np.seterr(all="ignore")

@@ -1,6 +1,7 @@
 """Writes the tables of the benchmark pages, with machine, date and commit.
 
     FENCHEL_DATA=... python benchmarks/pages.py docs/benchmarks/small-fits.md ...
+    FENCHEL_DATA=... python benchmarks/pages.py docs/benchmarks/solvers.md --only nonsmooth
 
 A page holds `<!-- figures: benchmarks/small.py --repeats 9 -->` and `<!-- /figures -->`; what the
 script prints goes between the two. Figures are for a machine that does nothing else: where others
@@ -91,9 +92,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--wait", type=float, default=180.0, help="seconds to wait for idleness")
+    parser.add_argument("--only", default="", help="tables whose command has this in it")
     given = parser.parse_args()
     for page in given.pages:
         for command in re.findall(FIGURES, page.read_text(), flags=re.DOTALL):
+            if given.only not in command:
+                continue
             wait_until_idle(given.wait)
             print(f"{page}: {command}", flush=True)
             block = measured(command)

@@ -2,6 +2,8 @@
 
     make reproduce                      all of them, in full: half an hour; killed, it goes on
     make reproduce FIGURE=yu10-16       one, or several ("yu10-16 teo07-3"), or a paper (yu10)
+    python -m reproduction yu10-16 --output docs/reproduction
+                                        one on the page that is committed; all others stay
     make reproduce QUICK=1              all of them on few rows: what CI does
     python -m reproduction --help       the same with more to say; --list lists them
 
@@ -25,6 +27,13 @@ others are andrew07_table2, smola07_2, teo07_3, zhang11_rates. Nothing has to be
     verdict(found)   what is claimed, as a list of `Check`: statements that the runs decide
 
 and no code that runs on import. figures/yu10_16.py is the model to follow.
+
+Where a claim does not hold, the experiment that shows why is a file of the same name in
+reproduction/reasons: its docstring says what is supposed and what is varied, TITLE, runs, draw and
+verdict are as above, and its checks state what is supposed. The page shows it below the figure;
+it counts for no verdict. What it varies of a data set is in varied.py ("20news, columns=1024").
+Passes and iterations judge it, not seconds. WHY says what came of it, also where it refutes what
+was supposed.
 
 `run(function, **arguments)` is a call that is made once, in another process, and remembered: under
 the function's source, its arguments and fenchel's version. The function stands at the top level of

@@ -1,4 +1,7 @@
-"""python -m reproduction [yu10-16 teo07 ...]: makes runs, judges them, writes the site."""
+"""python -m reproduction [yu10-16 teo07 ...]: makes runs, judges them, writes the site.
+
+Those that are named are renewed on the site that is there; all others stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 from reproduction import registry
 from reproduction.cache import Cache
+from reproduction.entries import kept
 from reproduction.runner import Outcome, reproduce
 from reproduction.site import write
 
@@ -27,21 +31,25 @@ def main() -> int:
     cache = Cache(options.cache)
     if options.fresh:
         for script in scripts:
-            for run in script.runs(options.quick).values():
-                cache.forget(run)
+            for each in (script, script.reason):
+                for run in each.runs(options.quick).values() if each is not None else ():
+                    cache.forget(run)
     jobs = options.jobs or (os.cpu_count() or 1 if options.quick else 1)
     outcomes = reproduce(scripts, cache, quick=options.quick, jobs=jobs, minutes=options.minutes)
-    page = write(outcomes, options.output or _BUILD / ("quick" if options.quick else "site"))
+    folder = options.output or _BUILD / ("quick" if options.quick else "site")
+    page = write(outcomes, folder, kept(folder, options.quick) if options.figures else None)
     for outcome in outcomes:
         _tell(outcome)
+        if outcome.reason is not None:
+            _tell(outcome.reason)
     print(f"see {page}")
     return int(any(outcome.broken for outcome in outcomes))
 
 
 def _tell(outcome: Outcome) -> None:
-    print(f"{outcome.script.id:18} {outcome.verdict:11} {outcome.script.title}")
+    print(f"{outcome.script.id:22} {outcome.verdict:11} {outcome.script.title}")
     for check in outcome.checks:
-        print(f"{'':18} {'holds' if check.holds else 'fails':11} {check.statement}", end="")
+        print(f"{'':22} {'holds' if check.holds else 'fails':11} {check.statement}", end="")
         print(f" ({check.measured})" if check.measured else "")
     if outcome.fault:
         print(outcome.fault, file=sys.stderr)

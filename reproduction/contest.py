@@ -93,6 +93,7 @@ def contest(
         "by": best.solver,
         "n_rows": problem.risk.n_rows,
         "n_parameters": problem.risk.n_parameters,
+        "nonzeros": int(np.count_nonzero(best.w)),
         "rivals": told,
     }
 
@@ -172,6 +173,12 @@ def certified(found: Results) -> str:
     """How well the minima are known, for the text beside a check."""
     gaps = [each["gap"] for each in found.values() if "gap" in each]
     return f"minima proved to {max(gaps, default=math.inf):.0e}"
+
+
+def lead(found: Found, ours: str, other: str, within: float = CLOSE) -> float:
+    """How many times the passes of ours the other one needs; nan where neither arrives."""
+    mine, theirs = (took(found, name, "passes", within) for name in (ours, other))
+    return math.nan if math.isinf(mine) and math.isinf(theirs) else theirs / mine
 
 
 def thinned(values: Sequence[float]) -> list[float]:

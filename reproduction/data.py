@@ -50,8 +50,11 @@ class DataSet:
 
 
 def load(name: str, rows: int | None = None) -> Loaded:
-    """A set, or about so many of its rows, spread over the beginning of its file; kept."""
-    if name not in SETS:
+    """A set, or about so many of its rows, spread over the beginning of its file; kept.
+
+    A name may go on with changes, as varied.py has them: "20news, columns=1024".
+    """
+    if name.partition(", ")[0] not in SETS:
         raise KeyError(f"there is no data set {name!r}; there are {', '.join(SETS)}")
     return _load(name, rows)
 
@@ -64,7 +67,10 @@ def source(name: str) -> str:
 
 @functools.lru_cache(maxsize=2)
 def _load(name: str, rows: int | None) -> Loaded:
-    wanted, path = SETS[name], _path(SETS[name])
+    from reproduction.varied import named
+
+    wanted = named(name)
+    path = _path(wanted)
     if path is None and rows is None:
         raise FileNotFoundError(
             f"set FENCHEL_DATA to the folder of the data sets, which has no {wanted.file}.xz; "

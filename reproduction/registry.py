@@ -11,16 +11,18 @@ from fenchel.references import REFERENCES, Reference
 from reproduction.shape import Script
 
 FOLDER = Path(__file__).parent / "figures"
+REASONS = Path(__file__).parent / "reasons"  # files of the same names
 # The papers, and what belongs to none of them.
 PAPERS = {**REFERENCES, "fenchel": Reference("", "Our own race", "")}
 KEYS = {key.lower(): key for key in PAPERS}
-_NAMES = ("TITLE", "CLAIM", "HERE", "WHY", "runs", "draw", "verdict")
+_CLAIMED = ("CLAIM", "HERE", "WHY")  # which experiments do without
+_NAMES = ("TITLE", *_CLAIMED, "runs", "draw", "verdict")
 
 
 def identifiers() -> list[str]:
     """All of them, as [Yu10]'s figure 9 comes before its figure 16."""
     stems = (path.stem for path in FOLDER.glob("[!_]*.py"))
-    return sorted((stem.replace("_", "-") for stem in stems), key=_order)
+    return sorted((stem.replace("_", "-") for stem in stems), key=order)
 
 
 def chosen(wanted: Sequence[str]) -> list[str]:
@@ -34,16 +36,26 @@ def chosen(wanted: Sequence[str]) -> list[str]:
 
 def script(name: str) -> Script:
     """The script of that name."""
-    module = importlib.import_module(f"reproduction.figures.{name.replace('-', '_')}")
-    missing = [each for each in _NAMES if not hasattr(module, each)]
+    return _script("figures", name, _reason(name))
+
+
+def _reason(name: str) -> Script | None:
+    """The experiment that shows why a claim does not hold, if there is one."""
+    there = (REASONS / f"{name.replace('-', '_')}.py").is_file()
+    return _script("reasons", name, None) if there else None
+
+
+def _script(folder: str, name: str, reason: Script | None) -> Script:
+    module = importlib.import_module(f"reproduction.{folder}.{name.replace('-', '_')}")
+    wanted = _NAMES if folder == "figures" else [each for each in _NAMES if each not in _CLAIMED]
+    missing = [each for each in wanted if not hasattr(module, each)]
     if missing or not module.__doc__:
-        raise SystemExit(f"figures/{name}.py has no {', '.join(missing) or 'docstring'}")
-    texts = (" ".join(getattr(module, each).split()) for each in ("TITLE", "CLAIM", "HERE", "WHY"))
+        raise SystemExit(f"{folder}/{name}.py has no {', '.join(missing) or 'docstring'}")
+    texts = (" ".join(getattr(module, each, "").split()) for each in ("TITLE", *_CLAIMED))
     title, claim, here, why = texts
-    paper = KEYS[name.partition("-")[0]]
     return Script(
-        name,
-        paper,
+        name if folder == "figures" else f"{name}-why",
+        KEYS[name.partition("-")[0]],
         title,
         module.__doc__.strip(),
         claim,
@@ -52,6 +64,7 @@ def script(name: str) -> Script:
         module.runs,
         module.draw,
         module.verdict,
+        reason,
     )
 
 
@@ -59,7 +72,8 @@ def _matches(name: str, wanted: str) -> bool:
     return name == wanted or name.partition("-")[0] == wanted
 
 
-def _order(name: str) -> tuple[int, list[tuple[int, str]]]:
+def order(name: str) -> tuple[int, list[tuple[int, str]]]:
+    """By paper, then by number."""
     paper, _, rest = name.partition("-")
     if paper not in KEYS:
         raise SystemExit(f"{name} must begin with a paper: {', '.join(KEYS)}")

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -36,17 +36,20 @@ class Outcome:
     found: Mapping[Hashable, Found] = field(default_factory=dict)
     fault: str = ""
     missing: int = 0  # runs for which there was no time
+    reason: Outcome | None = None  # of the experiment that shows why
 
     @property
     def verdict(self) -> Verdict:
         """What the checks come to."""
-        if self.missing:
+        if self.missing or (self.reason is not None and self.reason.missing):
             return "unfinished"
         return "broken" if self.broken else verdict_of(self.checks)
 
     @property
     def broken(self) -> bool:
-        """Whether the script, or one of its runs, ended in an error."""
+        """Whether the script, its experiment, or one of the runs ended in an error."""
+        if self.reason is not None and self.reason.broken:
+            return True
         return bool(self.fault) or not all(found.final for found in self.found.values())
 
 
@@ -59,21 +62,28 @@ def reproduce(
     """
     asked: dict[str, Mapping[Hashable, Run]] = {}
     faults: dict[str, str] = {}
-    for script in scripts:
+    for script in _with_reasons(scripts):
         try:
             asked[script.id] = script.runs(quick)
         except Exception:
             faults[script.id] = traceback.format_exc()
     results = make(asked, cache, jobs, time.monotonic() + 60 * minutes)
-    outcomes = []
-    for script in scripts:
+    outcomes: dict[str, Outcome] = {}
+    for script in _with_reasons(scripts):
         own = asked.get(script.id, {})
         found = {key: results[run.key] for key, run in own.items() if run.key in results}
         if len(found) < len(own):
-            outcomes.append(Outcome(script, quick, missing=len(own) - len(found)))
+            outcomes[script.id] = Outcome(script, quick, missing=len(own) - len(found))
             continue
-        outcomes.append(_judged(script, quick, found, faults.get(script.id, "")))
-    return outcomes
+        outcomes[script.id] = _judged(script, quick, found, faults.get(script.id, ""))
+    return [
+        replace(outcomes[script.id], reason=script.reason and outcomes[script.reason.id])
+        for script in scripts
+    ]
+
+
+def _with_reasons(scripts: Sequence[Script]) -> list[Script]:
+    return [each for script in scripts for each in (script, script.reason) if each is not None]
 
 
 def make(

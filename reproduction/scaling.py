@@ -16,7 +16,8 @@ def scaled(
 ) -> dict[str, Any]:
     """Seconds an iteration and busy CPU seconds of the busiest worker, for each number of workers.
 
-    In a process of its own: those that make runs may not start others.
+    `products` are the CPU seconds of the same work without workers. In a process of its own: those
+    that make runs may not start others.
     """
     given = json.dumps([loss, data, strength, rows, workers, iterations])
     done = subprocess.run(
@@ -70,13 +71,14 @@ def _measured(
     from distributed import Client, LocalCluster
 
     import fenchel
-    from fenchel.engines import Dask
+    from fenchel.engines import Dask, Serial
     from reproduction.data import load
 
     X, y, groups = load(data, rows)
     if loss == "ordinal":
         y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y).astype(float)
     told: dict[str, Any] = {"workers": workers, "seconds": [], "busy": [], "shards": 0}
+    told["products"] = _alone(fenchel.problem(X, y, groups=groups, loss=loss, engine=Serial()))
     for n in workers:
         with (
             LocalCluster(
@@ -90,8 +92,10 @@ def _measured(
             )
             told["shards"] = problem.risk.engine.n_shards
             clock: list[float] = []
-            busy = [_cpu(client)]
+            busy: list[list[float]] = []
             for _ in fenchel.solver("bmrm").iterate(problem, np.zeros(problem.risk.n_parameters)):
+                if not clock:
+                    busy.append(_cpu(client))  # not before: a first call has things to import
                 clock.append(time.perf_counter())
                 if len(clock) > iterations:
                     break
@@ -100,6 +104,21 @@ def _measured(
         told["seconds"].append(statistics.median(np.diff(clock)))
         told["busy"].append(spent / iterations)
     return told
+
+
+def _alone(problem: Any) -> float:
+    """CPU seconds of a value and gradient in this process, without messages: median of nine."""
+    import statistics
+
+    import numpy as np
+
+    spent = []
+    for k in range(10):
+        w = np.full(problem.risk.n_parameters, 1e-3 * k)
+        started = time.process_time()
+        problem.risk.at(w)
+        spent.append(time.process_time() - started)
+    return statistics.median(spent[1:])
 
 
 def _cpu(client: Any) -> list[float]:

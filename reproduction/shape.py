@@ -113,7 +113,11 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 
 @dataclass(frozen=True)
 class Script:
-    """A file of reproduction/figures, with the names that each of them has."""
+    """A file of reproduction/figures, with the names that each of them has.
+
+    `reason` is the experiment that shows why the claim does not hold: a file of
+    reproduction/reasons, whose statements are of ours and count for no verdict.
+    """
 
     id: str
     paper: str
@@ -125,3 +129,4 @@ class Script:
     runs: Callable[[bool], Mapping[Hashable, Run]] = field(repr=False)
     draw: Callable[[Any], Sequence[Panel | Table]] = field(repr=False)
     verdict: Callable[[Any], Sequence[Check]] = field(repr=False)
+    reason: Script | None = None

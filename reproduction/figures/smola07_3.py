@@ -18,8 +18,11 @@ Pegasos need many iterations to come to the optimum itself."""
 HERE = """20 newsgroups, a9a and w8a at 2e-4 and 1e-4. Pegasos in the batch setting, a step of all
 rows an iteration. Iterations, from certified minima; 0.001 absolute, as theirs. Beside them
 L-BFGS's stand-in for kinks (sublbfgs), L-BFGS itself being for smooth losses."""
-WHY = """On text, where the claim was made, few cuts do, and it holds. On a9a, with few columns of 0
-and 1, a bundle needs hundreds of cuts."""
+WHY = """The length of the rows decides how many cuts are needed, not the number of columns: a9a
+with rows of length 1 has the paper's order (85, 220 and 767 iterations; as it is 411, and no end),
+text with rows of length 4 takes the bundles 4 to 7 times as long, and with 256 columns in the place
+of 130,107 BMRM needs no more cuts (26 and 30). On w8a, of which one row in 33 is positive, Pegasos
+is ahead of the variant; with as many rows of either class it is behind (the experiment below)."""
 
 SETS = {"20news": 2e-4, "a9a": 1e-4, "w8a": 1e-4}
 SOLVERS = {

@@ -16,8 +16,11 @@ after the same time), and about as fast as OCAS."""
 HERE = """At the paper's strengths; w8a and 20 newsgroups at 1e-4 and 1e-5 stand for CCAT, Astro-ph
 and Real-sim. Passes over the data instead of seconds. "ours" are fenchel's own choices: a B_0 from
 the columns' scales and the whole quadratic programme for a direction; bmrm with a step of 0.3."""
-WHY = """Where it does not hold, columns outnumber rows (20 newsgroups): kinks are few and each
-matters, which a bundle sees sooner than a local model."""
+WHY = """On 20 newsgroups columns outnumber rows. With its columns thrown together until 256 are
+left, BMRM needs 10 times the passes of subLBFGS to 10 %, with 16,384 it needs 1.2 times as many,
+with all of them 0.93; a9a shows the same with 100 rows of 123 columns. That rows can be separated
+is no reason: where a plane gives the labels of all rows of a9a subLBFGS is 4.5 times ahead (the
+experiment below). OCAS is three times ahead of it on 20 newsgroups, and as far behind on MNIST."""
 
 SETS = {"a9a": 1e-5, "mnist-binary": 1e-6, "covtype": 1e-6, "w8a": 1e-4, "20news": 1e-5}
 SOLVERS = {

@@ -17,9 +17,10 @@ HERE = """Scene is the paper's; TMC2007 has its rows but 500 columns, 8,000 of i
 enron stand for RCV1 with its many labels. Passes. "At first" is 20 % above the minimum: on TMC2007
 J(0) itself is within 50 %."""
 WHY = """On TMC2007 subLBFGS is ahead by far until 5 % above the minimum, as claimed; BMRM has not
-come to 10 % when its time is up, so that nothing is known of the end. On enron, with 52 labels and
-as many columns as rows, subLBFGS has to correct every single direction (a round in each of its
-iterations) and is behind from the start: a bundle keeps all the cuts that it has met."""
+come to 10 % when its time is up, so that nothing is known of the end. On enron none of them comes
+to 20 % in its time; but after the same number of passes subLBFGS is below BMRM, with 2 labels, with
+53 and in between (the experiment below), so that it is ahead at first there too. Rounds of
+algorithm 2, which we had taken for a reason to be behind, are most where labels are fewest."""
 
 SETS = {"scene": 1e-1, "tmc2007": 1e-5, "yeast": 1e-3, "enron": 1e-5}
 LARGE = ("tmc2007", "enron")
@@ -35,7 +36,7 @@ def runs(quick: bool) -> dict[tuple[str, float], Run]:
         loss="multilabel_hinge",
         rows=8000,
         within=5e-3,
-        seconds=6.0,
+        seconds=20.0,
         judge_seconds=20.0,
     )
 

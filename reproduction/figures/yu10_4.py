@@ -18,10 +18,10 @@ which they take long to recover. subLBFGS is as good as the better one, or bette
 HERE = """Leukemia has all of its 72 samples, standardised; 20 newsgroups stand for Real-sim; Letter
 is scaled to [-1, 1]. B_0 = I for all. Passes, from certified minima. The last panel has what does
 converge on Leukemia: line-search BMRM."""
-WHY = """On Leukemia, where rows are few, every step of an exact search ends on a kink that matters.
-LBFGS-LS fails there as claimed; but subLBFGS, which goes on, stays far above the minimum, because
-it descends along faces one after another, while a bundle sees all their cuts at once and certifies
-1e-6 (ls-BMRM in the first panel); the inexact search does not come near either. On Letter L-BFGS
+WHY = """On Leukemia rows can be separated, and the minimum is 4e-8 of J(0). LBFGS-LS fails there as
+claimed, but neither subLBFGS nor the inexact search comes near it; a bundle does. With columns
+thrown together until rows cannot be separated (16 of 7,129), all of them come to 1 % in 23 to 45
+iterations; with 32, where they can, only the bundle does (the experiment below). On Letter L-BFGS
 recovers from its unit step within the run."""
 
 EXACT = ("sublbfgs", {"finding": "none", "b0": "identity"})

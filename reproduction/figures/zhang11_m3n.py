@@ -14,7 +14,10 @@ CLAIM = "With the paper's extensions accelerated gradient methods outperform riv
 HERE = """Words of the OCR letters (about 1,000 letters), a margin of one per wrong letter (m3n),
 and the likelihood (crf), at 1e-2 and 1e-3. Whoever cannot train for these losses is said to
 refuse."""
-WHY = "Block-coordinate Frank-Wolfe takes a step per word where AGM takes one per pass."
+WHY = """On max-margin networks block-coordinate Frank-Wolfe takes a step per word: with the
+same words 2 and 4 times its passes fall from 128 to 90 and 68, and BMRM's do not. On the likelihood
+AGM takes as many iterations as BMRM (46 and 49), but 5 passes in each, in its search for L, where
+BMRM takes 2 (the experiment below)."""
 
 SETS = [("ocr_letters", loss, strength) for loss in ("m3n", "crf") for strength in (1e-2, 1e-3)]
 

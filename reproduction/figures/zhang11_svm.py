@@ -17,9 +17,11 @@ solvers on max-margin models (abstract); the primal form is better than the dual
 are wasted on rows at their bounds (sections 1 and 5.3)."""
 HERE = """The first such experiments: a9a, w8a and 20 newsgroups at three strengths; passes to gaps
 that each solver certifies by itself."""
-WHY = """Dual coordinate ascent takes a step per row where AGM takes one per pass; on max-margin
-models it is ahead of every method of whole passes. Among those of whole passes, bundles with a line
-search are ahead at small strengths, as they see many cuts."""
+WHY = """SDCA takes a step per row where AGM takes one per pass: with the same rows 4 and 16
+times its passes fall from 123 to 48 and 21, and nobody else's do (the experiment below). Behind
+bundles AGM is by conditioning on a9a: in the paper's own geometry it needs 434 passes, in that of
+the data 65, ls-BMRM 61. On w8a no geometry (176 to 196) and no level of smoothing (122 to 182)
+brings it to ls-BMRM's 67. It is ahead of bundles at 1e-5 on a9a, and PDHG on 20 newsgroups."""
 
 SETS = [
     (data, "hinge", strength)

@@ -7,26 +7,37 @@ import pytest
 from reproduction import Found
 from reproduction.compare import Tally
 from reproduction.contest import contest, took
-from reproduction.registry import identifiers, script
+from reproduction.registry import REASONS, identifiers, script
 from reproduction.toys import trajectory
 
 TOYS = ("yu10-2", "yu10-3", "yu10-23", "yu10-24", "yu10-25")  # they run in milliseconds
 
 
+def parts(name):
+    """The figure, and the experiment that shows why its claim does not hold."""
+    figure = script(name)
+    return [each for each in (figure, figure.reason) if each is not None]
+
+
 @pytest.mark.parametrize("name", [name for name in identifiers() if name not in TOYS])
 def test_a_figure_is_drawn_and_judged_where_all_runs_failed(name):
-    each = script(name)
-    found = {key: Found() for key in each.runs(True)}
-    assert each.draw(found) is not None
-    checks = each.verdict(found)
-    assert checks and all(isinstance(check.statement, str) for check in checks)
+    for each in parts(name):
+        found = {key: Found() for key in each.runs(True)}
+        assert each.draw(found) is not None
+        checks = each.verdict(found)
+        assert checks and all(isinstance(check.statement, str) for check in checks)
 
 
 @pytest.mark.parametrize("name", identifiers())
 def test_runs_can_be_remembered_and_the_whole_has_all_that_is_quick(name):
-    each = script(name)
-    quick, full = each.runs(True), each.runs(False)
-    assert len({run.key for run in quick.values()}) == len(quick) <= len(full)
+    for each in parts(name):
+        quick, full = each.runs(True), each.runs(False)
+        assert len({run.key for run in quick.values()}) == len(quick) <= len(full)
+
+
+def test_every_experiment_belongs_to_a_figure():
+    files = {path.stem.replace("_", "-") for path in REASONS.glob("[!_]*.py")}
+    assert files == {name for name in identifiers() if script(name).reason is not None}
 
 
 def test_a_contest_says_who_came_how_near():

@@ -1,12 +1,15 @@
 """The site in a real browser: every panel is drawn, nothing complains, nothing is too wide."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from browser import opened
 
 from reproduction import Check, Panel, Series, Table
+from reproduction.entries import kept
 from reproduction.found import Found
+from reproduction.registry import identifiers
 from reproduction.runner import Outcome
 from reproduction.shape import Script
 from reproduction.site import write
@@ -75,3 +78,27 @@ def test_the_index_counts_verdicts_and_gives_reasons(folder: Path) -> None:
         assert page.url.endswith("yu10.html#yu10-2")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.faults == []
+
+
+def test_one_figure_is_renewed_and_all_others_stay(tmp_path: Path) -> None:
+    first = [outcome("Yu10", "yu10-1", (True, True)), outcome("Yu10", "yu10-2", (True, False))]
+    write([*first, outcome("Teo07", "teo07-3", (False,))], tmp_path)
+    before = kept(tmp_path, quick=True)
+    assert [entry.verdict for entry in before.values()] == ["reproduced", "partly", "not"]
+    renewed = dataclasses.replace(first[1], reason=outcome("Yu10", "yu10-2-why", (True,)))
+    write([renewed], tmp_path, before)
+    after = kept(tmp_path, quick=True)
+    assert list(after) == list(before)
+    assert all(after[name] == before[name] for name in ("yu10-1", "teo07-3"))
+    assert after["yu10-2"].section.count('class="checks"') == 2
+    assert after["yu10-2"].section.count('class="panels') == 2
+    assert 'href="#yu10-1"' in (tmp_path / "yu10.html").read_text()
+    write([Outcome(first[0].script, True, missing=3)], tmp_path, after)
+    assert kept(tmp_path, quick=True) == after  # what is unfinished replaces nothing
+    assert kept(tmp_path, quick=False) == {}  # nor do quick and whole runs share a page
+
+
+def test_the_committed_site_has_every_figure() -> None:
+    entries = kept(Path(__file__).parents[2] / "docs" / "reproduction", quick=False)
+    assert list(entries) == identifiers()
+    assert {entry.verdict for entry in entries.values()} == {"reproduced", "partly", "not"}

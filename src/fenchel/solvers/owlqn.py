@@ -80,7 +80,7 @@ class OWLQN(Solver):
             here = functools.partial(_state, point.w, H)
             yield Step(point, J, *bound.after(point, J), here)
             new = self._next(problem, point, J, H)
-            if new is None and H.forget():
+            if new is None and self.form == "face" and H.forget():
                 new = self._next(problem, point, J, H)
             if new is None:
                 yield Step(point, J, *bound.at(point), here)  # it may have rested at the last point

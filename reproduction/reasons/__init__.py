@@ -1,0 +1,1 @@
+"""Experiments that show why claims do not hold, under the names of their figures."""
