@@ -6,6 +6,7 @@ from fenchel.data.classes import Targets
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, Setting
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses.written import check_conjugate
 from fenchel.regularizers import L2, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.existence import check_attainable
@@ -51,6 +52,7 @@ def posed_by_kernel(
         check_attainable(loss, targets, s)
     if isinstance(loss, VectorLoss):
         return _of_vectors(gram, targets, s, loss, strength, intercept, engine)
+    check_conjugate(loss, targets.y)
     shards = shards_of(gram, targets.y, s, offset)
     risk = KernelRisk(gram, loss, engine.place(shards), intercept=intercept)
     return Problem(risk, KernelNorm(risk), strength)

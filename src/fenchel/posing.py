@@ -30,6 +30,7 @@ from fenchel.errors import FenchelWarning, Incompatible, Setting
 from fenchel.kernel_posing import posed_by_kernel
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.offset_rows import takes_offsets
+from fenchel.losses.written import check_conjugate
 from fenchel.regularizers import Boxed, Regularizer, Weighted, take_options
 from fenchel.regularizers.written import check_written
 from fenchel.risks.base import Array, Problem, Risk
@@ -260,6 +261,7 @@ def posed(
         return _stated(nu_risk, regularizer, strength)
     shards = cut(rows, targets.y, s, offset=offset)
     if not isinstance(loss, VectorLoss):
+        check_conjugate(loss, targets.y)
         risk = LinearRisk(loss, engine.place(shards), intercept=intercept)
         return _stated(risk, regularizer, strength)
     loss = loss.for_classes(targets.classes)

@@ -179,6 +179,25 @@ def test_a_conjugate_needs_a_reach_or_an_argmax_to_prove_anything():
     assert "nothing can be certified without Unreached.reach" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({}, "No lower bound but R >= 0 comes without Mine.conjugate, which is not written"),
+        ({"conjugate": lambda self, u: 0.0 if np.all(np.abs(u) <= 1) else np.inf}, "Mine.reach"),
+        (
+            {"conjugate": lambda self, u: np.inf, "reach": lambda self, u, value: abs(value)},
+            "Mine.conjugate is inf at half of Mine.subgradient(w)",
+        ),
+    ],
+    ids=["conjugate", "reach", "inf"],
+)
+def test_a_run_that_stalls_for_what_is_not_written_says_so(written, told):
+    Mine = type("Mine", (WithProx,), written)
+    result = fenchel.minimize(problem_of(losses.Logistic(), Mine()))
+    assert result.status is fenchel.Status.STALLED
+    assert told in result.ending
+
+
 def test_a_separable_regulariser_of_a_user_can_be_bounded():
     class Ridge(Bowl):
         separable = True

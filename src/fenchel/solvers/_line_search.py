@@ -169,12 +169,14 @@ def wolfe(
     """A step with sufficient decrease and |phi'(eta)| <= 0.9 |phi'(0)|; 0 if round-off leaves none.
 
     At a kink of phi the second condition may hold nowhere: after `trials` a step with sufficient
-    decrease will do, as close to the kink as they came ([Yu10] eq. 23 and 24).
+    decrease will do, as close to the kink as they came ([Yu10] eq. 23 and 24). Where a bracket
+    closes on a step at which phi is no lower than at 0, its values do not follow its slopes, and
+    that step is none: a run of them would creep on for as long as it may.
 
     `phi(eta)` gives value and slope; `value` and `slope` < 0 are those at 0, `eta` is tried first.
     Values of inf are survived: the step is shortened. inf is returned where phi falls for ever.
     """
-    low, low_slope = 0.0, slope
+    low, low_slope, fell = 0.0, slope, False
     high, high_slope = math.inf, math.nan
     for k in range(_TRIALS):
         if k >= trials and 0 < low and high < math.inf:
@@ -184,15 +186,15 @@ def wolfe(
         if descends and abs(trial_slope) <= -_CURVATURE * slope:
             return eta
         if descends and trial_slope < 0:
-            low, low_slope = eta, trial_slope
+            low, low_slope, fell = eta, trial_slope, trial < value
         else:
             high, high_slope = eta, trial_slope
         if eta > _FAR:
             return math.inf
         eta = 4 * eta if high == math.inf else _between(low, low_slope, high, high_slope)
         if not low < eta < high:
-            return low
-    return low
+            break
+    return low if fell else 0.0
 
 
 def backtracking(phi: Callable[[float], tuple[float, float]], value: float) -> float:

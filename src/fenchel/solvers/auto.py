@@ -18,7 +18,8 @@ import numpy as np
 
 from fenchel.errors import Incompatible
 from fenchel.losses import VectorLoss
-from fenchel.regularizers import L1, L2, Boxed, ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers.written import missing
 from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.dual_ascent import has_dual_steps
@@ -109,15 +110,8 @@ def unproved(problem: Problem) -> str:
     """A warning where no lower bound but that of R >= 0 will come."""
     if problem.strength == 0:
         return "; at strength 0 nothing can be certified"
-    regularizer = problem.regularizer
-    if regularizer.has("conjugate"):
-        found = regularizer.has("conjugate_argmax") or regularizer.has("reach")
-        missing = "" if found else f"{type(regularizer).__name__}.reach"
-    elif isinstance(regularizer, Boxed):  # whose conjugate is made of that
-        missing = f"{type(regularizer.inner).__name__}.conjugate_argmax"
-    else:
-        missing = f"{type(regularizer).__name__}.conjugate"
-    return f"; nothing can be certified without {missing}" if missing else ""
+    absent = missing(problem.regularizer)
+    return f"; nothing can be certified without {absent}" if absent else ""
 
 
 def kind_of(problem: Problem) -> str:

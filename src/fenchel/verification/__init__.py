@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fenchel.errors import InvalidData, Phrase, Setting
+from fenchel.errors import InvalidCertificate, InvalidData, Phrase, Setting
 from fenchel.losses import Softmax
 from fenchel.result import Certificate, Result
 from fenchel.risks.base import Problem, Risk
@@ -18,7 +18,7 @@ from fenchel.risks.function import FunctionRisk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.oracle import OracleRisk
 from fenchel.verification.chain_cuts import ChainEvidence
-from fenchel.verification.check import Recomputed, judged, recomputed
+from fenchel.verification.check import Recomputed, judged, recomputed, touching
 from fenchel.verification.curvature import is_curved
 from fenchel.verification.cuts import cuts_of
 from fenchel.verification.dependence import nearly_dependent
@@ -27,12 +27,14 @@ from fenchel.verification.rigorous import proved
 from fenchel.verification.row_data import RowEvidence
 from fenchel.verification.rows import rows_of
 from fenchel.verification.together import recomputed_together
+from fenchel.witness import Witness
 
 __all__ = [
     "Recomputed",
     "can_recompute",
     "recompute",
     "recompute_all",
+    "refuted",
     "unprovable",
     "verify",
 ]
@@ -82,6 +84,19 @@ def unprovable(problem: Problem) -> Phrase | None:
         why = f"{type(risk.loss).__name__} has no curvature to prove a bound from"
         return Phrase(f"Without a penalty {why}: use ", Setting("strength"), " > 0")
     return nearly_dependent(RowEvidence(risk)) if type(risk) is LinearRisk else None
+
+
+def refuted(result: Result, problem: Problem) -> str | None:
+    """Where the tangent at a result's w is seen above the loss; None where it is not."""
+    if not can_recompute(problem.risk):
+        return None
+    evidence = _evidence(problem.risk)
+    w, b = evidence.parameters(result)
+    try:
+        evidence.bound(Witness([touching(w, b)], [1.0]), problem, w, b)
+    except InvalidCertificate as error:
+        return str(error)
+    return None
 
 
 def _evidence(risk: Risk) -> Evidence:
