@@ -182,23 +182,22 @@ def _part(X: Any, rows: slice) -> Any:
     """Some rows: of a SciPy matrix, too, no copy."""
     if not sparse.issparse(X):
         return X[rows]
-    shape = rows.stop - rows.start, X.shape[1]
-    return sparse.csr_array(_stored(X, rows), shape=shape)
+    return _filled(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
 
 
 def _transposed(X: Any, rows: slice) -> Any:
     """The transpose of some rows, no copy."""
     if not sparse.issparse(X):
         return X[rows].T
-    shape = X.shape[1], rows.stop - rows.start
-    return sparse.csc_array(_stored(X, rows), shape=shape)
+    return _filled(sparse.csc_array((X.shape[1], rows.stop - rows.start)), X, rows)
 
 
-def _stored(X: Any, rows: slice) -> tuple[Any, Any, Any]:
-    """The arrays of some rows of a SciPy matrix."""
+def _filled(part: Any, X: Any, rows: slice) -> Any:
+    """An empty matrix with the numbers of some rows; SciPy's constructor would copy them."""
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    start = X.indptr[rows.start : rows.stop + 1] - first
-    return X.data[first:last], X.indices[first:last], start
+    part.data, part.indices = X.data[first:last], X.indices[first:last]
+    part.indptr = X.indptr[rows.start : rows.stop + 1] - first
+    return part
 
 
 def _magnitudes(X: Any) -> Any:
