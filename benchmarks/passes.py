@@ -1,33 +1,39 @@
-"""Value and subgradient of the mean hinge loss, against the two products alone in SciPy and NumPy.
+"""Passes and fits by one thread and by two, beside SciPy, NumPy and what the machine can do.
 
-Ratios of medians of interleaved repeats in one run. The baseline computes X @ w and X.T @ g with
-ready-made slopes g; fenchel computes the scores, the loss, the slopes and the gradient.
+FENCHEL_DATA=... python benchmarks/passes.py [fits]
+
+About three minutes, for a machine that does nothing else. All figures are ratios of medians of
+interleaved repeats in one run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from data import a9a, imdb, mnist, news, synthetic
+from data import a9a, imdb, mnist, news, real, synthetic, two_classes
+from sklearn.preprocessing import MaxAbsScaler
 from threadpoolctl import threadpool_limits
 
 import fenchel
-from fenchel.engines import Serial, Threads
+from fenchel.engines import Threads
 
-REPEATS = 15
+REPEATS, FITS = 15, 5
+POOL = ThreadPoolExecutor(2)
 
 
-def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def medians(calls: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, float]:
     """Seconds of each call, interleaved."""
     for call in calls.values():
         call()
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for name, call in calls.items():
             started = time.perf_counter()
             call()
@@ -35,62 +41,113 @@ def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def measure(name: str, X: Any, y: np.ndarray) -> None:
-    rng = np.random.default_rng(0)
-    n, d = X.shape
-    w = rng.standard_normal(d) / np.sqrt(d)
-    w = w.astype(X.dtype)
-    g = np.where(y * (X @ w) < 1, -y / n, 0).astype(X.dtype)
-    halves = [(X[: n // 2], g[: n // 2]), (X[n // 2 :], g[n // 2 :])]
-    pool = ThreadPoolExecutor(2)
+def passes() -> None:
+    """Value and subgradient of the mean hinge loss, beside the two products alone.
 
-    def products(X: Any, g: np.ndarray) -> None:
-        X @ w
-        X.T @ g
-
-    problems = {
-        engine.n_threads if isinstance(engine, Threads) else 1: fenchel.problem(
-            X, y, engine=engine
-        ).risk
-        for engine in (Serial(), Threads(2))
+    The peer computes X @ w and X.T @ g with ready-made slopes g.
+    """
+    print("| data | numbers | peer, ms | ours, 1 thread | ours, 2 threads | two threads gain |")
+    print("|---|---|---|---|---|---|")
+    sets = {
+        "a9a": a9a,
+        "20news": news,
+        "imdb": imdb,
+        "1e6 x 1e5, 5e7 nonzeros": synthetic,
+        "mnist, dense (taken as sparse)": mnist,
+        "100,000 x 500, dense": dense,
     }
+    for name, load in sets.items():
+        X, y = load()
+        for dtype in (np.float64, np.float32):
+            each = X.astype(dtype)
+            seconds = medians(_of_passes(each, y))
+            peer, one, two = (seconds[key] for key in ("peer", "ours 1", "ours 2"))
+            print(
+                f"| {name} | {np.dtype(dtype).name} | {1e3 * peer:.2f} | {peer / one:.2f}"
+                f" | {peer / two:.2f} | {one / two:.2f} |",
+                flush=True,
+            )
+
+
+def _of_passes(X: Any, y: np.ndarray) -> dict[str, Callable[[], Any]]:
+    n, d = X.shape
+    w = (np.random.default_rng(0).standard_normal(d) / np.sqrt(d)).astype(X.dtype)
+    g = np.where(y * (X @ w) < 1, -y / n, 0).astype(X.dtype)
+    one, two = (fenchel.problem(X, y, engine=Threads(k)).risk for k in (1, 2))
     w64 = w.astype(np.float64)
-    seconds = medians(
-        {
-            "peer 1": lambda: products(X, g),
-            "peer 2": lambda: list(pool.map(lambda half: products(*half), halves)),
-            "ours 1": lambda: problems[1].at(w64),
-            "ours 2": lambda: problems[2].at(w64),
-        }
-    )
-    base = seconds["peer 1"]
-    print(
-        f"{name:24} {X.dtype!s:8} {1e3 * base:9.2f} {base / seconds['peer 2']:9.2f}"
-        f" {base / seconds['ours 1']:9.2f} {base / seconds['ours 2']:9.2f}"
-        f" {problems[1].engine.n_shards:7}",
-        flush=True,
-    )
+    return {
+        "peer": lambda: (X @ w, X.T @ g),
+        "ours 1": lambda: one.at(w64),
+        "ours 2": lambda: two.at(w64),
+    }
+
+
+def dense() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 500))
+    return X, np.sign(X[:, 0] + rng.standard_normal(len(X)))
+
+
+def bounds() -> None:
+    """A dense pass beside reading X once (the product of X with itself, as one vector)."""
+    print("\n| 100,000 x 500, dense | read once, ms | a pass, ms | pass / read |")
+    print("|---|---|---|---|")
+    X, y = dense()
+    for dtype in (np.float64, np.float32):
+        each = X.astype(dtype)
+        risk, w = fenchel.problem(each, y, engine=Threads(1)).risk, np.full(X.shape[1], 0.01)
+        x = each.ravel()
+        found = medians({"read": lambda x=x: x @ x, "pass": lambda risk=risk, w=w: risk.at(w)})
+        read, one = found["read"], found["pass"]
+        print(f"| {np.dtype(dtype).name} | {1e3 * read:.1f} | {1e3 * one:.1f} | {one / read:.2f} |")
+
+
+def fits() -> None:
+    """Whole fits, posing and proof included; and the control, work that shares no memory."""
+    print("\n| fit | data | 1 thread, ms | 2 threads, ms | gain |")
+    print("|---|---|---|---|---|")
+    control = medians({"1": lambda: [*map(_busy, "ab")], "2": lambda: [*POOL.map(_busy, "ab")]})
+    _row("control: two hashes", "", control)
+    covtype, kind = real("covtype/covtype", 54)
+    sets = {
+        "a9a": a9a(),
+        "20news": news(),
+        "mnist": mnist(),
+        "covtype": (MaxAbsScaler().fit_transform(covtype), two_classes(kind, 2)),
+    }
+    for solver, loss, names in (
+        ("newton", "logistic", ("covtype", "mnist")),
+        ("newton-cg", "logistic", ("20news",)),
+        ("lbfgs", "logistic", ("a9a", "20news", "mnist", "covtype")),
+        ("polish", "hinge", ("a9a", "20news", "mnist", "covtype")),
+        ("sdca", "hinge", ("a9a", "20news", "covtype")),
+    ):
+        for name in names:
+            fit = lambda k, X, y, loss=loss, solver=solver: fenchel.minimize(  # noqa: E731
+                fenchel.problem(X, y, loss=loss, strength=1e-4, engine=Threads(k)),
+                solver,
+                gap=1e-3,
+            )
+            calls = {str(k): lambda k=k, fit=fit, of=sets[name]: fit(k, *of) for k in (1, 2)}
+            _row(f"{solver}, {loss}", name, medians(calls, FITS))
+
+
+def _busy(word: str) -> bytes:
+    """Some 50 ms of one core, without the GIL."""
+    return hashlib.pbkdf2_hmac("sha256", word.encode(), b"salt", 100_000)
+
+
+def _row(fit: str, name: str, seconds: dict[str, float]) -> None:
+    one, two = seconds["1"], seconds["2"]
+    print(f"| {fit} | {name} | {1e3 * one:.0f} | {1e3 * two:.0f} | {one / two:.2f} |", flush=True)
 
 
 def main() -> None:
-    print("speed against SciPy/NumPy on one thread (target: 1.2 on one thread, 2.3 on two)")
-    print(
-        f"{'data':24} {'dtype':8} {'peer ms':>9} {'peer, 2':>9} {'ours, 1':>9} {'ours, 2':>9}"
-        f" {'shards':>7}"
-    )
-    sets = {
-        "a9a": a9a,
-        "20news tfidf": news,
-        "imdb counts": imdb,
-        "mnist, dense": mnist,
-        "1e6 x 1e5, 5e7 nonzeros": synthetic,
-    }
     with threadpool_limits(1, "blas"):
-        for name, load in sets.items():
-            X, y = load()
-            measure(name, X, y)
-            X = X.astype(np.float32)
-            measure(name, X, y)
+        if "fits" not in sys.argv:
+            passes()
+            bounds()
+        fits()
 
 
 if __name__ == "__main__":

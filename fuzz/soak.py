@@ -37,6 +37,7 @@ import numpy as np
 from scipy import sparse
 
 import fenchel
+from fenchel._system.threads import pool
 from fenchel.data import shards
 from fenchel.data.dataset import Dataset
 from fenchel.data.store import read_store, write_store
@@ -117,8 +118,8 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
 
 def fill_pool() -> None:
     """Starts all threads of the pool, which starts another when it sees none idle: by chance."""
-    pool, all_there = Threads(POOL)._pool, threading.Barrier(POOL)
-    for each in [pool.submit(all_there.wait, 60.0) for _ in range(POOL)]:
+    threads, all_there = pool(POOL), threading.Barrier(POOL)
+    for each in [threads.submit(all_there.wait, 60.0) for _ in range(POOL)]:
         each.result()
 
 

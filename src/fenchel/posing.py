@@ -200,7 +200,7 @@ def _of_rows(
 ) -> Problem:
     strength = checked_strength("strength", strength)
     check_intercept(loss, intercept)
-    rows = for_loss(loss, _checked_rows(given.X, engine))
+    rows = for_loss(loss, _checked_rows(given.X, engine), engine)
     y, weights, offset, groups = (_computed(each, engine) for each in given[1:])
     names = column_names(given.X)
     found = posed(
@@ -278,9 +278,11 @@ def posed(
     return _stated(risk, penalty, strength, layout)
 
 
-def for_loss(loss: Loss, rows: SparseRows | DenseRows | Blocks) -> SparseRows | DenseRows | Blocks:
+def for_loss(
+    loss: Loss, rows: SparseRows | DenseRows | Blocks, engine: Engine
+) -> SparseRows | DenseRows | Blocks:
     """The rows as a loss's kernels read them fastest; losses of several scores leave it to BLAS."""
-    return compressed(rows) if isinstance(loss, losses.ScalarLoss) else rows
+    return compressed(rows, engine.n_threads) if isinstance(loss, losses.ScalarLoss) else rows
 
 
 def _vector_risk(

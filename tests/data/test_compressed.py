@@ -22,7 +22,7 @@ def mostly_zeros(share: float, order: str = "C", dtype: type = np.float64) -> np
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_it_is_the_sparse_matrix_of_scipy(order: str, dtype: type) -> None:
     X = mostly_zeros(0.1, order, dtype)
-    rows, expected = compressed(DenseRows(X)), sparse.csr_array(X)
+    rows, expected = compressed(DenseRows(X), n_threads=2), sparse.csr_array(X)
     assert isinstance(rows, SparseRows) and rows.value.dtype == dtype
     assert np.array_equal(rows.row_start, expected.indptr)
     assert np.array_equal(rows.column, expected.indices)
@@ -52,6 +52,6 @@ def test_a_fit_has_the_bits_of_the_sparse_one_and_leaves_x_alone() -> None:
 
 def test_arrays_that_are_too_short_are_refused() -> None:
     X, start = mostly_zeros(0.1), np.empty(2101, np.int64)
-    n = np.count_nonzero(X)
+    n = np.count_nonzero(X) - 1
     with pytest.raises(ValueError, match="room"):
         _kernels.dense_compress(X, start, np.empty(n, np.int32), np.empty(n))

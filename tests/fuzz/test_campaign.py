@@ -240,7 +240,7 @@ def test_the_pool_is_full_before_threads_are_counted():
     soak.fill_pool()
     before = soak.sample(0).threads
     soak.fill_pool()
-    assert len(soak.Threads(soak.POOL)._pool._threads) == soak.POOL
+    assert len(soak.pool(soak.POOL)._threads) == soak.POOL
     assert soak.sample(0).threads == before
 
 

@@ -23,7 +23,7 @@ from fenchel.losses.scalar_rows import is_built_in, twin
 from fenchel.regularizers import L2
 from fenchel.risks import shardwork
 from fenchel.risks.views import newton as views
-from fenchel.risks.views.newton import NewtonSystem
+from fenchel.risks.views.newton_system import NewtonSystem
 from fenchel.risks.views.products import HessianProducts, is_curved
 from fenchel.solvers import newton_cg
 

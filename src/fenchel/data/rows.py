@@ -6,6 +6,7 @@ The first two take K outputs as well:  Z = X W  and  G = X' A,  with arrays of K
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel import _kernels
+from fenchel._system.threads import shared
 
 Array = npt.NDArray[np.float64]
 
@@ -22,6 +24,7 @@ T = TypeVar("T")
 
 # Dense rows of so many numbers, of which at most this share is not 0, are taken as sparse.
 _MANY, _SPARSE = 1 << 20, 0.25
+_PARTS = 16  # in which rows are compressed
 _SAMPLE = 1000  # rows that tell of most data that they have more
 
 NUMBERS_PER_BLOCK = 1 << 16  # of float32 that are converted at a time: half a megabyte
@@ -265,7 +268,7 @@ class DenseRows:
             yield first, self.values[first : first + step].astype(np.float64, copy=False)
 
 
-def compressed(rows: SparseRows | DenseRows | T) -> SparseRows | DenseRows | T:
+def compressed(rows: SparseRows | DenseRows | T, n_threads: int = 1) -> SparseRows | DenseRows | T:
     """Dense rows that are mostly zeros as sparse ones, where they are many: a copy, for two passes.
 
     Products with few nonzeros take less time, and with them everything else: at a quarter of them
@@ -276,13 +279,22 @@ def compressed(rows: SparseRows | DenseRows | T) -> SparseRows | DenseRows | T:
     some = rows.values[:: max(1, rows.n_rows // _SAMPLE)]
     if np.count_nonzero(some) > 1.2 * _SPARSE * some.size:  # spares most data the count of all
         return rows
-    n = int(np.count_nonzero(rows.values))
-    if n > _SPARSE * rows.n_numbers:
+    edges = np.linspace(0, rows.n_rows, _PARTS + 1).astype(np.intp)
+    blocks = [rows.values[i:j] for i, j in itertools.pairwise(edges)]
+    counts = shared(n_threads, np.count_nonzero, [(block,) for block in blocks])
+    ends = np.cumsum([0, *counts])
+    if ends[-1] > _SPARSE * rows.n_numbers:
         return rows
-    row_start, column = np.empty(rows.n_rows + 1, np.int64), np.empty(n + 1, np.int32)
-    value = np.empty(n + 1, rows.values.dtype)
-    _kernels.dense_compress(rows.values, row_start, column, value)
-    return SparseRows(row_start, column[:n], value[:n], rows.n_columns)
+    row_start, column = np.zeros(rows.n_rows + 1, np.int64), np.empty(ends[-1], np.int32)
+    value = np.empty(ends[-1], rows.values.dtype)
+
+    def compress(k: int) -> None:
+        own, part = slice(ends[k], ends[k + 1]), np.empty(len(blocks[k]) + 1, np.int64)
+        _kernels.dense_compress(blocks[k], part, column[own], value[own])
+        row_start[edges[k] + 1 : edges[k + 1] + 1] = part[1:] + ends[k]
+
+    shared(n_threads, compress, [(k,) for k in range(_PARTS)])
+    return SparseRows(row_start, column, value, rows.n_columns)
 
 
 def in_two_sweeps(

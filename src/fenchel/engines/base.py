@@ -94,6 +94,8 @@ class Engine(Configured, ABC):
     suits all that work in this process's memory (docs/how-to/own-engine.md).
     """
 
+    n_threads = 1  # of this process that it works in
+
     def __init__(self) -> None:
         self.shards: tuple[Shard, ...] = ()
 

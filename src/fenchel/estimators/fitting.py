@@ -86,7 +86,7 @@ class Fit:
         offset: Array | None = None,
     ) -> Iterator[Problem]:
         """A problem for each of the targets, which share the rows and all else that rows have."""
-        rows = rows if isinstance(rows, RowPairs) else for_loss(self.loss, rows)
+        rows = rows if isinstance(rows, RowPairs) else for_loss(self.loss, rows, self.engine)
         for each in targets:
             yield self._problem(rows, each, s, groups, offset)
 

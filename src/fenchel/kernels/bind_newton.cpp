@@ -9,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "newton.hpp"
+#include "row_products.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -126,6 +127,30 @@ void bind_dense(nb::module_& m) {
         "first"_a);
 }
 
+template <class Column>
+void bind_row_products(nb::module_& m) {
+    using Start = Vector<std::int64_t>;
+    m.def(
+        "row_products",
+        [](Start row_start, Vector<Column> column, Vector<double> value, Start column_start,
+           Vector<Column> row, Vector<double> by_column, std::size_t first, std::size_t last,
+           OutputMatrix H) {
+            require(column_start.size() > 0, "column_start", 0, 1);
+            const auto X = csr_view(row_start, column, value, column_start.size() - 1);
+            const auto end = static_cast<std::size_t>(column_start(X.n_columns));
+            require(end <= row.size(), "row", row.size(), end);
+            require(end <= by_column.size(), "by_column", by_column.size(), end);
+            require(first <= last && last <= X.n_rows, "rows", last, X.n_rows);
+            same_shape("H", nb::ndarray<>(H), X.n_rows, X.n_rows);
+            nb::gil_scoped_release unlocked;
+            fenchel::row_products(X, column_start.data(), row.data(), by_column.data(), first, last,
+                                  H.data());
+        },
+        "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
+        "column_start"_a.noconvert(), "row"_a.noconvert(), "by_column"_a.noconvert(), "first"_a,
+        "last"_a, "H"_a.noconvert());
+}
+
 }  // namespace
 
 void bindings::bind_newton(nb::module_& m) {
@@ -152,4 +177,6 @@ void bindings::bind_newton(nb::module_& m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_row_products<std::int32_t>(m);
+    bind_row_products<std::int64_t>(m);
 }

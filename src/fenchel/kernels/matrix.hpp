@@ -324,8 +324,9 @@ void evaluate(const Dense<Value>& X, const double* w, double* z, double* a, doub
     });
 }
 
-/// The numbers of X that are not 0, row after row; false where there is no `room` for them and one
-/// more: each number of X is written, and stays where the next does not overwrite it.
+/// The numbers of X that are not 0, row after row; false where there is no `room` for them. Each
+/// number of a row is written, and stays where the next does not overwrite it, but where nothing
+/// must be written beyond them.
 template <class Value>
 bool compress(const Dense<Value>& X, std::size_t room, std::int64_t* row_start,
               std::int32_t* column, Value* value) {
@@ -338,8 +339,10 @@ bool compress(const Dense<Value>& X, std::size_t room, std::int64_t* row_start,
         };
         std::size_t count = 0;
         for (std::size_t j = 0; j < X.n_columns; ++j) count += at(j) != 0;
-        if (k + count >= room) return false;
+        if (k + count > room) return false;
+        const bool last = k + count == room;
         for (std::size_t j = 0; j < X.n_columns; ++j) {
+            if (last && at(j) == 0) continue;
             value[k] = at(j);
             column[k] = static_cast<std::int32_t>(j);
             k += at(j) != 0;

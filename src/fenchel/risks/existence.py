@@ -24,7 +24,8 @@ from fenchel.losses.hierarchy import Hierarchical
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.linear import LinearRisk
-from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
+from fenchel.risks.views.newton import Hessian
+from fenchel.risks.views.newton_system import MOST_UNKNOWNS
 
 _DOUBLINGS = 40  # of w: scores of 1e-9 are then 1000
 _NOTHING = 1e-30  # of J: what is left of it where the loss of each row vanishes

@@ -25,7 +25,8 @@ from collections.abc import Iterator, Sequence
 
 from fenchel.errors import Phrase
 from fenchel.risks.base import Array, Point, Problem
-from fenchel.risks.views.newton import MOST_UNKNOWNS, Hessian
+from fenchel.risks.views.newton import Hessian
+from fenchel.risks.views.newton_system import MOST_UNKNOWNS
 from fenchel.solvers._decrement import claimed
 from fenchel.solvers._line_search import Along, search
 from fenchel.solvers.base import Found, Needs, Solver, State, Step

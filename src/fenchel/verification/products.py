@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fenchel._system import memory
+from fenchel._system.threads import shared
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
@@ -30,6 +31,7 @@ class Copied:
     """What products ask of an engine whose rows are in this host's memory."""
 
     shards: tuple[Shard, ...]
+    n_threads: int
 
 
 def at_hand(engine: Any) -> Any:
@@ -42,7 +44,8 @@ def at_hand(engine: Any) -> Any:
     have, needed = memory.available(), 16 * sum(shard.rows.n_numbers for shard in engine.shards)
     if have is not None and needed > have:  # of the 16 bytes 8 are for the work
         return engine
-    return Copied(tuple(replace(shard, rows=_copied(shard)) for shard in engine.shards))
+    copies = (replace(shard, rows=_copied(shard)) for shard in engine.shards)
+    return Copied(tuple(copies), engine.n_threads)
 
 
 def _copied(shard: Shard) -> Rows:
@@ -76,7 +79,7 @@ def _matrix(shard: Shard) -> Iterator[Any]:
 def by_rows(engine: Any, product: Callable[[Shard, Array], Array], W: Array) -> Array:
     """The products of all shards and W, one below the other."""
     if are_here(engine.shards):
-        parts = [product(shard, W) for shard in engine.shards]
+        parts = _each(engine, product, [(shard, W) for shard in engine.shards])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
     return np.concatenate(list(engine.map(product, W)))
 
@@ -87,13 +90,21 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
         return product(engine.shards[0], a)
     if are_here(engine.shards):
         ends = np.cumsum([shard.rows.n_rows for shard in engine.shards])
-        parts = map(product, engine.shards, np.split(a, ends[:-1]))
+        calls = zip(engine.shards, np.split(a, ends[:-1]), strict=True)
+        parts = _each(engine, product, list(calls))
     else:
-        parts = iter(engine.map(product, engine.scatter(a)))
-    total = next(parts)
-    for part in parts:
+        parts = list(engine.map(product, engine.scatter(a)))
+    total = parts[0]
+    for part in parts[1:]:
         total = total + part
     return total
+
+
+def _each(
+    engine: Any, product: Callable[[Shard, Array], Array], calls: list[tuple[Shard, Array]]
+) -> list[Array]:
+    """The products of shards, in as many threads as the engine's work: each by one of them."""
+    return shared(engine.n_threads, product, calls)
 
 
 def chunks(shard: Shard) -> list[slice]:
@@ -127,14 +138,14 @@ def sizes(shard: Shard, W: Array) -> Array:
 def adjoint(shard: Shard, a: Array) -> Array:
     """X' a."""
     with _matrix(shard) as X:
-        return _total(_part(X, rows).T @ a[rows] for rows in chunks(shard))
+        return _total(_transposed(X, rows) @ a[rows] for rows in chunks(shard))
 
 
 def magnitude(shard: Shard, a: Array) -> Array:
     """|X|' |a|."""
     a = np.abs(a)
     with _matrix(shard) as X:
-        return _total(_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard))
+        return _total(_magnitudes(_transposed(X, rows)) @ a[rows] for rows in chunks(shard))
 
 
 GRAM_ROWS = 256  # whose products are added up one after the other
@@ -171,17 +182,30 @@ def _part(X: Any, rows: slice) -> Any:
     """Some rows: of a SciPy matrix, too, no copy."""
     if not sparse.issparse(X):
         return X[rows]
+    return _filled(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
+
+
+def _transposed(X: Any, rows: slice) -> Any:
+    """The transpose of some rows, no copy."""
+    if not sparse.issparse(X):
+        return X[rows].T
+    return _filled(sparse.csc_array((X.shape[1], rows.stop - rows.start)), X, rows)
+
+
+def _filled(part: Any, X: Any, rows: slice) -> Any:
+    """An empty matrix with the numbers of some rows; SciPy's constructor would copy them."""
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    start = X.indptr[rows.start : rows.stop + 1] - first
-    shape = rows.stop - rows.start, X.shape[1]
-    return sparse.csr_array((X.data[first:last], X.indices[first:last], start), shape=shape)
+    part.data, part.indices = X.data[first:last], X.indices[first:last]
+    part.indptr = X.indptr[rows.start : rows.stop + 1] - first
+    return part
 
 
 def _magnitudes(X: Any) -> Any:
-    """|X|, its columns' numbers not copied."""
+    """|X|; of a SciPy matrix, which was made for this, the numbers are exchanged."""
     if not sparse.issparse(X):
         return np.abs(X)
-    return sparse.csr_array((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
+    X.data = np.abs(X.data)
+    return X
 
 
 def _total(parts: Iterator[Array]) -> Array:

@@ -33,7 +33,7 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.dual_cut import cut_of
-from fenchel.risks.views.newton import NewtonSystem
+from fenchel.risks.views.newton_system import NewtonSystem
 
 
 class AugmentedLagrangian:

@@ -7,9 +7,9 @@ Newton's method wants the step p that solves
 where the sum is the Hessian of the risk, h_i >= 0 being the curvature of row i's loss at its score
 times the row's weight, and `diagonal` the regulariser's Hessian. Rows with h_i = 0, such as those
 beyond the margin of a squared hinge, take no part; the others are called *bent*. A profiled
-intercept is one more coordinate, the last, whose column is of ones. The system has as many unknowns
-as there are columns or bent rows, whichever is less; where both are many it is solved roughly, by
-conjugate gradients. Only bent rows are read, and a step counts as their share of a pass.
+intercept is one more coordinate, the last, whose column is of ones. The system is solved in as many
+unknowns as there are columns or bent rows, or roughly (newton_system.py). Only bent rows are read,
+and a step counts as their share of a pass.
 
 Where all rows are one shard and columns are few, a kernel takes whole runs of steps by itself
 (kernels/newton.hpp); what it hands back is a point like any other.
@@ -18,21 +18,14 @@ Where all rows are one shard and columns are few, a kernel takes whole runs of s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import scipy.linalg
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from fenchel import _kernels
-from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import DenseRows, Rows, SparseRows
 from fenchel.data.shards import Shard
-from fenchel.engines import PerShard
 from fenchel.losses import Loss
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks import shardwork
@@ -40,9 +33,8 @@ from fenchel.risks.base import Array, Point, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.dual_ascent import has_dual_steps
+from fenchel.risks.views.newton_system import NewtonSystem
 
-_RIDGES = (0.0, *(10.0**power for power in range(-14, 1, 2)))
-MOST_UNKNOWNS = 3000  # unknowns of a system that is factored
 _FEW_COLUMNS = 300  # up to which steps are a kernel's
 _STEPS = 50  # of a run at most
 _WORK = 2e8  # products of two numbers that a run of steps may take: some ten milliseconds
@@ -181,116 +173,3 @@ def _run(
         return w, *_kernels.csr_newton(*X, terms, w, b, gap, most)
     assert isinstance(rows, DenseRows)
     return w, *_kernels.dense_newton(rows.values, terms, w, b, gap, most)
-
-
-class NewtonSystem:
-    """The rows `bent` of each shard, with the curvatures `h` of all its rows."""
-
-    def __init__(self, risk: LinearRisk, bent: PerShard[npt.NDArray[np.int32]], h: PerShard[Array]):
-        self.risk, self.bent, self.h = risk, bent, h
-        n_bent, self.h_total = risk.engine.totals(*risk.engine.map(_sums, bent, h).split(2))
-        self.n_bent = int(n_bent)
-
-    def solved(self, diagonal: Array, g: Array, offset_slope: float) -> tuple[Array, float]:
-        """p, and what it says of the offset, whose slope is given."""
-        risk = self.risk
-        risk.passes += round(self.n_bent / risk.n_rows)
-        # Without an intercept b stays where it is; with one, it has a little inertia of its own,
-        # unless nothing is penalised: then that of `_solve` is all that keeps steps finite.
-        penalised = bool(diagonal.any())
-        inertia = (1e-6 * self.h_total or 1.0) if penalised else 0.0
-        g = np.append(g, offset_slope if risk.facts.has_intercept else 0.0)
-        diagonal = np.append(diagonal, inertia if risk.facts.has_intercept else 1.0)
-        if not penalised:
-            p = self._in_columns(diagonal, g, _RIDGES[2:])
-        elif min(self.n_bent, len(g)) > MOST_UNKNOWNS:
-            p = self._by_gradients(diagonal, g)
-        elif self.n_bent >= len(g):
-            p = self._in_columns(diagonal, g)
-        else:
-            p = self._in_rows(diagonal, g)
-        return p[:-1], float(p[-1]) if risk.facts.has_intercept else 0.0
-
-    def _in_columns(self, diagonal: Array, g: Array, ridges: Sequence[float] = _RIDGES) -> Array:
-        H: Array = self.risk.engine.total(self.risk.engine.map(_gram, self.bent, self.h))
-        if not self.risk.facts.has_intercept:
-            H[-1] = 0.0  # the row of the column of ones; its column is in the upper triangle
-        H.flat[:: len(H) + 1] += diagonal
-        return _solve(H, g, ridges)
-
-    def _in_rows(self, diagonal: Array, g: Array) -> Array:
-        """As many unknowns as bent rows: the inverse of diagonal + X'X by Woodbury's formula."""
-        X = self._chosen()
-        inverse = 1 / diagonal
-        H = X @ (X * inverse[np.newaxis]).T
-        H = H.toarray() if sparse.issparse(H) else H
-        H.flat[:: len(H) + 1] += 1.0
-        inner = _solve(H, X @ (inverse * g)) if len(H) else np.zeros(0)
-        step: Array = inverse * (g - X.T @ inner)
-        return step
-
-    def _by_gradients(self, diagonal: Array, g: Array) -> Array:
-        X, d = self._chosen(), len(g)
-        squares = np.asarray((X.multiply(X) if sparse.issparse(X) else X * X).sum(axis=0)).ravel()
-        H = LinearOperator((d, d), matvec=lambda p: diagonal * p + X.T @ (X @ p), dtype=float)
-        shape = LinearOperator((d, d), matvec=lambda p: p / (diagonal + squares), dtype=float)
-        p: Array = cg(H, g, rtol=0.1, maxiter=50, M=shape)[0]
-        return p
-
-    def _chosen(self) -> Any:
-        """The bent rows with the roots of their curvatures, and their column of ones."""
-        engine = self.risk.engine
-        parts = list(engine.map(_bent_rows, self.bent, self.h, self.risk.facts.has_intercept))
-        stacked = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
-        return stacked(parts).astype(np.float64)
-
-
-def _solve(H: Array, g: Array, ridges: Sequence[float] = _RIDGES) -> Array:
-    """The x with H x = g for a symmetric positive definite H, which is overwritten.
-
-    Of H the lower triangle is read.
-
-    H is brought to a diagonal of ones, as columns may be of any size. Where they are so alike that
-    round-off leaves it no factor, a little is added to that: the first of the ridges that will do.
-    """
-    size = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
-    H *= size
-    H *= size[:, np.newaxis]
-    for ridge in ridges:
-        H.flat[:: len(H) + 1] = 1.0 + ridge
-        try:
-            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        x: Array = size * scipy.linalg.cho_solve(factor, size * g, check_finite=False)
-        return x
-    return g  # H is not finite
-
-
-def _sums(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> tuple[int, float]:
-    """How many rows are bent, and their curvatures' sum."""
-    return len(bent), float(np.sum(h[bent]))
-
-
-def _gram(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> Array:
-    """The lower triangle of sum h_i x_i x_i' over some rows, with a last column of ones."""
-    rows, d = shard.rows, shard.rows.n_columns
-    if isinstance(rows, KeptRows):
-        with rows.opened() as found:
-            return _gram(replace(shard, rows=found), bent, h)
-    G = np.zeros((d + 1, d + 1))
-    if isinstance(rows, SparseRows):
-        _kernels.csr_gram(rows.row_start, rows.column, rows.value, h, bent, len(bent), G)
-    else:
-        _kernels.dense_gram(rows.matrix(), h, bent, len(bent), G)
-    return G
-
-
-def _bent_rows(shard: Shard, bent: npt.NDArray[np.int32], h: Array, ones: bool) -> Any:
-    """Some rows times the roots of their curvatures, with a last column of ones or zeros."""
-    X = shard.rows.take(bent.astype(np.intp)).matrix()
-    root = np.sqrt(h[bent])
-    last = (root if ones else np.zeros(len(bent)))[:, np.newaxis]
-    if sparse.issparse(X):
-        return sparse.hstack([sparse.diags_array(root) @ X, sparse.csr_array(last)], format="csr")
-    return np.hstack([root[:, np.newaxis] * X, last])
