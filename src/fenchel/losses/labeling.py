@@ -238,13 +238,21 @@ class TopK(MultivariateLoss):
 
     def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
         """Delta falls by 1 / whole with each positive taken: shares of rows by one threshold."""
-        positive = sample.y > 0
-        n, n_positive = len(z), int(np.sum(positive))
-        k, whole = self.taken(n_positive)
-        step, nu = 2.0 / n, mu * n / k
-        q = z - positive / (whole * step)
+        q, nu, k = self.soft_scores(z, sample, mu)
         kappa = Shares(q[descending(q)], nu).kappa(k)
-        u = np.clip((q - kappa) / nu, 0.0, 1.0)
+        return self.soft_cut(np.clip((q - kappa) / nu, 0.0, 1.0), sample, nu)
+
+    def soft_scores(self, z: Array, sample: Sample, mu: float) -> tuple[Array, float, int]:
+        """(q, nu, k): the shares u are argmax of <u, q> - nu/2 <u, u>, 0 <= u <= 1, sum u = k."""
+        positive, n = sample.y > 0, len(z)
+        k, whole = self.taken(int(np.sum(positive)))
+        return z - positive * (n / (2.0 * whole)), mu * n / k, k
+
+    def soft_cut(self, u: Array, sample: Sample, nu: float) -> SoftTangent:
+        """What shares that add up to k prove."""
+        positive, n = sample.y > 0, len(u)
+        n_positive, step = int(np.sum(positive)), 2.0 / n
+        k, whole = self.taken(n_positive)
         shares = min(1.0, k / n_positive), max(0, k - n_positive) / (n - n_positive)
         g = step * (u - np.where(positive, *shares))
         c = 1.0 - float(np.sum(u[positive])) / whole

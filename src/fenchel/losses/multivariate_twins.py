@@ -24,8 +24,8 @@ from fenchel.losses.labeling import (
 )
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
 from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
-from fenchel.losses.soft_counts import SoftTangent
 from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
+from fenchel.losses.soft_counts import SoftTangent
 
 
 class Twin(Protocol):
@@ -137,6 +137,9 @@ class _Native(NamedTuple):
         return Tangent(getattr(_kernels, self.kernel)(z, *self.arguments, g), g)
 
     def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
+        loss, sample = self.formula
+        if isinstance(loss, TopK) and np.isfinite(z).all():
+            return _soft_top_k(loss, sample, z, mu)
         return self.formula.soft_tangent(z, mu)
 
     def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
@@ -144,3 +147,11 @@ class _Native(NamedTuple):
             return None
         g = np.empty_like(z)
         return *getattr(_kernels, self.shifting)(z, *self.arguments, guess, g), g
+
+
+def _soft_top_k(loss: TopK, sample: Sample, z: Array, mu: float) -> SoftTangent:
+    """Its shares are a quadratic over a box and a plane: linear time ([Zhang11] section 5.5.1)."""
+    q, nu, k = loss.soft_scores(z, sample, mu)
+    lower, upper, u = np.zeros_like(q), np.ones_like(q), np.empty_like(q)
+    _kernels.box_plane_qp(nu, q / nu, lower, upper, upper, float(k), u)
+    return loss.soft_cut(u, sample, nu)

@@ -252,7 +252,8 @@ class _Stages(Generic[X, Y]):
             self.mu = _FIRST * size / _roughness(risk)
         self.J = self.form(self.mu)
         self.x = self.J.start(w)
-        self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
+        known = self.J.L if np.isfinite(self.J.L) else self.J.guess
+        self.L = OPTIMISTIC * known
 
     @property
     def _with_duals(self) -> LinearForm[X, Y]:

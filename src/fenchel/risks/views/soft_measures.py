@@ -40,6 +40,7 @@ class SoftMeasureForm(WholeForm):
     def __init__(self, problem: Problem, mu: float, prox: ProxFunction | None = None):
         super().__init__(problem, prox)
         self.mu = mu
+        self.guess = self.prox.stretch / mu  # as if all rows counted alike
 
     _last: SoftPoint  # where the last tangent was taken
 
