@@ -9,6 +9,7 @@
 #include "pairs.hpp"
 #include "rankings.hpp"
 #include "smoothed_labelings.hpp"
+#include "soft_pairs.hpp"
 
 namespace bindings {
 
@@ -37,25 +38,46 @@ fenchel::Groups groups_of(const Vector<std::int64_t>& start, std::size_t n) {
     return {start.data(), start.size() - 1};
 }
 
-double pairwise_hinge(Vector<double> f, Vector<std::int32_t> level, Weights s,
-                      Vector<std::int64_t> start, std::optional<Matrix> cost, Output g) {
+fenchel::Levels levels_of(const Vector<double>& f, const Vector<std::int32_t>& level,
+                          const Weights& s, const std::optional<Matrix>& cost) {
     require(level.size() == f.size(), "level", level.size(), f.size());
     if (s) require(s->size() == f.size(), "sample weights", s->size(), f.size());
-    const fenchel::Levels rows{level.data(), s ? s->data() : nullptr};
+    if (cost) {
+        require(cost->shape(0) == cost->shape(1), "cost", cost->shape(1), cost->shape(0));
+        for (std::size_t i = 0; i < level.size(); ++i) {
+            const auto l = static_cast<std::size_t>(level(i));
+            require(l < cost->shape(0), "cost", cost->shape(0), l + 1);
+        }
+    }
+    return {level.data(), s ? s->data() : nullptr};
+}
+
+double pairwise_hinge(Vector<double> f, Vector<std::int32_t> level, Weights s,
+                      Vector<std::int64_t> start, std::optional<Matrix> cost, Output g) {
+    const auto rows = levels_of(f, level, s, cost);
     const auto groups = groups_of(start, f.size());
-    if (!cost) {
-        return guarded(f, g, [&] {
+    return guarded(f, g, [&] {
+        if (!cost) {
             return fenchel::pairwise_hinge(f.data(), rows, groups, fenchel::EqualCosts(), g.data());
-        });
-    }
-    require(cost->shape(0) == cost->shape(1), "cost", cost->shape(1), cost->shape(0));
-    for (std::size_t i = 0; i < level.size(); ++i) {
-        const auto l = static_cast<std::size_t>(level(i));
-        require(l < cost->shape(0), "cost", cost->shape(0), l + 1);
-    }
-    const fenchel::CostMatrix costs(cost->data(), cost->shape(0));
-    return guarded(
-        f, g, [&] { return fenchel::pairwise_hinge(f.data(), rows, groups, costs, g.data()); });
+        }
+        const fenchel::CostMatrix costs(cost->data(), cost->shape(0));
+        return fenchel::pairwise_hinge(f.data(), rows, groups, costs, g.data());
+    });
+}
+
+std::pair<double, double> soft_pairwise_hinge(Vector<double> f, Vector<std::int32_t> level,
+                                              Weights s, Vector<std::int64_t> start,
+                                              std::optional<Matrix> cost, double width, Output g) {
+    const auto rows = levels_of(f, level, s, cost);
+    const auto groups = groups_of(start, f.size());
+    double lack = std::numeric_limits<double>::quiet_NaN();
+    const double c = guarded(f, g, [&] {
+        fenchel::SoftPairs pairs(f.data(), rows, cost ? cost->data() : nullptr, width, g.data());
+        for (std::size_t q = 0; q < groups.size(); ++q) pairs.add(groups[q], groups.share());
+        lack = pairs.sums().lack;
+        return pairs.sums().c;
+    });
+    return {c, lack};
 }
 
 /// Positives are there, and negatives.
@@ -129,6 +151,8 @@ double reciprocal_rank(Vector<double> f, Vector<std::int32_t> level, Vector<doub
 void bind_multivariate_losses(nb::module_& m) {
     m.def("pairwise_hinge", &pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(), "s"_a.none(),
           "start"_a.noconvert(), "cost"_a.none(), "g"_a.noconvert());
+    m.def("soft_pairwise_hinge", &soft_pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(),
+          "s"_a.none(), "start"_a.noconvert(), "cost"_a.none(), "width"_a, "g"_a.noconvert());
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
     m.def("least_fbeta", &least_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "guess"_a,
           "g"_a.noconvert());

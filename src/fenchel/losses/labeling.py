@@ -24,6 +24,7 @@ from fenchel.losses.multivariate import (
     both_classes,
     descending,
 )
+from fenchel.losses.soft_counts import Shares, SoftTangent, mean_shares, soft_maximum
 from fenchel.losses.table import BETA, K
 from fenchel.settings import positive
 
@@ -36,6 +37,7 @@ class FBeta(MultivariateLoss):
     labels = Labels.BINARY
     nonnegative = True
     intercept = True
+    soft = True
 
     def __init__(self, beta: float = 1.0):
         self.beta = BETA.checked(beta)
@@ -59,6 +61,56 @@ class FBeta(MultivariateLoss):
         g[lost[:best]] = -step
         g[found[: c[best]]] = step
         return Tangent(float(delta[best]), g)
+
+    def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
+        """Shares of lost and found rows for each b, and a soft maximum over b (soft_counts.py).
+
+        For each b, Delta is concave in c: of shares that add up to C its mean is at most the line
+        between the whole numbers around C, and there are labellings, of so many rows, with which it
+        is that.
+        """
+        positives, negatives = both_classes(sample)
+        n, n_positive = len(z), len(positives)
+        step, nu, tau = soft_widths(n, n_positive, mu)
+        lost, found = (Shares(q[descending(q)], nu) for q in (-z[positives], z[negatives]))
+        b = np.arange(n_positive + 1)
+        kappa = lost.kappa(b)
+        C, lambda_ = self._soft_count(b, found, step, n_positive)
+        low = np.minimum(np.floor(C), len(negatives) - 1).astype(np.int_)
+        delta = self._delta(b, low, n_positive)
+        delta += (C - low) * (self._delta(b, low + 1, n_positive) - delta)
+        squares = lost.squares(kappa) + found.squares(lambda_)
+        gained = lost.worth(kappa) + found.worth(lambda_) - nu / 2 * squares
+        theta, lack = soft_maximum(delta + step * gained, tau)
+        g = np.empty_like(z)
+        g[positives] = -step * mean_shares(-z[positives], kappa, theta, nu)
+        g[negatives] = step * mean_shares(z[negatives], lambda_, theta, nu)
+        lack = tau * lack + step * nu / 2 * float(theta @ squares)
+        return SoftTangent(float(theta @ delta), g, lack)
+
+    def _soft_count(
+        self, b: Counts, found: Shares, step: float, n_positive: int
+    ) -> tuple[Array, Array]:
+        """For each b the best C, and the threshold of shares that add up to it.
+
+        One more row brings rise(c) to Delta between c and c + 1, so that rows with step z > -rise
+        are worth it: the first c at which they are no more than c + 1. If they are fewer than c,
+        then C = c, as between c - 1 and c they are more.
+        """
+        low, high = np.zeros_like(b), np.full_like(b, len(found.q) - 1)
+        while np.any(low < high):
+            c = (low + high) // 2
+            fits = found.total(-self._rise(b, c, n_positive) / step) <= c + 1
+            low, high = np.where(fits, low, np.minimum(c + 1, high)), np.where(fits, c, high)
+        lambda_ = -self._rise(b, low, n_positive) / step
+        C = np.clip(found.total(lambda_), 0.0, low + 1.0)
+        return np.maximum(C, low), np.where(C >= low, lambda_, found.kappa(low))
+
+    def _rise(self, b: Counts, c: Counts, n_positive: int) -> Array:
+        """Delta(b, c + 1) - Delta(b, c)."""
+        a, square = n_positive - b, self.beta**2
+        D = square * n_positive + a + c
+        return np.asarray((1.0 + square) * a / (D * (D + 1.0)))
 
     def smoothed(self, mu: float) -> SmoothedFBeta:
         """The same with a soft maximum: differentiable, at most mu n log 2 lower, never higher."""
@@ -119,6 +171,14 @@ class SmoothedFBeta(MultivariateLoss):
         return Tangent(self.mu * (log_sum - n * np.log(2.0)) - float(g @ z), g)
 
 
+def soft_widths(n: int, n_positive: int, mu: float) -> tuple[float, float, float]:
+    """(step, nu, tau): of the scores in L, and of Euclid's norm and the entropy over b in L_mu.
+
+    Each takes off mu / 2 at most, if there are no more wrong rows than twice the positives.
+    """
+    return 2.0 / n, mu * n / (4 * n_positive), mu / (2 * np.log(n_positive + 1.0))
+
+
 def _symmetric(w: Array) -> list[Array]:
     """The logarithms of the symmetric polynomials of exp(w_1) .. exp(w_k), for each k."""
     rows = [np.zeros(1)]
@@ -147,6 +207,7 @@ class TopK(MultivariateLoss):
 
     labels = Labels.BINARY
     nonnegative = True
+    soft = True
 
     @abstractmethod
     def taken(self, n_positive: int) -> tuple[int, int]:
@@ -174,6 +235,28 @@ class TopK(MultivariateLoss):
         g[best[:a]] += step
         g[worst[: k - a]] += step
         return Tangent(1.0 - a / whole, g)
+
+    def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
+        """Delta falls by 1 / whole with each positive taken: shares of rows by one threshold."""
+        q, nu, k = self.soft_scores(z, sample, mu)
+        kappa = Shares(q[descending(q)], nu).kappa(k)
+        return self.soft_cut(np.clip((q - kappa) / nu, 0.0, 1.0), sample, nu)
+
+    def soft_scores(self, z: Array, sample: Sample, mu: float) -> tuple[Array, float, int]:
+        """(q, nu, k): the shares u are argmax of <u, q> - nu/2 <u, u>, 0 <= u <= 1, sum u = k."""
+        positive, n = sample.y > 0, len(z)
+        k, whole = self.taken(int(np.sum(positive)))
+        return z - positive * (n / (2.0 * whole)), mu * n / k, k
+
+    def soft_cut(self, u: Array, sample: Sample, nu: float) -> SoftTangent:
+        """What shares that add up to k prove."""
+        positive, n = sample.y > 0, len(u)
+        n_positive, step = int(np.sum(positive)), 2.0 / n
+        k, whole = self.taken(n_positive)
+        shares = min(1.0, k / n_positive), max(0, k - n_positive) / (n - n_positive)
+        g = step * (u - np.where(positive, *shares))
+        c = 1.0 - float(np.sum(u[positive])) / whole
+        return SoftTangent(c, g, step * nu / 2 * float(u @ u))
 
 
 class PrecisionAtK(TopK):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fenchel.errors import Incompatible, InvalidData
 from fenchel.losses.base import Array, Loss
+from fenchel.losses.soft_counts import SoftTangent
 
 Indices = npt.NDArray[np.int64]
 
@@ -62,6 +63,7 @@ class MultivariateLoss(Loss):
 
     grouped: ClassVar[bool] = False
     weighted: ClassVar[bool] = False  # sample weights have a meaning
+    soft: ClassVar[bool] = False  # it has soft tangents
     intercept = False  # most do not change when all scores are shifted
 
     @abstractmethod
@@ -71,6 +73,13 @@ class MultivariateLoss(Loss):
     def check(self, sample: Sample) -> None:
         """Raises InvalidData where the loss makes no sense for these rows."""
         return None
+
+    def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
+        """The same of L_mu, in which the maxima that L is made of are soft, where it is `soft`.
+
+        L_mu has a gradient, and lies below L by about mu at most.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no soft tangents")
 
     def mass(self, sample: Sample) -> float:
         """What a mean over these groups divides by; where the loss is `grouped`."""

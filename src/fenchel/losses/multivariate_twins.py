@@ -25,6 +25,7 @@ from fenchel.losses.labeling import (
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, both_classes
 from fenchel.losses.ordinal import ROC, Ordinal, PairwiseHinge, levels
 from fenchel.losses.ranking import ERU, MRR, NDCG, DiscountedGain, RankHinge, Ranking
+from fenchel.losses.soft_counts import SoftTangent
 
 
 class Twin(Protocol):
@@ -32,6 +33,9 @@ class Twin(Protocol):
 
     def tangent(self, z: Array) -> Tangent:
         """The tangent at z."""
+
+    def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
+        """That of L_mu."""
 
     def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
         """(b, L(z + b), g): the best shift b, near the guess, and g in dL at it that adds up to 0.
@@ -43,7 +47,8 @@ class Twin(Protocol):
 def twin(loss: MultivariateLoss, sample: Sample) -> Twin:
     """The native loss, by exact type: a subclass may have changed the formula."""
     arguments = _NATIVE.get(type(loss))
-    return _Formula(loss, sample) if arguments is None else _Native(*arguments(loss, sample))
+    formula = _Formula(loss, sample)
+    return formula if arguments is None else _Native(formula, *arguments(loss, sample))
 
 
 def _pairs(loss: PairwiseHinge, sample: Sample) -> tuple[str, tuple[Any, ...]]:
@@ -112,6 +117,9 @@ class _Formula(NamedTuple):
             )
         return Tangent(float(c), g)
 
+    def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
+        return self.loss.soft_tangent(z, self.sample, mu)
+
     def least(self, z: Array, guess: float) -> None:
         return None
 
@@ -119,6 +127,7 @@ class _Formula(NamedTuple):
 class _Native(NamedTuple):
     """A kernel by its name, with the arguments between scores and slopes; and one for shifts."""
 
+    formula: _Formula
     kernel: str
     arguments: tuple[Any, ...]
     shifting: str | None = None
@@ -127,8 +136,26 @@ class _Native(NamedTuple):
         g = np.empty_like(z)
         return Tangent(getattr(_kernels, self.kernel)(z, *self.arguments, g), g)
 
+    def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
+        loss, sample = self.formula
+        if isinstance(loss, PairwiseHinge):
+            g = np.empty_like(z)
+            c, lack = _kernels.soft_pairwise_hinge(z, *self.arguments, 2 * mu, g)
+            return SoftTangent(c, g, lack)
+        if isinstance(loss, TopK) and np.isfinite(z).all():
+            return _soft_top_k(loss, sample, z, mu)
+        return self.formula.soft_tangent(z, mu)
+
     def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
         if self.shifting is None:
             return None
         g = np.empty_like(z)
         return *getattr(_kernels, self.shifting)(z, *self.arguments, guess, g), g
+
+
+def _soft_top_k(loss: TopK, sample: Sample, z: Array, mu: float) -> SoftTangent:
+    """Its shares are a quadratic over a box and a plane: linear time ([Zhang11] section 5.5.1)."""
+    q, nu, k = loss.soft_scores(z, sample, mu)
+    lower, upper, u = np.zeros_like(q), np.ones_like(q), np.empty_like(q)
+    _kernels.box_plane_qp(nu, q / nu, lower, upper, upper, float(k), u)
+    return loss.soft_cut(u, sample, nu)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import Indices, MultivariateLoss, Sample, Tangent
+from fenchel.losses.soft_counts import SoftTangent, prefixes
 
 Lower = npt.NDArray[np.bool_]
 
@@ -26,6 +27,7 @@ class PairwiseHinge(MultivariateLoss):
 
     nonnegative = True
     weighted = True
+    soft = True
     cost: Array | None = None
 
     def check(self, sample: Sample) -> None:
@@ -37,14 +39,26 @@ class PairwiseHinge(MultivariateLoss):
 
     def tangent(self, z: Array, sample: Sample) -> Tangent:
         """Weights of the pairs that are too close, added up by rows."""
-        s, each, g, c = sample.weights, pair_weights(sample), np.zeros_like(z), 0.0
-        share = np.divide(1.0, each * sample.n_groups, out=np.zeros_like(each), where=each > 0)
-        share = share[sample.groups]
+        s, share, g, c = sample.weights, _shares(sample), np.zeros_like(z), 0.0
         for rows, lower, node, cost in self._splits(sample):
             close = _close(z[rows], s[rows], lower, node) * s[rows] * cost * share[rows]
             g[rows] += np.where(lower, close, -close)
             c += float(np.sum(close[~lower]))
         return Tangent(c, g)
+
+    def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
+        """A pair's hinge is max over 0 <= alpha <= 1 of alpha t, t = 1 + z_i - z_j.
+
+        With mu alpha^2 taken off it is alpha = clip(t / (2 mu), 0, 1).
+        """
+        s, share, g, c, lack = sample.weights, _shares(sample), np.zeros_like(z), 0.0, 0.0
+        for rows, lower, node, cost in self._splits(sample):
+            first, second = _soft_close(z[rows], s[rows], lower, node, 2 * mu)
+            each = s[rows] * cost * share[rows]
+            g[rows] += np.where(lower, first, -first) * each
+            c += float(np.sum((first * each)[~lower]))
+            lack += mu * float(np.sum((second * each)[~lower]))
+        return SoftTangent(c, g, lack)
 
     def _splits(
         self, sample: Sample
@@ -123,6 +137,66 @@ def pair_weights(sample: Sample) -> Array:
     return pairs
 
 
+def _shares(sample: Sample) -> Array:
+    """One over the weight of all pairs of a row's group, times the group's share."""
+    each = pair_weights(sample)
+    share = np.divide(1.0, each * sample.n_groups, out=np.zeros_like(each), where=each > 0)
+    return np.asarray(share[sample.groups])
+
+
+def _soft_close(
+    z: Array, s: Array, lower: Lower, node: Indices, width: float
+) -> tuple[Array, Array]:
+    """The sums of s_j alpha and of s_j alpha^2 over the rows of the other kind in its node.
+
+    alpha = clip((key_i - key_j) / width, 0, 1) with the keys z_i and z_j - 1 of lower and upper
+    rows: sums of 1, key and key^2 over the keys in an interval.
+    """
+    key = np.where(lower, z, z - 1.0)
+    side = np.where(lower, -width, width)  # where alpha is 1, from the row's own key
+    first, second = np.empty_like(z), np.empty_like(z)
+    for kind in (lower, ~lower):
+        at = key[kind]
+        others = _Keys(key[~kind], s[~kind], node[~kind])
+        near, far = (others.below(at + by, node[kind]) for by in (0.0, side[kind]))
+        full, some = (
+            (far, near - far) if kind is lower else (others.all(node[kind]) - far, far - near)
+        )
+        sign = 1.0 if kind is lower else -1.0
+        first[kind] = full[0] + sign * (at * some[0] - some[1]) / width
+        squares = some[2] - 2 * at * some[1] + at * at * some[0]
+        second[kind] = full[0] + np.maximum(squares, 0.0) / width**2
+    return np.maximum(first, 0.0), second
+
+
+class _Keys:
+    """Rows by node and key, with running sums of s, s key and s key^2."""
+
+    def __init__(self, key: Array, s: Array, node: Indices):
+        order = np.lexsort((key, node))
+        self.key, self.node, s = key[order], node[order], s[order]
+        self._sums = prefixes(np.stack([s, s * self.key, s * self.key**2]))
+
+    def below(self, key: Array, node: Indices) -> Array:
+        """The sums over the rows of the same node with a lower key."""
+        joined = np.concatenate([self.key, key]), np.concatenate([self.node, node])
+        asks = np.arange(len(joined[0])) >= len(self.key)
+        order = np.lexsort((~asks, *joined))
+        places = np.empty(len(key), dtype=np.int64)
+        places[order[asks[order]] - len(self.key)] = np.cumsum(~asks[order])[asks[order]]
+        return self._between(np.searchsorted(self.node, node), places)
+
+    def all(self, node: Indices) -> Array:
+        """The sums over all rows of the node."""
+        return self._between(
+            np.searchsorted(self.node, node), np.searchsorted(self.node, node, side="right")
+        )
+
+    def _between(self, first: Indices, last: Indices) -> Array:
+        high, low = self._sums
+        return np.asarray((high[:, last] - high[:, first]) + (low[:, last] - low[:, first]))
+
+
 def _close(z: Array, s: Array, lower: Lower, node: Indices) -> Array:
     """For each row the weight of the rows of the other kind in its node with z_j - 1 < z_i.
 
@@ -134,27 +208,13 @@ def _close(z: Array, s: Array, lower: Lower, node: Indices) -> Array:
     starts = np.diff(node[order], prepend=-1) != 0
     first = np.flatnonzero(starts)
     last, number = np.append(first[1:], len(node)) - 1, np.cumsum(starts) - 1
-    lowers = _prefixes(np.where(lower, s, 0.0)[order])
-    uppers = _prefixes(np.where(lower, 0.0, s)[order])
+    lowers = np.stack(prefixes(np.where(lower, s, 0.0)[order]))
+    uppers = np.stack(prefixes(np.where(lower, 0.0, s)[order]))
     after = lowers[:, 1:][:, last[number]] - lowers[:, 1:]
     before = uppers[:, 1:] - uppers[:, first[number]]
     close = np.empty_like(z)
     close[order] = np.where(lower[order], before.sum(axis=0), after.sum(axis=0))
     return close
-
-
-def _prefixes(s: Array) -> Array:
-    """The sums of the first 0, 1, ... numbers, each as a number and what it lost to round-off.
-
-    Differences are taken of them: those of a node of small weights after one of large weights, or
-    after all that weigh anything, must be as exact as sums of their own. What an addition loses is
-    itself a number, that of Knuth's two-sum.
-    """
-    total = np.concatenate([[0.0], np.cumsum(s)])
-    before, after = total[:-1], total[1:]
-    added = after - before
-    lost = (before - (after - added)) + (s - added)
-    return np.stack([total, np.concatenate([[0.0], np.cumsum(lost)])])
 
 
 def _matrix(cost: Any) -> Array:

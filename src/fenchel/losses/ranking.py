@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
 from fenchel.losses.ordinal import PairwiseHinge, levels
+from fenchel.losses.soft_counts import Shares, SoftTangent, mean_shares, soft_maximum
 from fenchel.losses.table import HALF_LIFE, K
 
 Indices = npt.NDArray[np.int_]
@@ -51,6 +53,7 @@ class Ranking(MultivariateLoss):
     labels = Labels.COUNT
     nonnegative = True
     grouped = True
+    soft = True
 
     @abstractmethod
     def graded(self, sample: Sample) -> tuple[Indices, Array]:
@@ -77,15 +80,29 @@ class Ranking(MultivariateLoss):
 
     def tangent(self, z: Array, sample: Sample) -> Tangent:
         """Query by query, threshold by threshold."""
-        (level, gain), g, c = self.graded(sample), np.zeros_like(z), 0.0
+        g, c = np.zeros_like(z), 0.0
+        for relevant, irrelevant, weight in self._thresholds(z, sample):
+            c += self._add_worst(z, relevant, irrelevant, weight, g)
+        return Tangent(c / sample.n_groups, g / sample.n_groups)
+
+    def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
+        """Shares of documents for each t, and a soft maximum over t (soft_counts.py)."""
+        g, c, lack = np.zeros_like(z), 0.0, 0.0
+        for relevant, irrelevant, weight in self._thresholds(z, sample):
+            more, less = self._add_soft(z, relevant, irrelevant, weight, mu, g)
+            c, lack = c + more, lack + less
+        return SoftTangent(c / sample.n_groups, g / sample.n_groups, lack / sample.n_groups)
+
+    def _thresholds(self, z: Array, sample: Sample) -> Iterator[tuple[Indices, Indices, float]]:
+        """The relevant documents, the others, both in falling order of z, and the gains' step."""
+        level, gain = self.graded(sample)
         for first, last in itertools.pairwise(sample.starts):
             order = first + descending(z[first:last])
             gains = np.zeros(level[order].max() + 1)
             gains[level[order]] = gain[order]
             for threshold, weight in enumerate(np.diff(gains), start=1):
                 relevant = level[order] >= threshold
-                c += self._add_worst(z, order[relevant], order[~relevant], float(weight), g)
-        return Tangent(c / sample.n_groups, g / sample.n_groups)
+                yield order[relevant], order[~relevant], float(weight)
 
     def _add_worst(
         self, z: Array, relevant: Indices, irrelevant: Indices, weight: float, g: Array
@@ -99,6 +116,24 @@ class Ranking(MultivariateLoss):
         g[irrelevant[:worst]] += factor
         g[relevant[n - worst :]] -= factor
         return float(lost[worst])
+
+    def _add_soft(
+        self, z: Array, relevant: Indices, irrelevant: Indices, weight: float, mu: float, g: Array
+    ) -> tuple[float, float]:
+        """The same with shares: what is lost, and what the prox-functions take off."""
+        n, m = len(relevant), len(relevant) + len(irrelevant)
+        t, whole = np.arange(min(n, m - n) + 1), weight * self.whole(n)
+        if whole == 0 or len(t) == 1:
+            return 0.0, 0.0
+        nu, tau, lost = mu / 2, whole * mu / (2 * np.log(len(t))), weight * self.lost(t, n, m)
+        found, fallen = Shares(z[irrelevant], nu), Shares(-z[relevant[::-1]], nu)
+        kappa, lambda_ = found.kappa(t), fallen.kappa(t)
+        squares = found.squares(kappa) + fallen.squares(lambda_)
+        gained = found.worth(kappa) + fallen.worth(lambda_) - nu / 2 * squares
+        theta, lack = soft_maximum(lost + whole / n * gained, tau)
+        g[irrelevant] += whole / n * mean_shares(z[irrelevant], kappa, theta, nu)
+        g[relevant] -= whole / n * mean_shares(-z[relevant], lambda_, theta, nu)
+        return float(theta @ lost), tau * lack + whole / n * nu / 2 * float(theta @ squares)
 
 
 class DiscountedGain(Ranking):

@@ -39,6 +39,15 @@ class Touch(NamedTuple):
     value: float
 
 
+class SoftTouch(NamedTuple):
+    """A cut c + <g, z> of L, and the value of L_mu where it was made: `lack` below the cut's."""
+
+    c: float
+    g: PerShard[Array]
+    value: float
+    lack: float
+
+
 class Least(NamedTuple):
     """The least value over all offsets, the offset, and slopes of this value where known."""
 
@@ -229,6 +238,19 @@ class MultivariateRisk(LinearRisk):
             constant, slopes = self._whole.tangent(engine.gather(z))
             touch = Touch(constant, engine.scatter(slopes), 0.0)
         return touch._replace(value=self.height(touch, z))
+
+    def soft_tangent(self, z: PerShard[Array], mu: float) -> SoftTouch:
+        """L_mu at these scores."""
+        engine = self.engine
+        if self.loss.grouped:
+            parts = self._parts, self._shares, z, mu
+            c, g, lack = engine.map(shardwork.soft_tangent, *parts).split(3)
+            constant, less = (float(each) for each in engine.totals(c, lack))
+        else:
+            constant, slopes, less = self._whole.soft_tangent(engine.gather(z), mu)
+            g = engine.scatter(slopes)
+        height = self.height(Touch(constant, g, 0.0), z)
+        return SoftTouch(constant, g, height - less, less)
 
     def least(self, z: PerShard[Array], guess: float) -> Least | None:
         """L at these scores and the offset that suits them best; None where L cannot tell."""

@@ -21,6 +21,7 @@ from fenchel.data.shards import Shard
 from fenchel.losses import Loss, MultivariateLoss, Sample, Tangent
 from fenchel.losses import multivariate_twins as whole
 from fenchel.losses.scalar_rows import built_in
+from fenchel.losses.soft_counts import SoftTangent
 from fenchel.risks import kinks
 from fenchel.risks.intercept import Offset
 from fenchel.witness import Bracket
@@ -247,3 +248,9 @@ def tangent(shard: Shard, loss: whole.Twin, share: float, z: Array) -> Tangent:
     """Its tangent, times the queries' share in all."""
     c, g = loss.tangent(z)
     return Tangent(share * c, share * g)
+
+
+def soft_tangent(shard: Shard, loss: whole.Twin, share: float, z: Array, mu: float) -> SoftTangent:
+    """The same of soft maxima."""
+    c, g, lack = loss.soft_tangent(z, mu)
+    return SoftTangent(share * c, share * g, share * lack)

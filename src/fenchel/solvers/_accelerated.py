@@ -42,7 +42,8 @@ from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_functio
 from fenchel.risks.views.prox_functions import obstacle as prox_obstacle
 from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
-from fenchel.risks.views.soft_chains import SoftForm, is_soft, most_entropy
+from fenchel.risks.views.soft_chains import SoftForm, SoftPoint, is_soft_chain, most_entropy
+from fenchel.risks.views.soft_measures import SoftMeasureForm, is_soft_measure
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
@@ -132,9 +133,12 @@ class Accelerated(Solver):
             problem.pulse()  # a Gram matrix takes some passes, after those of the widths
             return prox_function(problem, self.prox)
 
-        if is_soft(problem.risk):
+        if is_soft_chain(problem.risk):
             soft = _Stages(self, problem, lambda mu: SoftForm(problem, mu, prox()))
             return self._staged(soft, w, state)
+        if is_soft_measure(problem.risk):
+            whole = _Stages(self, problem, lambda mu: SoftMeasureForm(problem, mu, prox()))
+            return self._staged(whole, w, state)
         if not isinstance(problem.risk, LinearRisk):
             black_box = _Stages(self, problem, lambda mu: BlackBoxForm(problem, prox()))
             return self._staged(black_box, w, state)
@@ -191,16 +195,23 @@ class Accelerated(Solver):
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
         """Gradients certify a smooth risk, scaled where Omega* is not finite."""
-        if is_soft(problem.risk) and self.form != "dual":
+        if _is_soft(problem.risk) and self.form != "dual":
             return None
         if self.form != "primal" or not problem.risk.facts.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
         return None
 
 
+def _is_soft(risk: Risk) -> bool:
+    """Its maxima are made soft, and rows have no dual variables: cuts are those of places."""
+    return is_soft_chain(risk) or is_soft_measure(risk)
+
+
 def _roughness(risk: Risk) -> float:
     """How far R smoothed by mu lies below R, at most, over mu."""
-    return most_entropy(risk) if is_soft(risk) else roughness(risk)
+    if is_soft_measure(risk):
+        return 1.0
+    return most_entropy(risk) if is_soft_chain(risk) else roughness(risk)
 
 
 class _Stages(Generic[X, Y]):
@@ -217,7 +228,7 @@ class _Stages(Generic[X, Y]):
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
         self.has_duals = RowSpace.obstacle(problem.risk) is None
-        self.soft = SoftCuts(problem) if is_soft(problem.risk) else None
+        self.soft = SoftCuts(problem) if _is_soft(problem.risk) else None
         if self.has_duals:
             self.hull = DualHull(problem)
         elif problem.regularizer.strong_convexity > 0:
@@ -241,7 +252,8 @@ class _Stages(Generic[X, Y]):
             self.mu = _FIRST * size / _roughness(risk)
         self.J = self.form(self.mu)
         self.x = self.J.start(w)
-        self.L = OPTIMISTIC * self.J.L if np.isfinite(self.J.L) else 1.0
+        known = self.J.L if np.isfinite(self.J.L) else self.J.guess
+        self.L = OPTIMISTIC * known
 
     @property
     def _with_duals(self) -> LinearForm[X, Y]:
@@ -271,8 +283,7 @@ class _Stages(Generic[X, Y]):
 
     def _soft_step(self, cuts: SoftCuts, it: Iterate[X, Y]) -> Step:
         """The same of a soft maximum, whose own risk is another evaluation: at looks alone."""
-        assert isinstance(self.J, SoftForm)
-        cuts.add(self.J.at(packed(it.x.x)))
+        cuts.add(self._newest(it))
         self._n_steps += 1
         self.looked = self._n_steps >= self._due or self._shown is None
         if self.looked or self._shown is None:
@@ -285,6 +296,10 @@ class _Stages(Generic[X, Y]):
         evidence = self._evidence if self.looked else None
         bound = self.bound if self.looked else -np.inf
         return Step(self._shown, self.objective, bound, evidence, state, self.stage)
+
+    def _newest(self, it: Iterate[X, Y]) -> SoftPoint:
+        assert isinstance(self.J, SoftForm | SoftMeasureForm)
+        return self.J.newest(it.x)
 
     _shown: Point | None = None  # the last place at which the risk itself is known
     _evidence: Callable[[], Witness] | None = None

@@ -39,11 +39,11 @@ class SoftCuts:
     def bound(self, mu: float) -> Bound:
         """What the best mean proves; of the newest place alone where there is no model."""
         weights = self._weights()
-        parts = [soft.cut(self.problem.risk.length) for soft in self._met]
+        parts = [soft.cut() for soft in self._met]
         a = weights @ np.array([part.a for part in parts])
         b = float(weights @ [part.b for part in parts])
         scale = self.problem.regularizer.dual_scale(-a / self.problem.strength)
-        size = self.problem.risk.length
+        size = max(soft.size for soft in self._met)
         bound = self.problem.bound(scale * a, scale * b, (size, b))
         lack = float(weights @ [soft.lack for soft in self._met])
         self.smoothed_bound = bound - mu * lack

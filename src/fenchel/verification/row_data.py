@@ -53,6 +53,8 @@ _NUMBERS = 1 << 22  # that a product with several columns may have: 32 MB
 class RowEvidence(Evidence):
     """The rows of all shards, and the loss, with plain NumPy and SciPy."""
 
+    takes_levels = False
+
     def __init__(self, risk: LinearRisk):
         engine = products.at_hand(risk.engine)
         shards = engine.shards

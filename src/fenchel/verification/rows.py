@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fenchel.errors import InvalidCertificate
-from fenchel.losses import NuLoss, NuNovelty, Sample
+from fenchel.losses import FBeta, NuLoss, NuNovelty, Sample
 from fenchel.losses.ordinal import PairwiseHinge, pair_weights
+from fenchel.losses.ranking import Ranking
 from fenchel.risks.base import Risk
 from fenchel.risks.kernel import KernelRisk
 from fenchel.risks.linear import LinearRisk
@@ -43,6 +44,7 @@ class _JointData(RowEvidence):
         s = np.concatenate([shard.s for shard in risk.engine.shards]) if weighted else None
         self.joint, self.sample = risk.loss, Sample(self.y, s, risk.starts)
         self.has_ties = risk.has_ties
+        self.takes_levels = risk.loss.soft
 
     def value(self, w: Array, b: float | Array) -> float:
         z = self.scores(w) + b
@@ -54,6 +56,8 @@ class _JointData(RowEvidence):
 
         Its slopes are sums over the rows of what pairs of them, or their ranks, weigh.
         """
+        if touch.offsets is not None:
+            return self._soft_tangent(touch, z, float(touch.offsets.mu), blurred)
         off = self.score_error(touch.w) if blurred else np.zeros_like(z)
         line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
         below, above, *weights = touch.bracket
@@ -65,6 +69,51 @@ class _JointData(RowEvidence):
             line = line.plus(RowCut(g, c, error, doubt), weight)
         return line
 
+    def _soft_tangent(self, touch: Tangency, z: Array, mu: float, blurred: bool) -> RowCut:
+        """A mean of tangents, where maxima are soft: of any shares of rows, pairs or rankings.
+
+        A share is a difference of scores over a width of mu / 4 or more, some units off; the
+        heights of F_beta are those of sums of shares, a part of 2 / positives for each.
+        """
+        off = self.score_error(touch.w) if blurred else np.zeros_like(z)
+        line = RowCut(np.zeros_like(z), 0.0, np.zeros_like(z), 0.0)
+        below, above, *weights = touch.bracket
+        largest = 1.0 + float(np.max(np.abs(z))) + max(abs(below), abs(above))
+        unit = (16 * EPSILON * largest + off + np.max(off)) * (4 / mu)
+        for offset, weight in zip((below, above), weights, strict=True):
+            if weight == 0:
+                continue
+            c, g, _ = self.joint.soft_tangent(z + offset, self.sample, mu)
+            error = self._sum_error(g) + np.minimum(unit, 1.0) * self._steepest()
+            doubt = ROUND_OFF * (abs(c) + float(np.sum(np.abs(g))))
+            doubt += float(np.max(unit)) * self._heights()
+            line = line.plus(RowCut(g, c, error, doubt), weight)
+        return line
+
+    def _steepest(self) -> Array:
+        """The largest slope that each row can have, or more."""
+        sample, n = self.sample, len(self.y)
+        if not isinstance(self.joint, PairwiseHinge):
+            return np.full(n, 2.0 / (sample.n_groups if self.joint.grouped else n))
+        return self._of_pairs() / sample.n_groups
+
+    def _heights(self) -> float:
+        """How fast the cut's height changes with the shares of rows, all of them together."""
+        if isinstance(self.joint, FBeta):
+            return 2.0 * len(self.y) / float(np.sum(self.y > 0))
+        return (
+            float(np.max(np.diff(self.sample.starts))) if isinstance(self.joint, Ranking) else 1.0
+        )
+
+    def _of_pairs(self) -> Array:
+        """The weight of all pairs that a row may be in, over that of all pairs of its group."""
+        assert isinstance(self.joint, PairwiseHinge)
+        sample, s = self.sample, self.sample.weights
+        pairs, total = pair_weights(sample), np.bincount(sample.groups, s, sample.n_groups)
+        each = np.divide(total, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+        cost = 1.0 if self.joint.cost is None else float(np.max(self.joint.cost))
+        return np.asarray(cost * s * each[sample.groups])
+
     def _sum_error(self, g: Array) -> Array:
         """Of slopes that are sums of up to n terms, relative to the largest for a row's weight.
 
@@ -75,11 +124,7 @@ class _JointData(RowEvidence):
         steepest = float(np.max(np.abs(g[counted]) / self.share[counted], initial=0.0))
         error = EPSILON * n * steepest * self.share
         if isinstance(self.joint, PairwiseHinge):
-            sample, s = self.sample, self.sample.weights
-            pairs, total = pair_weights(sample), np.bincount(sample.groups, s, sample.n_groups)
-            each = np.divide(total, pairs, out=np.zeros_like(pairs), where=pairs > 0)
-            cost = 1.0 if self.joint.cost is None else float(np.max(self.joint.cost))
-            error += 4 * EPSILON * n * cost * s * each[sample.groups] / sample.n_groups
+            error += 4 * EPSILON * n * self._of_pairs() / self.sample.n_groups
         return error
 
     def blur(self, w: Array, b: float | Array) -> float:

@@ -21,6 +21,7 @@ class CheckedRows(Protocol):
     y: npt.NDArray[Any]
     K: int | None
     has_intercept: bool
+    takes_levels: bool  # of a loss of all rows: its tangents may be those of soft maxima
 
     def columns(self, v: Array) -> Array:
         """A vector as an array of K columns."""
@@ -46,6 +47,8 @@ def checked(data: CheckedRows, witness: Witness, n_parameters: int) -> tuple[Arr
         rows = np.empty(0, dtype=np.intp) if touch.ties is None else touch.ties.rows
         n = data.K if data.has_intercept else None
         found = touch.offsets
+        if data.takes_levels and found is not None and 0 < found.mu < np.inf:
+            n = 0
         given = None if found is None else len(found.b) if len(found.b) == len(found.tilt) else -1
         if np.shape(touch.w) != (n_parameters,) or np.any(rows >= len(data.y)) or given != n:
             raise InvalidCertificate("a tangent of the witness belongs to another problem")

@@ -46,6 +46,8 @@ DualPoint = Imaged[RowVector, Array]
 class Form(Composite[X, Y]):
     """A regularised risk as f + Psi."""
 
+    guess = 20.0  # of L, where that has no bound; it is soon learnt
+
     def __init__(self, problem: Problem):
         self.problem = problem
         self.regularizer, self.strength = problem.regularizer, problem.strength

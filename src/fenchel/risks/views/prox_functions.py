@@ -27,6 +27,7 @@ from scipy import linalg
 
 from fenchel.data.rows import SparseRows
 from fenchel.data.shards import Shard
+from fenchel.losses import MultivariateLoss
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Problem, Risk
@@ -85,7 +86,7 @@ class OwnGeometry(ProxFunction):
         """What the columns' mean squares say: a pass, once."""
         if not isinstance(self.risk, LinearRisk):
             return math.inf
-        return self.regularizer.stretch(self.risk.squares)
+        return self.regularizer.stretch(self.risk.squares / _rows_in_one(self.risk))
 
     def d(self, x: Array) -> float:
         return self.regularizer.d(x)
@@ -195,7 +196,7 @@ def obstacle(problem: Problem, wanted: str | ProxFunction) -> str | None:
     if isinstance(wanted, ProxFunction) or wanted in ("own", "auto"):
         return None
     risk, regularizer = problem.risk, problem.regularizer
-    if not isinstance(risk, LinearRisk) or risk.classes is not None or not risk.facts.separable:
+    if not isinstance(risk, LinearRisk) or risk.classes is not None:
         return f"prox={wanted!r} is of the columns of a loss of one score a row"
     if wanted == "columns":
         return None if _takes_steps(regularizer) else "prox='columns' needs l2, l1 or elastic_net"
@@ -220,13 +221,26 @@ def _takes_steps(regularizer: Regularizer) -> bool:
 
 
 def column_means(risk: LinearRisk) -> Array:
-    """The columns' means where there is an intercept, else 0."""
-    return risk.means if risk.facts.has_intercept else np.zeros(risk.n_parameters)
+    """The columns' means where an offset makes no difference, as one is free or cancels; else 0."""
+    if not (risk.facts.has_intercept or is_shiftless(risk)):
+        return np.zeros(risk.n_parameters)
+    return risk.means / _rows_in_one(risk)
+
+
+def is_shiftless(risk: LinearRisk) -> bool:
+    """It is a measure that does not change when all scores are shifted."""
+    return isinstance(risk.loss, MultivariateLoss) and not risk.loss.intercept
 
 
 def centred_squares(risk: LinearRisk) -> Array:
-    """The columns' mean squares, about their means where there is an intercept."""
-    return np.maximum(risk.squares - column_means(risk) ** 2, VARIANCE * risk.squares)
+    """The columns' mean squares, about their means where an offset makes no difference."""
+    squares = risk.squares / _rows_in_one(risk)
+    return np.maximum(squares - column_means(risk) ** 2, VARIANCE * squares)
+
+
+def _rows_in_one(risk: LinearRisk) -> float:
+    """What sums over rows are to be divided by, where the risk is no mean of them."""
+    return 1.0 if risk.facts.separable else float(risk.n_rows)
 
 
 def _filled(squares: Array) -> Array:
@@ -237,7 +251,7 @@ def _filled(squares: Array) -> Array:
 def centred_gram(risk: LinearRisk) -> Array:
     """The columns' second moments, about their means where there is an intercept."""
     risk.passes += max(1, round(0.5 * risk.n_numbers / max(risk.n_rows, 1)))
-    G: Array = risk.engine.total(risk.engine.map(_gram)) / risk.weight
+    G: Array = risk.engine.total(risk.engine.map(_gram)) / (risk.weight * _rows_in_one(risk))
     means = column_means(risk)
     return G - np.outer(means, means)
 

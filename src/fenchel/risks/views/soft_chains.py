@@ -29,7 +29,7 @@ from fenchel.risks.chains import ChainRisk
 from fenchel.risks.views.forms import BlackBoxForm
 from fenchel.risks.views.images import Imaged, Linearisation
 from fenchel.risks.views.prox_functions import ProxFunction
-from fenchel.witness import Tangency, Tilted, Witness
+from fenchel.witness import Bracket, Tangency, Tilted, Witness
 
 _NO_IMAGE = np.empty(0)
 
@@ -43,18 +43,20 @@ class SoftPoint(NamedTuple):
     gradient: Array
     cost: float
     lack: float  # log |Y| - H(p) on average, so that R_mu = cost + <gradient, w> - mu lack
+    size: float  # of what was added up to the gradient
+    bracket: Bracket = Bracket()  # of the offset, where there is one
 
-    def cut(self, size: float) -> Cut:
+    def cut(self) -> Cut:
         """What p proves of R."""
-        return Cut(self.gradient, self.cost, (size, self.cost), self.witness)
+        return Cut(self.gradient, self.cost, (self.size, self.cost), self.witness)
 
     def witness(self) -> Witness:
         """Where the cut is that of the soft maximum, and how soft."""
         level = Tilted(np.empty(0), self.mu, np.empty(0))
-        return Witness([Tangency(self.w, offsets=level)], [1.0])
+        return Witness([Tangency(self.w, self.bracket, offsets=level)], [1.0])
 
 
-def is_soft(risk: Risk) -> bool:
+def is_soft_chain(risk: Risk) -> bool:
     """Its maxima are over labellings of chains, and costs are sums over tokens."""
     if not (isinstance(risk, ChainRisk) and isinstance(risk.loss, M3N)):
         return False
@@ -89,6 +91,10 @@ class SoftForm(BlackBoxForm):
         soft = self.at(at.x)
         return Linearisation(soft.value, soft.gradient, Imaged(soft.gradient, _NO_IMAGE))
 
+    def newest(self, x: Imaged[Array, Array]) -> SoftPoint:
+        """That of x, where R_mu was asked for with its gradient."""
+        return self.at(x.x)
+
     def at(self, w: Array) -> SoftPoint:
         """R_mu there, unless it was the last place."""
         if self._met is not None and np.array_equal(self._met.w, w):
@@ -101,7 +107,7 @@ class SoftForm(BlackBoxForm):
         value, cost, gradient = value / risk.weight, cost / risk.weight, gradient / risk.weight
         entropy = (value - cost - float(gradient @ w)) / self.mu
         lack, value = max(0.0, self._entropy - entropy), value - self.mu * self._entropy
-        self._met = SoftPoint(w, self.mu, value, gradient, cost, lack)
+        self._met = SoftPoint(w, self.mu, value, gradient, cost, lack, risk.length)
         return self._met
 
 
