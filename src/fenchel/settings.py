@@ -148,16 +148,18 @@ def real(name: str, value: object) -> float:
 
 def positive(name: str, value: object) -> float:
     """A setting that must be a finite number > 0."""
-    if not real(name, value) > 0:
+    number = real(name, value)
+    if not number > 0:
         raise InvalidData(Setting(name), f" must be > 0; got {value!r}")
-    return real(name, value)
+    return number
 
 
 def nonnegative(name: str, value: object) -> float:
     """A setting that must be a finite number >= 0."""
-    if not real(name, value) >= 0:
+    number = real(name, value)
+    if not number >= 0:
         raise InvalidData(Setting(name), f" must be >= 0; got {value!r}")
-    return real(name, value)
+    return number
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
@@ -170,10 +172,11 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def between(name: str, value: object, low: float, high: float) -> float:
     """A setting that must lie strictly between two numbers."""
-    if not low < real(name, value) < high:
+    number = real(name, value)
+    if not low < number < high:
         limits = f"between {low:g} and {high:g}"
         raise InvalidData(Setting(name), f" must lie strictly {limits}; got {value!r}")
-    return real(name, value)
+    return number
 
 
 def whole(name: str, value: object, least: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,17 +17,17 @@ from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _users = 0
-_limit: Any = None
+_before: list[int] = []  # the threads that each library had
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limits BLAS to one thread; with several users at once, the last one restores the limit."""
-    global _users, _limit
+    global _users, _before
     with _lock:
         if _users == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-            _limit.__enter__()
+            _before = [library.get_num_threads() for library in _libraries()]
+            _set(1 for _ in _before)
         _users += 1
     try:
         yield
@@ -35,9 +35,17 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
-                _limit.__exit__(None, None, None)
+                _set(_before)
+
+
+def _set(threads: Iterable[int]) -> None:
+    """Gives so many threads to each library that had more than one to begin with."""
+    for library, before, wanted in zip(_libraries(), _before, threads, strict=True):
+        if before > 1:
+            library.set_num_threads(wanted)
 
 
 @functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through the loaded libraries: once is enough
+def _libraries() -> list[Any]:
+    """The BLAS libraries that are loaded: looking for them takes long, and once is enough."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers

@@ -100,7 +100,7 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
         i = int(np.argmax(bad))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}", row=i)
     try:
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _two_numbers(y) or np.unique(y, return_inverse=True)
     except TypeError as error:
         raise InvalidData(f"y mixes types that cannot be compared: {error}") from error
     if len(classes) == 1:
@@ -109,6 +109,19 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
             "a classifier needs two"
         )
     return classes, codes
+
+
+def _two_numbers(
+    y: npt.NDArray[Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
+    """The same of numbers that are two, without sorting all of them; None of others."""
+    if y.dtype.kind not in "biuf":
+        return None
+    least, most = y.min(), y.max()
+    upper = y == most
+    if least == most or not (upper | (y == least)).all():
+        return None
+    return np.array([least, most]), upper.astype(np.intp)
 
 
 def unmasked(name: str, values: Any) -> Any:

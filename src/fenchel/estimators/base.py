@@ -192,6 +192,10 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         if isinstance(X, Blocks):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
+        if reset and _is_plain(X):  # whose columns have no names; the rest is checked below
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+            return checked_matrix(X)
         X = validate_data(
             self,
             as_array("X", X) if isinstance(X, list | tuple) else unmasked("X", X),

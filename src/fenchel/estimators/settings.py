@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import numbers
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ContextDecorator
 from typing import Any
 
 import joblib
@@ -192,11 +192,12 @@ def words(setting: Setting) -> str:
     return str(setting if name is None else Setting(name, setting.value))
 
 
-@contextmanager
-def in_these_words() -> Iterator[None]:
+class in_these_words(ContextDecorator):  # noqa: N801 - it is used as a function is
     """Errors raised inside call the settings by their names here."""
-    try:
-        yield
-    except FenchelError as error:
-        error.words = words
-        raise
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FenchelError):
+            error.words = words

@@ -34,15 +34,19 @@ def pieces_of(
     *breaks: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
 ) -> Pieces:
     """Pieces from numbers or arrays for all rows; a break is (at, jump, bend)."""
-    shape = (len(breaks), len(y))
-    table = np.empty((3, *shape))
-    for k, parts in enumerate(breaks):
-        for row, part in zip(table[:, k], parts, strict=True):
-            row[:] = part
-    full = (
-        np.broadcast_to(np.asarray(part, dtype=np.float64), y.shape) for part in (start, curvature)
-    )
-    return Pieces(*full, *table)
+    lines, table = np.empty((2, len(y))), np.empty((3, len(breaks), len(y)))
+    lines[0], lines[1] = start, curvature
+    for k, (at, jump, bend) in enumerate(breaks):
+        table[0, k], table[1, k], table[2, k] = at, jump, bend
+    return Pieces(*lines, *table)
+
+
+class Bends(NamedTuple):
+    """How the slope of a loss of one score changes."""
+
+    piecewise: bool = False  # it is known where, and linear in between
+    jumps: bool = False
+    steps: bool = False  # it jumps and does nothing else: the loss is piecewise linear
 
 
 class Loss(Configured, ABC):
@@ -84,6 +88,15 @@ class ScalarLoss(Loss):
     def pieces(self, y: Array) -> Pieces | None:
         """Where the slope bends, if the loss is piecewise quadratic in z; None if it is not."""
         return None
+
+    def bends(self) -> Bends:
+        """How its slope changes, as that of any one row tells."""
+        pieces = self.pieces(np.ones(1))
+        if pieces is None:
+            return Bends()
+        curved = pieces.curvature.any() or pieces.bend.any()
+        jumps = bool(pieces.jump.any())
+        return Bends(True, jumps, jumps and not curved)
 
     def kinks(self, y: Array) -> Array:
         """The scores at which the slope jumps, as an array of shape (n_kinks, len(y))."""

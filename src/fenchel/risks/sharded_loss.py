@@ -19,6 +19,7 @@ from fenchel.data.rows import WithOnes
 from fenchel.engines import Engine
 from fenchel.errors import InvalidData
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
+from fenchel.losses.base import Bends
 from fenchel.losses.offset_rows import takes_offsets
 from fenchel.losses.scalar_rows import is_built_in
 from fenchel.risks import shardwork
@@ -55,13 +56,14 @@ class ShardedLoss:
         if not self.weight > 0:
             raise InvalidData("all shards are empty: no row has a weight; at least 1 is needed")
         self.passes = 0
+        self.bends = self._bends()
         self.facts = Facts(
             nonnegative=loss.nonnegative,
             differentiable=loss.differentiable,
-            piecewise=self._is_piecewise,
+            piecewise=self.bends.piecewise,
             # Slopes at kinks are not chosen anew where K offsets have to stay the best.
             knows_kinks=loss.differentiable
-            or (self._names_kinks and not (intercept and classes is not None)),
+            or (self.bends.jumps and not (intercept and classes is not None)),
             has_intercept=intercept,
             has_duals=loss.has_conjugate,
             keeps_scores=True,
@@ -81,20 +83,15 @@ class ShardedLoss:
             return None
         return Offsets(self.loss, self.engine, self.weight, self.n_outputs)
 
-    @property
-    def _is_piecewise(self) -> bool:
-        """The loss is piecewise quadratic, along a ray of scores at least."""
-        if isinstance(self.loss, VectorLoss):
-            none = np.zeros((0, self.n_outputs)), self.engine.shards[0].y[:0]
-            return self.loss.pieces(*none) is not None
-        return isinstance(self.loss, ScalarLoss) and self.loss.pieces(np.zeros(0)) is not None
-
-    @property
-    def _names_kinks(self) -> bool:
-        """The loss says where its slope jumps."""
+    def _bends(self) -> Bends:
+        """How slopes change; those of several scores along a ray of them."""
         if isinstance(self.loss, ScalarLoss):
-            return len(self.loss.kinks(np.zeros(1))) > 0
-        return self._is_piecewise
+            return self.loss.bends()
+        if not isinstance(self.loss, VectorLoss):
+            return Bends()
+        none = np.zeros((0, self.n_outputs)), self.engine.shards[0].y[:0]
+        known = self.loss.pieces(*none) is not None
+        return Bends(known, known)
 
     @functools.cached_property
     def profiles_at_once(self) -> bool:

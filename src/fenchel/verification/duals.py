@@ -126,27 +126,44 @@ def _exactly(data: WeightedRows, t: Array, y: npt.NDArray[Any], s: Array) -> Arr
 
 
 def exact_duals(loss: Conjugable, t: Array, y: Array, s: Array, *, balance: bool) -> Array:
-    """Dual variables near t with t_i / s_i in the domain for sure, and the sum 0 if `balance`.
+    """Dual variables near t with t_i / s_i in the domain for sure, and the sum 0 if `balance`."""
+    lowest, highest = exact_ends(loss, y, s, t.shape)
+    t = np.minimum(np.maximum(t, lowest), highest)
+    return balanced(t, s, lowest, highest) if balance else t
+
+
+def exact_ends(
+    loss: Conjugable, y: Array, s: Array | None, shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Ends between which t_i / s_i is in the domain for sure; s is None where all weights are 1.
+
+    `shape` is that of t, whose last axis is that of the rows; y has the labels one after another.
+    """
+    ends = (end if np.ndim(end) else np.full(len(y), end) for end in domain_within(loss, y))
+    lowest, highest = (end.reshape(shape) for end in ends)
+    return (lowest, highest) if s is None else (_inward(lowest, s), _inward(highest, s))
+
+
+def balanced(t: Array, s: Array | float, lowest: Array, highest: Array) -> Array:
+    """Dual variables moved within these ends to the sum 0.
 
     The last axis is that of the rows; of several vectors each has its own sum.
     """
-    ends = (np.broadcast_to(end, y.shape) for end in domain_within(loss, y))
-    lowest, highest = (_times_inward(end.reshape(t.shape), s) for end in ends)
-    t = np.minimum(np.maximum(t, lowest), highest)
-    if not balance:
-        return t
-    return grid.balanced(nearly_balanced(t, s, lowest, highest), lowest, highest)
+    return grid.balanced(_nearly_balanced(t, s, lowest, highest), lowest, highest)
 
 
-def nearly_balanced(t: Array, s: Array, lowest: Array, highest: Array) -> Array:
+_EVEN = 64 * EPSILON  # of a sum's terms: what may be left of it for a single row to make up for
+
+
+def _nearly_balanced(t: Array, s: Array | float, lowest: Array, highest: Array) -> Array:
     """Dual variables moved within their domain, each by its room, so that they nearly add up to 0.
 
-    Few rows moved far would lose more than many moved a little. The last axis is that of the rows.
+    Few rows moved far would lose more than many moved a little.
     """
     for _ in range(3):
         total = t.sum(axis=-1, keepdims=True)
         # What is left is a matter of rounding, or there is no room.
-        open_ = np.abs(total) > EPSILON * np.abs(t).sum(axis=-1, keepdims=True)
+        open_ = np.abs(total) > _EVEN * np.abs(t).sum(axis=-1, keepdims=True)
         if not open_.any():
             break
         room = np.minimum(np.where(total > 0, t - lowest, highest - t), s)
@@ -159,7 +176,7 @@ def nearly_balanced(t: Array, s: Array, lowest: Array, highest: Array) -> Array:
     return t
 
 
-def _times_inward(end: Array, s: Array) -> Array:
+def _inward(end: Array, s: Array) -> Array:
     """The end of a domain times s, no farther from 0 than exactly."""
     product, size = end * s, np.abs(end)
     exactly = (size == 0) | (size == 1) | (size == np.inf)

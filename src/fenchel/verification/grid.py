@@ -71,25 +71,25 @@ def balanced(t: Array, lowest: Array, highest: Array) -> Array:
 def _balanced_each(t: Array, lowest: Array, highest: Array) -> Array:
     """The same for each line of t: at once where one row of it has room for all of its surplus.
 
-    On a grid for each; a surplus of less than 2^52 is added up without a carry from its two parts.
+    On a grid for each, of at least 2^-1000 so that its unit has an inverse; rounding towards 0
+    keeps within the bounds. A surplus of less than 2^52 is added up without a carry from its two
+    parts, and made up for by the row that is farthest from its bounds.
     """
-    top = np.frexp(np.max(np.abs(t), axis=-1, keepdims=True, initial=0.0))[1]
-    exponent = np.maximum(top - _BITS, -1074)
-    k, least, most = (
-        np.minimum(np.maximum(np.trunc(np.ldexp(each, -exponent)), -_LARGEST), _LARGEST)
-        .astype(np.int64) for each in (t, lowest, highest)
-    )  # fmt: skip
-    high, low = np.sum(k >> 26, axis=-1), np.sum(k & ((1 << 26) - 1), axis=-1)
+    top = np.frexp(np.abs(t).max(axis=-1, keepdims=True, initial=0.0))[1]
+    unit = np.ldexp(1.0, np.maximum(top - _BITS, -1000))
+    k = (t * (1 / unit)).astype(np.int64)  # which rounds towards 0
+    high, low = (k >> 26).sum(axis=-1), (k & ((1 << 26) - 1)).sum(axis=-1)
     small = np.abs(high) < 1 << 26
     surplus = np.where(small, (high << 26) + low, 0)
-    up = (surplus > 0)[:, np.newaxis]
-    room, back = np.where(up, k - least, most - k), np.where(up, most - k, k - least)
-    best, lines = np.argmax(np.minimum(room, back), axis=-1), np.arange(len(k))
-    small &= room[lines, best] >= np.abs(surplus)
-    k[lines, best] -= surplus
-    found: Array = np.ldexp(k.astype(np.float64), exponent)
-    for i in np.flatnonzero(~small):
-        found[i] = balanced(t[i], lowest[i], highest[i])
+    best = np.arange(len(k)), np.minimum(t - lowest, highest - t).argmax(axis=-1)
+    moved = k[best] - surplus
+    k[best] = moved
+    found: Array = k * unit
+    within = (lowest[best] <= found[best]) & (found[best] <= highest[best])
+    done = small & within & (np.abs(moved) <= _LARGEST)
+    if not done.all():
+        for i in np.flatnonzero(~done):
+            found[i] = balanced(t[i], lowest[i], highest[i])
     return found
 
 

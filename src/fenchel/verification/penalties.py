@@ -134,9 +134,12 @@ def _scale(omega: Regularizer, u: Array) -> Any:
     """An s <= 1, as large as possible, for which Omega*(s u) is finite."""
     if type(omega) is not L1:
         return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
-    size, outside = np.abs(u), np.abs(u) > omega.c
-    s = np.min(np.divide(omega.c, size, out=np.ones_like(u), where=outside), axis=-1)
-    while np.any(over := np.any(s[..., np.newaxis] * size > omega.c, axis=-1)):  # rounded up
+    size = np.abs(u)
+    outside = size > omega.c
+    if not outside.any():
+        return np.ones(u.shape[:-1])
+    s = np.divide(omega.c, size, out=np.ones_like(u), where=outside).min(axis=-1)
+    while (over := (s[..., np.newaxis] * size > omega.c).any(axis=-1)).any():  # rounded up
         s = np.where(over, np.nextafter(s, 0.0), s)
     return s
 
@@ -148,21 +151,21 @@ def known(omega: Regularizer) -> Formulas | None:
 
 
 def _l2(omega: L2, w: Array) -> Any:
-    return np.sum(omega.c * w**2, axis=-1) / 2
+    return (omega.c * w**2).sum(axis=-1) / 2
 
 
 def _l2_conjugate(omega: L2, u: Array) -> Any:
     """sum u_j^2 / (2 c_j)."""
-    return np.sum(_over(u**2, omega.c), axis=-1) / 2
+    return _over(u**2, omega.c).sum(axis=-1) / 2
 
 
 def _l1(omega: L1, w: Array) -> Any:
-    return np.sum(omega.c * np.abs(w), axis=-1)
+    return (omega.c * np.abs(w)).sum(axis=-1)
 
 
 def _l1_conjugate(omega: L1, u: Array) -> Any:
     """0 in the box |u_j| <= c_j."""
-    return np.where(np.all(np.abs(u) <= omega.c, axis=-1), 0.0, math.inf)
+    return np.where((np.abs(u) <= omega.c).all(axis=-1), 0.0, math.inf)
 
 
 def _elastic_net(omega: ElasticNet, w: Array) -> Any:

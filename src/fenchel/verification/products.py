@@ -22,6 +22,7 @@ from fenchel._system.threads import shared
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
+from fenchel.tolerances import EPSILON
 
 Array = npt.NDArray[np.float64]
 
@@ -119,6 +120,32 @@ def chunks(shard: Shard) -> list[slice]:
     number = min(most, max(n // 1024, numbers // 16384, 1))
     step = max(-(-n // number), 1)
     return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
+
+
+def rounding(shards: Sequence[Shard]) -> float:
+    """How far `adjoint` may be off, relative to `magnitude`."""
+    return _rounding([rows for shard in shards for rows in chunks(shard)])
+
+
+def _rounding(parts: Sequence[slice]) -> float:
+    """The same of sums of these parts.
+
+    A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most, and
+    one of parts by their number; twice that makes up for what is rounded in this.
+    """
+    longest = max(rows.stop - rows.start for rows in parts)
+    return EPSILON * (longest + len(parts) + 8)
+
+
+def adjoint_and_error(shard: Shard, a: Array) -> tuple[Array, Array]:
+    """X' a of rows in this memory, and by how much it may be off."""
+    X, size, parts = shard.rows.matrix(), np.abs(a), chunks(shard)
+    total, sizes = np.zeros((2, X.shape[1], *a.shape[1:]))
+    for rows in parts:
+        part = _part(X, rows)
+        total += part.T @ a[rows]
+        sizes += _magnitudes(part).T @ size[rows]
+    return total, _rounding(parts) * sizes
 
 
 def scores(shard: Shard, W: Array) -> Array:

@@ -27,7 +27,6 @@ from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import (
     CONTRADICTION,
-    EPSILON,
     ROUND_OFF,
     SCORES,
     VERIFIED_KINK,
@@ -139,14 +138,8 @@ class RowEvidence(Evidence):
         return self._of_columns(products.adjoint, a)
 
     def adjoint_error(self, a: Array, a_error: Array) -> Array:
-        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error.
-
-        A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most,
-        and one of chunks by their number; twice that makes up for what is rounded here.
-        """
-        chunks = [rows for shard in self.shards for rows in products.chunks(shard)]
-        terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
-        return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
+        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error."""
+        return self.magnitude(products.rounding(self.shards) * np.abs(a) + a_error)
 
     def value(self, w: Array, b: float | Array) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""

@@ -10,20 +10,22 @@ of them is in any way odd, it is looked at by itself, as ever.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.data.shards import Shard
 from fenchel.losses import Conjugable
 from fenchel.result import Result
-from fenchel.risks.base import Problem
+from fenchel.risks.base import Problem, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import ROUND_OFF, VERIFIED_ZERO
 from fenchel.verification import penalties, products
 from fenchel.verification.check import Recomputed
 from fenchel.verification.checked_cut import Array, CheckedCut
-from fenchel.verification.duals import exact_duals, sizes
-from fenchel.verification.row_data import RowEvidence
+from fenchel.verification.duals import balanced, exact_ends, sizes
 
 _NUMBERS = 1 << 18  # dual variables of all problems in one product: what a cache holds
 
@@ -42,12 +44,14 @@ def recomputed_together(
 
 
 def _alike(problems: Sequence[Problem]) -> bool:
-    """Whether all have the same rows in one shard, weights > 0, loss and penalty."""
+    """Whether all have the same rows, in one shard here, weights > 0, loss and penalty."""
     first, omega = problems[0], problems[0].regularizer
     if type(first.risk) is not LinearRisk or first.risk.classes is not None:
         return False
     risk, shard = first.risk, first.risk.engine.shards[0]
     if not (isinstance(risk.loss, Conjugable) and type(omega) in penalties.SEPARABLE):
+        return False
+    if not isinstance(shard.rows, SparseRows | DenseRows):
         return False
     if shard.s is not None and not np.all(shard.s > 0):
         return False
@@ -70,25 +74,25 @@ def _like(problem: Problem, first: Problem) -> bool:
 def _recomputed(
     results: Sequence[Result], problems: Sequence[Problem]
 ) -> Iterator[Recomputed | None]:
-    risk, omega = problems[0].risk, problems[0].regularizer
-    assert isinstance(risk, LinearRisk)
-    data, given = RowEvidence(risk), [_alpha(result, risk) for result in results]
+    omega, data = problems[0].regularizer, _rows_of(problems[0])
+    given = [_alpha(result, problems[0].risk) for result in results]
     known = [k for k, alpha in enumerate(given) if alpha is not None]
     if not known:
         yield from [None] * len(problems)
         return
-    alpha = np.stack([alpha for alpha in given if alpha is not None])
+    alpha = np.array([given[k] for k in known])
     y = np.concatenate([problems[k].risk.engine.shards[0].y for k in known])  # type: ignore[attr-defined]
     strength = np.array([problems[k].strength for k in known])
     w, b = (np.array([getattr(results[k], name) for k in known]) for name in ("w", "intercept"))
     penalty = strength * penalties.values(omega, w)
-    upper = penalty + _values(data, w, b, y)
-    cut, sound = _cuts(data, alpha, y)
-    lower = penalties.bounds(omega, strength, cut, data.nonnegative)
-    if data.nonnegative:
+    upper = penalty + data.values(w, b, y)
+    cut, sound = data.cuts(alpha, y)
+    lower = penalties.bounds(omega, strength, cut, data.loss.nonnegative)
+    if data.loss.nonnegative:
         lower = np.fmax(lower, 0.0)
     doubt = ROUND_OFF * (np.abs(upper) + np.abs(penalty))
-    sound = sound & (lower <= upper + doubt) & (upper >= 0 if data.nonnegative else upper < np.inf)
+    least = 0.0 if data.loss.nonnegative else -np.inf
+    sound &= (lower <= upper + doubt) & (upper >= least) & (upper < np.inf)
     found: list[Recomputed | None] = [None] * len(problems)
     each = zip(lower.tolist(), upper.tolist(), doubt.tolist(), strict=True)
     for k, bounds, sure in zip(known, each, sound.tolist(), strict=True):
@@ -96,7 +100,7 @@ def _recomputed(
     yield from found
 
 
-def _alpha(result: Result, risk: LinearRisk) -> Array | None:
+def _alpha(result: Result, risk: Risk) -> Array | None:
     """The dual variables of a witness that is nothing else, of a result that fits the problem."""
     witness = result.witness
     if witness is None or witness.alpha is None or witness.tangencies:
@@ -105,28 +109,52 @@ def _alpha(result: Result, risk: LinearRisk) -> Array | None:
     return witness.alpha if fits and bool(np.isfinite(witness.alpha).all()) else None
 
 
-def _values(data: RowEvidence, w: Array, b: Array, y: Array) -> Array:
-    """R of each problem at its w and b."""
-    z = products.scores(data.shards[0], np.ascontiguousarray(w.T)).T
-    at = z + (b[:, np.newaxis] + data.offset)
-    value = data.loss.value(at.ravel(), y).reshape(z.shape)
-    return np.asarray(np.sum(data.share * value, axis=-1))
+def _rows_of(problem: Problem) -> _Rows:
+    risk = problem.risk
+    assert isinstance(risk, LinearRisk) and isinstance(risk.loss, Conjugable)
+    (shard,) = risk.engine.shards
+    total = float(shard.rows.n_rows if shard.s is None else shard.s.sum())
+    return _Rows(risk.loss, shard, shard.s, total, shard.offset, risk.facts.has_intercept)
 
 
-def _cuts(data: RowEvidence, alpha: Array, y: Array) -> tuple[CheckedCut, npt.NDArray[np.bool_]]:
-    """The cut of each problem's dual variables, and whether they are such: see `conjugate_cut`."""
-    loss, shape, S = data.loss, alpha.shape, float(np.sum(data.s))
-    assert isinstance(loss, Conjugable)
-    moved = data.share * loss.feasible((alpha / data.share).ravel(), y).reshape(shape)
-    near = np.abs(moved - alpha) <= VERIFIED_ZERO * (np.abs(alpha) + data.share)
-    t = exact_duals(loss, S * moved, y, data.s, balance=data.has_intercept)
-    each = loss.feasible((t / data.s).ravel(), y)
-    exact = t / S
-    conjugate, shift = loss.conjugate(each, y), exact * data.offset
-    size = data.share * (np.abs(conjugate) + sizes(loss, each, y)).reshape(shape)
-    error = ROUND_OFF * (np.sum(size, axis=-1) + np.sum(np.abs(shift), axis=-1))
-    constant = np.sum(shift, axis=-1) - np.sum(data.share * conjugate.reshape(shape), axis=-1)
-    columns, nothing = np.ascontiguousarray(exact.T), np.zeros(1)
-    a = products.adjoint(data.shards[0], columns).T
-    a_error = data.adjoint_error(columns, nothing).reshape(-1, len(alpha)).T
-    return CheckedCut(a, constant, a_error, error), np.all(near, axis=-1)
+class _Rows(NamedTuple):
+    """What all problems share. Labels and scores come as one vector, problem after problem."""
+
+    loss: Conjugable
+    shard: Shard
+    s: Array | None  # None: all weights are 1
+    S: float
+    offset: Array | None
+    has_intercept: bool
+
+    def mean(self, x: Array, lines: int) -> Array:
+        """sum_i s_i/S x_i of each problem."""
+        each = x.reshape(lines, -1)
+        return np.asarray((each if self.s is None else self.s * each).sum(axis=-1) / self.S)
+
+    def values(self, w: Array, b: Array, y: Array) -> Array:
+        """R of each problem at its w and b."""
+        z = b[:, np.newaxis] + (self.shard.rows.matrix() @ np.ascontiguousarray(w.T)).T
+        if self.offset is not None:
+            z += self.offset
+        return self.mean(self.loss.value(z.ravel(), y), len(w))
+
+    def cuts(self, alpha: Array, y: Array) -> tuple[CheckedCut, npt.NDArray[np.bool_]]:
+        """The cut of each problem's dual variables, and whether they are such: `conjugate_cut`."""
+        m, s = len(alpha), 1.0 if self.s is None else self.s
+        lowest, highest = exact_ends(self.loss, y, self.s, alpha.shape)
+        given = self.S * alpha
+        t = np.minimum(np.maximum(given, lowest), highest)
+        near = np.abs(t - given) <= VERIFIED_ZERO * (np.abs(given) + s)
+        if self.has_intercept:
+            t = balanced(t, s, lowest, highest)
+        each = t.ravel() if self.s is None else self.loss.feasible((t / s).ravel(), y)
+        conjugate = self.loss.conjugate(each, y)
+        error = self.mean(np.abs(conjugate) + sizes(self.loss, each, y), m)
+        constant, exact = -self.mean(conjugate, m), t / self.S
+        if self.offset is not None:
+            shift = exact * self.offset
+            constant, error = constant + shift.sum(axis=-1), error + np.abs(shift).sum(axis=-1)
+        columns = np.ascontiguousarray(exact.T)
+        a, a_error = (each.T for each in products.adjoint_and_error(self.shard, columns))
+        return CheckedCut(a, constant, a_error, ROUND_OFF * error), near.all(axis=-1)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import Loss, ScalarLoss
+from fenchel.losses import Loss
 from fenchel.losses.scalar_rows import built_in
 from fenchel.piecewise import Slope
 from fenchel.risks import shardwork
@@ -145,11 +145,7 @@ class AugmentedRay:
 
 def is_piecewise_linear(risk: Risk) -> bool:
     """Its loss is a built-in one of one score whose slope jumps and does nothing else."""
-    if not (isinstance(risk, LinearRisk) and has_dual_steps(risk)):
-        return False
-    assert isinstance(risk.loss, ScalarLoss)
-    pieces = risk.loss.pieces(np.ones(1))
-    return pieces is not None and not (pieces.curvature.any() or pieces.bend.any())
+    return isinstance(risk, LinearRisk) and has_dual_steps(risk) and risk.bends.steps
 
 
 def _squared_distances(shard: Shard, loss: Loss, b: float) -> float:
