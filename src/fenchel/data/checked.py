@@ -100,7 +100,7 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
         i = int(np.argmax(bad))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}", row=i)
     try:
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _distinct(y)
     except TypeError as error:
         raise InvalidData(f"y mixes types that cannot be compared: {error}") from error
     if len(classes) == 1:
@@ -109,6 +109,16 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
             "a classifier needs two"
         )
     return classes, codes
+
+
+def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """As np.unique, which sorts them all; numbers of which there are two are told by comparing."""
+    if y.dtype.kind in "biuf" and len(y):
+        ends = np.array([y.min(), y.max()])
+        upper = y == ends[1]
+        if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
+            return ends, upper.astype(np.intp)
+    return np.unique(y, return_inverse=True)
 
 
 def unmasked(name: str, values: Any) -> Any:

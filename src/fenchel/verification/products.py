@@ -19,7 +19,7 @@ from scipy import sparse
 
 from fenchel._system import memory
 from fenchel.data.blocks import KeptRows
-from fenchel.data.rows import Rows, WithOnes
+from fenchel.data.rows import Rows, WithOnes, filled
 from fenchel.data.shards import Shard
 
 Array = npt.NDArray[np.float64]
@@ -127,14 +127,15 @@ def sizes(shard: Shard, W: Array) -> Array:
 def adjoint(shard: Shard, a: Array) -> Array:
     """X' a."""
     with _matrix(shard) as X:
-        return _total(_part(X, rows).T @ a[rows] for rows in chunks(shard))
+        return _total(_transposed(_part(X, rows)) @ a[rows] for rows in chunks(shard))
 
 
 def magnitude(shard: Shard, a: Array) -> Array:
     """|X|' |a|."""
     a = np.abs(a)
     with _matrix(shard) as X:
-        return _total(_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard))
+        parts = (_transposed(_magnitudes(_part(X, rows))) @ a[rows] for rows in chunks(shard))
+        return _total(parts)
 
 
 GRAM_ROWS = 256  # whose products are added up one after the other
@@ -174,14 +175,21 @@ def _part(X: Any, rows: slice) -> Any:
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
     start = X.indptr[rows.start : rows.stop + 1] - first
     shape = rows.stop - rows.start, X.shape[1]
-    return sparse.csr_array((X.data[first:last], X.indices[first:last], start), shape=shape)
+    return filled(sparse.csr_array(shape), X.data[first:last], X.indices[first:last], start)
 
 
 def _magnitudes(X: Any) -> Any:
     """|X|, its columns' numbers not copied."""
     if not sparse.issparse(X):
         return np.abs(X)
-    return sparse.csr_array((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
+    return filled(sparse.csr_array(X.shape), np.abs(X.data), X.indices, X.indptr)
+
+
+def _transposed(X: Any) -> Any:
+    """X', not a copy."""
+    if not sparse.issparse(X):
+        return X.T
+    return filled(sparse.csc_array(X.shape[::-1]), X.data, X.indices, X.indptr)
 
 
 def _total(parts: Iterator[Array]) -> Array:
