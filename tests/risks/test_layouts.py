@@ -25,6 +25,8 @@ from scipy import sparse
 from scipy.special import expit
 
 import fenchel
+from fenchel.data.checked import checked_classes
+from fenchel.data.rows import SparseRows
 
 # 10: duplicates.
 
@@ -113,6 +115,26 @@ def test_64_bit_pointers_are_used_without_a_copy():
     matrix = sparse.csr_array(X)
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     assert np.shares_memory(the_rows(matrix).row_start, matrix.indptr)
+
+
+def test_a_shard_is_a_view_as_a_matrix_too():
+    """SciPy's constructor would copy what is less than half of an array."""
+    matrix = sparse.random_array((40, 30), density=0.5, rng=np.random.default_rng(0), format="csr")
+    start = matrix.indptr.astype(np.int64)[10:16]
+    part = SparseRows(start, matrix.indices, matrix.data, 30).matrix()
+    assert np.shares_memory(part.data, matrix.data)
+    assert np.shares_memory(part.indices, matrix.indices)
+    np.testing.assert_array_equal(part.toarray(), matrix.toarray()[10:15])
+
+
+@pytest.mark.parametrize("values", [[0.0, -0.0, 2.5], [3, -1, 3], [True, False], [1, 2, 3]])
+def test_classes_are_those_that_sorting_finds(values):
+    y = np.array(values * 3)
+    for found, expected in zip(
+        checked_classes(y, len(y)), np.unique(y, return_inverse=True), strict=True
+    ):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("index", [np.int16, np.uint32, np.uint64, np.dtype(">i4")])

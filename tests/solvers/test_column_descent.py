@@ -14,8 +14,9 @@ import fenchel
 from fenchel import _kernels
 from fenchel.errors import Incompatible
 from fenchel.regularizers import L1, ElasticNet
-from fenchel.risks.views import columns
+from fenchel.risks.views import columns, grams
 from fenchel.solvers import OWLQN, ColumnDescent, column_descent
+from fenchel.solvers.column_line import ModelLine
 
 SMOOTH = [loss for loss in LOSSES if loss.differentiable]
 PENALTIES = [
@@ -174,6 +175,26 @@ def test_working_sets_find_the_columns_among_many(way):
     strength = 0.02 * float(np.max(np.abs(X.T @ y))) / 100
     small = solved(X, y, strength=strength, solver=ColumnDescent(columns=1))
     assert small.objective == pytest.approx(solved(X, y, strength=strength).objective, rel=1e-8)
+
+
+def test_steps_go_on_where_the_loss_still_falls():
+    """One row in forty is of the other class: scores of 0 bend the loss too much for a step."""
+    rng = np.random.default_rng(0)
+    X, y = np.abs(rng.normal(size=(400, 3))), np.where(np.arange(400) % 40, -1.0, 1.0)
+    risk = fenchel.problem(X, y, loss="logistic", engine="serial").risk
+    view, penalty = columns.columns_of(risk), grams.Penalty(*np.full((3, 3), 1e-4))
+    w, which = np.zeros(3), np.arange(3, dtype=np.int32)
+    rows, to = view.at(np.zeros(400), 0.0), np.zeros(3)
+    view.descend(which, rows, view.products(which, rows.alpha), to, penalty, 1e-9)
+    line = ModelLine(view, rows, (X @ to, 0.0), penalty, (w, to))
+    eta, there, trials = line.lower()
+    assert eta > 1 and trials == 0
+
+    def J(eta):
+        return view.value(X @ (eta * to), 0.0) + penalty.value(eta * to)
+
+    assert there.value + penalty.value(eta * to) == pytest.approx(J(eta), rel=1e-12)
+    assert J(eta) < J(eta / 2) < J(0)
 
 
 def test_columns_that_are_not_read_again_are_inside_their_bounds():

@@ -100,7 +100,11 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
         i = int(np.argmax(bad))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}", row=i)
     try:
+<<<<<<< HEAD
         classes, codes = _two_numbers(y) or np.unique(y, return_inverse=True)
+=======
+        classes, codes = _distinct(y)
+>>>>>>> columns
     except TypeError as error:
         raise InvalidData(f"y mixes types that cannot be compared: {error}") from error
     if len(classes) == 1:
@@ -111,6 +115,7 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
     return classes, codes
 
 
+<<<<<<< HEAD
 def _two_numbers(
     y: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
@@ -122,6 +127,16 @@ def _two_numbers(
     if least == most or not (upper | (y == least)).all():
         return None
     return np.array([least, most]), upper.astype(np.intp)
+=======
+def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """As np.unique, which sorts them all; numbers of which there are two are told by comparing."""
+    if y.dtype.kind in "biuf" and len(y):
+        ends = np.array([y.min(), y.max()])
+        upper = y == ends[1]
+        if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
+            return ends, upper.astype(np.intp)
+    return np.unique(y, return_inverse=True)
+>>>>>>> columns
 
 
 def unmasked(name: str, values: Any) -> Any:

@@ -63,6 +63,12 @@ class Rows(Protocol):
         """A copy of some rows."""
 
 
+def filled(X: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """An empty SciPy matrix with these numbers: its constructor would copy slices of arrays."""
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
 class SweptRows(Rows, Protocol):
     """Rows for dual coordinate ascent, which takes them one by one."""
 
@@ -154,10 +160,8 @@ class SparseRows:
         start = self.row_start - first
         if start[-1] <= np.iinfo(self.column.dtype).max:  # of two types, SciPy copies one
             start = start.astype(self.column.dtype)
-        return sparse.csr_array(
-            (self.value[first:last], self.column[first:last], start),
-            shape=(self.n_rows, self.n_columns),
-        )
+        empty = sparse.csr_array((self.n_rows, self.n_columns))
+        return filled(empty, self.value[first:last], self.column[first:last], start)
 
     def take(self, rows: npt.NDArray[np.intp]) -> SparseRows:
         X = self.matrix()[rows]

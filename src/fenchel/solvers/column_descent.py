@@ -39,14 +39,12 @@ from fenchel.risks.views.moments import moments
 from fenchel.risks.zero_sum import even
 from fenchel.settings import whole
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
-from fenchel.tolerances import ROUND_OFF
+from fenchel.solvers.column_line import ModelLine
 from fenchel.witness import Witness
 
 _FORCING = 0.1  # the violation that is left in the working set, relative to that before
 _LOOKS = 10  # at a strength of a path
 _NEWTON_STEPS = 20  # on one working set, at most
-_SUFFICIENT = 0.01  # of the decrease that the model promises
-_TRIALS = 40
 _SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
 _REFRESHED = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
@@ -307,29 +305,21 @@ class _Descent:
         return moved
 
     def _line(self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float) -> bool:
-        """A point on the line to the minimiser of the model, by a search; False if there is none.
-
-        The search is that of Tseng and Yun (2009): J must fall by a part of what its slope, and
-        the change of the penalty, promise.
-        """
-        columns, rows, to = self.columns, self.rows, w.copy()
-        step = columns.descend(which, self._bent(rows), v, to, penalty, tolerance)
+        """A point on the line to the minimiser of the model; False if there is none."""
+        columns, to = self.columns, w.copy()
+        step = columns.descend(which, self._bent(self.rows), v, to, penalty, tolerance)
         p = to - w
-        q = columns.moved(which, p)
-        here = penalty.value(w)
-        J, rate = rows.value + here, float(rows.alpha @ q) + step * float(np.sum(rows.alpha))
-        promised, eta = min(rate + penalty.value(to) - here, 0.0), 1.0
-        for trial in range(_TRIALS if np.any(p) or step != 0 else 0):
-            there = to if eta == 1 else w + eta * p
-            value = columns.value(rows.z + eta * q, rows.b + eta * step) + penalty.value(there)
-            if value <= J + _SUFFICIENT * eta * promised + ROUND_OFF * abs(J):
-                factor = 100.0 if trial > _MANY else 0.1 if trial == 0 else 1.0
-                self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
-                self.rows = columns.at(rows.z + eta * q, rows.b + eta * step)
-                w[:] = there
-                return True
-            eta *= 0.5
-        return False
+        if not np.any(p) and step == 0:
+            return False
+        line = ModelLine(columns, self.rows, (columns.moved(which, p), step), penalty, (w, p))
+        found = line.lower()
+        if found is None:
+            return False
+        eta, self.rows, trials = found
+        factor = 100.0 if trials > _MANY else 0.1 if trials == 0 else 1.0
+        self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
+        w[:] = to if eta == 1 else w + eta * p
+        return True
 
     def _bent(self, rows: RowState) -> RowState:
         """Rows of which none is flat, as the model would have no minimum where all are."""

@@ -20,7 +20,7 @@ from scipy import sparse
 from fenchel._system import memory
 from fenchel._system.threads import shared
 from fenchel.data.blocks import KeptRows
-from fenchel.data.rows import Rows, WithOnes
+from fenchel.data.rows import Rows, WithOnes, filled
 from fenchel.data.shards import Shard
 from fenchel.tolerances import EPSILON
 
@@ -209,22 +209,21 @@ def _part(X: Any, rows: slice) -> Any:
     """Some rows: of a SciPy matrix, too, no copy."""
     if not sparse.issparse(X):
         return X[rows]
-    return _filled(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
+    return _with_rows(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
 
 
 def _transposed(X: Any, rows: slice) -> Any:
     """The transpose of some rows, no copy."""
     if not sparse.issparse(X):
         return X[rows].T
-    return _filled(sparse.csc_array((X.shape[1], rows.stop - rows.start)), X, rows)
+    return _with_rows(sparse.csc_array((X.shape[1], rows.stop - rows.start)), X, rows)
 
 
-def _filled(part: Any, X: Any, rows: slice) -> Any:
-    """An empty matrix with the numbers of some rows; SciPy's constructor would copy them."""
+def _with_rows(part: Any, X: Any, rows: slice) -> Any:
+    """An empty matrix with the numbers of some rows."""
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    part.data, part.indices = X.data[first:last], X.indices[first:last]
-    part.indptr = X.indptr[rows.start : rows.stop + 1] - first
-    return part
+    start = X.indptr[rows.start : rows.stop + 1] - first
+    return filled(part, X.data[first:last], X.indices[first:last], start)
 
 
 def _magnitudes(X: Any) -> Any:

@@ -51,11 +51,12 @@ FEW = 300  # columns that are seen through their Gram matrix
 MOST_FREE = 1000  # unpenalised columns, of which a dense copy is made
 _MOST_ROWS = 2**31 - 1
 _EPOCHS = 1000  # in one descent
+_LEAST_EPOCHS = 20  # in one that may be left for a Gram matrix
 _SMALL = 10**8  # products of a Gram matrix, up to which it is not worth BLAS
 _NEWTON_STEPS = 100
 _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
-_GRAM_SLOW = 1000  # the same for sparse ones where descent without it is slow
+_GRAM_SLOW = 2000  # the same where descent without it is slow
 _GRAM_WORK = 12  # products of a Gram matrix in the time in which descent reads a number of X
 _ALIKE = 0.2  # change of curvatures, relative to their sum, that a Gram matrix outlives
 
@@ -257,18 +258,21 @@ class Columns:
         if self.has_intercept:
             total = 1.0 if h is None else float(np.sum(h))
         u, settings = rows.alpha.copy(), (which, h, 1 / self.weight, total, 0.0)
-        step, _, _, work = self.native.descend(*settings, u, w, *penalty, tolerance, _EPOCHS)
+        size, epochs, enough = len(which), _EPOCHS, math.inf
+        if size <= _GRAM_SLOW:
+            enough = self.n_rows * size * size / _GRAM_WORK
+            epoch = 2 * self._count(which) * self.n_numbers
+            epochs = min(epochs, _LEAST_EPOCHS + int(enough / max(epoch, 1.0)))
+        step, _, _, work = self.native.descend(*settings, u, w, *penalty, tolerance, epochs)
         self.unpaid += work / max(self.n_numbers, 1)
-        size = len(which)
-        self._slow = size <= _GRAM_SLOW and _GRAM_WORK * work > self.n_rows * size * size
+        self._slow = work > enough
         return step
 
     def _by_gram(self, size: int) -> bool:
         if self.few:
             return True
-        if isinstance(self.rows, SparseRows):
-            return size <= _GRAM_SPARSE or (self._slow and size <= _GRAM_SLOW)
-        return size <= _GRAM_DENSE
+        cheap = _GRAM_SPARSE if isinstance(self.rows, SparseRows) else _GRAM_DENSE
+        return size <= cheap or (self._slow and size <= _GRAM_SLOW)
 
     def gram(self, which: Which, h: Array | None) -> Gram:
         """The Gram matrix in some columns, with the curvatures h as weights.
