@@ -26,7 +26,8 @@
 // falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
 // bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
 // the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
-// as long as few products do with it.
+// as long as few products do with it. Of softmax the blocks of single classes take that place
+// (block_factors.hpp), made anew once as much was spent on products as they cost.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +39,7 @@
 #include <vector>
 
 #include "block_bends.hpp"
+#include "block_factors.hpp"
 #include "block_hessian.hpp"
 #include "block_newton_state.hpp"
 #include "block_steps.hpp"
@@ -77,6 +79,7 @@ class BlockNewton {
         score();
         slopes_at(z, u);
         look();
+        spent = kLeastTypical * price();
         for (;;) {
             const double left = remainder();
             evaluate(left);
@@ -262,6 +265,15 @@ class BlockNewton {
             inertia[k] = h > 0 ? kInertia * h : 1.0;
             diagonal[d * K + k] = h + inertia[k];
         }
+        if constexpr (kSmooth) {
+            if (spent >= factors.price(t, n_bent, d, K)) {
+                factors.factor(X, t, bent.data(), n_bent, D, inertia.data(),
+                               settings.has_intercept);
+                spent = 0;
+            }
+            gradients(kProducts);
+            return;
+        }
         if (hessian.factored() && gradients(kReused)) return;
         if (!factored_anew() && !gradients(kProducts)) factored_anew();
         if (hessian.factored()) gradients(kProducts);
@@ -269,18 +281,19 @@ class BlockNewton {
 
     /// Makes a factor if that pays.
     bool factored_anew() {
-        if constexpr (kSmooth) return false;
         if (!factoring_pays()) return false;
         hessian.factor(X, D, inertia.data());
         return hessian.factored();
     }
 
+    /// Of a product with the Hessian, in products of two numbers.
+    double price() const { return 2.0 * static_cast<double>(n_bent * d * K); }
+
     /// Whether the Hessian and its factor take less than the last system's products.
     bool factoring_pays() {
         const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
         if (size > kMostFactored) return false;
-        const double product = 4.0 * static_cast<double>(n_bent * d * K);
-        double left = typical * product - N * N * N / 3;
+        double left = typical * 2 * price() - N * N * N / 3;
         if (!(left > 0)) return false;
         hessian.clear(d, K, settings.has_intercept);
         for (std::size_t r = 0; r < n_bent; ++r) {
@@ -296,6 +309,7 @@ class BlockNewton {
 
     /// scaled = (the factor that there is, or the diagonal)^-1 residual
     void precondition() {
+        if (factors.factored()) return factors.solve(residual.data(), scaled.data());
         if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
         for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
     }
@@ -334,6 +348,7 @@ class BlockNewton {
             along = now;
         }
         const bool solved = along <= rough * rough * start;
+        spent += k * price();
         if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
         return solved;
     }
@@ -381,7 +396,9 @@ class BlockNewton {
     std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
     std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
     BlockWork work;
-    GroupHessian hessian;
+    GroupHessian hessian;     // of hinges
+    ClassFactors factors;     // of softmax
+    double spent = 0;      // on products with them
     std::size_t n_bent = 0;
     double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
     BlockNewtonDone done;

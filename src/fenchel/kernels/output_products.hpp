@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "block_products.hpp"
+#include "gram.hpp"
+#include "hessian.hpp"
 #include "outputs.hpp"
 
 namespace fenchel {
@@ -24,6 +26,10 @@ struct OutputProducts {
     /// G_jk += sum_r a_rk x_rj^2
     virtual void squares(const std::int32_t* chosen, std::size_t count, const double* A,
                          std::size_t K, double* G) const = 0;
+
+    /// G += sum over the chosen rows of s_i x_i x_i', as products.hpp has it
+    virtual void gram(const double* s, const std::int32_t* chosen, std::size_t count,
+                      double* G) const = 0;
 
     /// x = the row i, zeros included
     virtual void copy(std::size_t i, double* x) const = 0;
@@ -56,6 +62,11 @@ struct OutputProductsOf final : OutputProducts {
                 for (std::size_t k = 0; k < K; ++k) to[k] += A[r * K + k] * (value * value);
             }
         }
+    }
+
+    void gram(const double* s, const std::int32_t* chosen, std::size_t count,
+              double* G) const override {
+        fenchel::gram(X, s, chosen, count, G);
     }
 
     void copy(std::size_t i, double* x) const override {

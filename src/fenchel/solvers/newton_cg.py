@@ -27,7 +27,7 @@ from fenchel.solvers.base import Needs, Solver, State, Step
 
 _ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
 _MOST = 50  # products in one step: a system that takes more is not worth them
-_FEW_NUMBERS = 300_000  # in X, up to which the steps are a kernel's: beyond, BLAS is faster
+_FEW_NUMBERS = 5_000_000  # in X, up to which the steps are a kernel's: beyond, BLAS is faster
 _SAFE = 0.5  # of the gap, at which a run of steps ends
 
 

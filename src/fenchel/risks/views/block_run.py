@@ -29,7 +29,7 @@ from fenchel.witness import Witness
 
 _LEAST = 1e-12  # of kappa, relative to the first
 _AHEAD, _NEAREST = 1.0, 1e-4  # kappa from multipliers of a gap: that many times it, and the least
-_WORK = 5e8  # products of two numbers in one call, about: a tenth of a second
+_WORK = 2e9  # products of two numbers in one call, about: some tenths of a second
 _PRODUCTS = 10  # that a step takes, about, where they are many
 _MOST_STEPS = 200
 _ARRAYS = ("p", "a", "best_p", "best_u")
