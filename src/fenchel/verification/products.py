@@ -21,6 +21,8 @@ from fenchel._system import memory
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes
 from fenchel.data.shards import Shard
+from fenchel.tolerances import EPSILON, ROUND_OFF
+from fenchel.verification.duals import RowCut
 
 Array = npt.NDArray[np.float64]
 
@@ -90,21 +92,18 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
         parts = map(product, engine.shards, np.split(a, ends[:-1]))
     else:
         parts = iter(engine.map(product, engine.scatter(a)))
-    total = next(parts)
-    for part in parts:
-        total = total + part
-    return total
+    return _total(parts)
 
 
 def chunks(shard: Shard) -> list[slice]:
     """A shard's rows in up to 32 chunks, of about 1024 rows or 16384 numbers if that is less.
 
     Sums of sums are rounded less, and what is copied of the rows is a chunk of them. A chunk has
-    four numbers for each column at least: its sums, which are as many as columns, would cost more
-    than its products otherwise.
+    sixteen numbers for each column at least: its sums, which are as many as columns, would cost as
+    much as its products otherwise.
     """
     n, numbers = shard.rows.n_rows, shard.rows.n_numbers
-    most = min(32, max(1, numbers // (4 * max(shard.rows.n_columns, 1))))
+    most = min(32, max(1, numbers // (16 * max(shard.rows.n_columns, 1))))
     number = min(most, max(n // 1024, numbers // 16384, 1))
     step = max(-(-n // number), 1)
     return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
@@ -136,6 +135,46 @@ def magnitude(shard: Shard, a: Array) -> Array:
     with _matrix(shard) as X:
         return _total(_magnitudes(_part(X, rows)).T @ a[rows] for rows in chunks(shard))
 
+
+def sum_error(shards: Sequence[Shard]) -> float:
+    """How far `adjoint` and the sum of all shards may be off, relative to `magnitude`.
+
+    A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most, and
+    one of chunks by their number; twice that makes up for what is rounded on the way.
+    """
+    parts = [rows for shard in shards for rows in chunks(shard)]
+    return EPSILON * (max(rows.stop - rows.start for rows in parts) + len(parts) + 8)
+
+
+def error_length(shards: Sequence[Shard], line: RowCut) -> float:
+    """The length of that error for all of X'a, or more, without a pass of as many columns as a has.
+
+    |x_i| |a_i|', a matrix of rank 1, is as long as the product of both lengths, and their sum is no
+    longer than these together. inf where it is not known: rows are elsewhere, or a is in doubt.
+    """
+    if np.any(line.alpha_error) or not are_here(shards):
+        return np.inf
+    lengths = np.concatenate([row_lengths(shard) for shard in shards]) * lengths_of(line.alpha)
+    return sum_error(shards) * float(np.sum(lengths)) * (1 + ROUND_OFF)
+
+
+def row_lengths(shard: Shard) -> Array:
+    """The length of each row of X, or more."""
+    with _matrix(shard) as X:
+        if not sparse.issparse(X):
+            return np.concatenate([lengths_of(X[rows]) for rows in chunks(shard)])
+        squares = np.square(X.data, dtype=np.float64)
+        return _length(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=1))
+
+
+def lengths_of(a: Array) -> Array:
+    """The length of each row of an array, or more."""
+    return _length(np.sum(np.square(a, dtype=np.float64), axis=1))
+
+
+def _length(square: Array) -> Array:
+    """The root of sums of squares or more, of up to 1e9 that are rounded or lost by underflow."""
+    return np.asarray(np.sqrt(square) * (1 + 1e-6) + 1e-149)
 
 GRAM_ROWS = 256  # whose products are added up one after the other
 

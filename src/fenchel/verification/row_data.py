@@ -27,7 +27,6 @@ from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.tolerances import (
     CONTRADICTION,
-    EPSILON,
     ROUND_OFF,
     SCORES,
     VERIFIED_KINK,
@@ -46,6 +45,9 @@ Array = npt.NDArray[np.float64]
 # Where a tangent is looked at, relative to 1 and the score it touches the loss at: far enough for a
 # loss that is not convex, and close enough for a slope that is not right.
 _NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
+
+# Of a cut's constant: what may be lost by an error whose length alone is known.
+_NEGLIGIBLE = 5e-10
 
 _NUMBERS = 1 << 22  # that a product with several columns may have: 32 MB
 
@@ -137,14 +139,8 @@ class RowEvidence(Evidence):
         return self._of_columns(products.adjoint, a)
 
     def adjoint_error(self, a: Array, a_error: Array) -> Array:
-        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error.
-
-        A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most,
-        and one of chunks by their number; twice that makes up for what is rounded here.
-        """
-        chunks = [rows for shard in self.shards for rows in products.chunks(shard)]
-        terms = max(rows.stop - rows.start for rows in chunks) + len(chunks) + 8
-        return self.magnitude(EPSILON * terms * np.abs(a) + a_error)
+        """How far `adjoint` may be from X' a', for any |a' - a| <= a_error."""
+        return self.magnitude(products.sum_error(self.shards) * np.abs(a) + a_error)
 
     def value(self, w: Array, b: float | Array) -> float:
         """sum_i s_i/S l(<x_i, w> + b, y_i)."""
@@ -316,7 +312,13 @@ class RowEvidence(Evidence):
     ) -> CheckedCut:
         """That of all tangents and dual variables together."""
         line, doubt = self.line(witness, problem, b, blurred)
-        a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
+        a = self.adjoint(line.alpha)
+        if self.K is not None and problem.strength > 0 and penalties.is_plain(problem.regularizer):
+            length, size = products.error_length(self.shards, line), float(np.linalg.norm(a))
+            if length * (size + length) <= _NEGLIGIBLE * problem.strength * abs(line.constant):
+                error = line.constant_error + doubt
+                return CheckedCut(a, line.constant, np.zeros(1), error, length)
+        a_error = self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
             size = self.magnitude(line.alpha)[free]
