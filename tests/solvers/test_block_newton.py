@@ -183,3 +183,38 @@ def test_where_the_kernels_steps_end_single_steps_go_on():
     result = fenchel.minimize(problem, "newton-cg", gap=1e-6)
     assert result.converged and fenchel.verify(result, problem).gap <= 1e-6
     assert result.objective <= fenchel.minimize(problem, "lbfgs", gap=1e-6).objective * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("K", [4, 9, 13, 18, 22])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_taken_some_at_a_time_are_those_taken_one_by_one(K, layout):
+    """Of 63 rows some are left over, whether four or two of them are taken at once."""
+    X, y = example(losses.Softmax(), n=63, d=7, K=K)
+    options = {"loss": "softmax", "strength": 0.01, "intercept": True}
+    problem = fenchel.problem(LAYOUTS[layout](X), y, **options)
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-9)
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1.01e-9
+    assert result.objective == pytest.approx(
+        fenchel.minimize(fenchel.problem(X, y, **options), "lbfgs", gap=1e-7).objective, rel=2e-7
+    )
+
+
+@INTERCEPT
+def test_blocks_of_classes_save_products(intercept):
+    """Scaled by the diagonal, conjugate gradients take three times as many passes on digits."""
+    X, y = load_digits(return_X_y=True)
+    problem = fenchel.problem(scale(X), y, loss="softmax", strength=1e-5, intercept=intercept)
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-6)
+    assert result.converged and result.history[-1].passes < 300, result.history[-1].passes
+
+
+def test_weights_that_all_classes_share_are_no_obstacle():
+    """From a start whose weights have a mean over classes, which changes no probability."""
+    X, y = example(losses.Softmax(), K=5)
+    problem = fenchel.problem(X, y, loss="softmax", strength=1e-3)
+    cold = fenchel.minimize(problem, "newton-cg", gap=1e-9)
+    start = cold.w + np.linspace(-30, 50, X.shape[1])
+    result = fenchel.minimize(problem, "newton-cg", gap=1e-9, w0=start)
+    assert result.converged
+    assert result.objective == pytest.approx(cold.objective, rel=2e-9)

@@ -68,6 +68,41 @@ FENCHEL_INLINE void bend_row(const Softmax& loss, const std::int64_t* label, con
     t[y] += q[y] - mean;
 }
 
+namespace detail {
+
+/// t_r = s_i h_i (q_r + b) for rows i = chosen[r] with slopes u_i
+template <class Loss, class Rows>
+FENCHEL_INLINE void bend_rows_loop(const Loss& loss, const Rows& rows, const std::int32_t* chosen,
+                                   std::size_t count, const double* U, double kappa,
+                                   const double* b, double* q, double* t) {
+    const std::size_t K = loss.size();
+    for (std::size_t r = 0; r < count; ++r) {
+        const auto i = static_cast<std::size_t>(chosen[r]);
+        double *each = q + r * K, *to = t + r * K;
+        for (std::size_t k = 0; k < K; ++k) each[k] += b[k];
+        bend_row(loss, rows.label(i), U + i * K, kappa, each, to);
+        const double s = rows.weight(i);
+        for (std::size_t k = 0; k < K; ++k) to[k] *= s;
+    }
+}
+
+template <class Loss, class Rows>
+FENCHEL_AVX2 void bend_rows_avx2(const Loss& loss, const Rows& rows, const std::int32_t* chosen,
+                                 std::size_t count, const double* U, double kappa, const double* b,
+                                 double* q, double* t) {
+    bend_rows_loop(loss, rows, chosen, count, U, kappa, b, q, t);
+}
+
+}  // namespace detail
+
+/// t_r = s_i h_i (q_r + b) for rows i = chosen[r] with slopes u_i; b is added to q.
+template <class Loss, class Rows>
+void bend_rows(const Loss& loss, const Rows& rows, const std::int32_t* chosen, std::size_t count,
+               const double* U, double kappa, const double* b, double* q, double* t) {
+    has_avx2() ? detail::bend_rows_avx2(loss, rows, chosen, count, U, kappa, b, q, t)
+               : detail::bend_rows_loop(loss, rows, chosen, count, U, kappa, b, q, t);
+}
+
 /// The diagonal of h; false where the row is not bent.
 template <class Loss>
 FENCHEL_INLINE bool bends_of_row(const Loss& loss, const typename Loss::Label* label,

@@ -26,7 +26,8 @@
 // falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
 // bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
 // the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
-// as long as few products do with it.
+// as long as few products do with it. Of softmax the blocks of single classes take that place
+// (block_factors.hpp), made anew once as much was spent on products as they cost.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +39,7 @@
 #include <vector>
 
 #include "block_bends.hpp"
+#include "block_factors.hpp"
 #include "block_hessian.hpp"
 #include "block_newton_state.hpp"
 #include "block_steps.hpp"
@@ -77,6 +79,7 @@ class BlockNewton {
         score();
         slopes_at(z, u);
         look();
+        spent = kLeastTypical * price();
         for (;;) {
             const double left = remainder();
             evaluate(left);
@@ -93,6 +96,7 @@ class BlockNewton {
   private:
     static constexpr double kInexact = 0.1, kLoose = 1e-3, kRough = 0.1;
     static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
+    static constexpr std::size_t kRows = 64;
     static constexpr int kProducts = 300;
     static constexpr double kLeastTypical = 30, kEndless = 1e30;
     static constexpr int kReused = 25;                  // products before a factor is made anew
@@ -231,40 +235,46 @@ class BlockNewton {
         return true;
     }
 
-    /// out = (Hessian of F) v
+    /// out = (Hessian of F) v; some rows at a time, which the caches keep between both products.
     void product(const std::vector<double>& v, std::vector<double>& out) {
-        X.scores(bent.data(), n_bent, v.data(), K, q.data());
-        const double* by = v.data() + d * K;
-        for (std::size_t r = 0; r < n_bent; ++r) {
-            const auto i = static_cast<std::size_t>(bent[r]);
-            double *each = &q[r * K], *to = &t[r * K];
-            for (std::size_t k = 0; k < K; ++k) each[k] += by[k];
-            bend_row(loss, rows.label(i), &u[i * K], at.kappa, each, to);
-            const double s = share(i);
-            for (std::size_t k = 0; k < K; ++k) to[k] *= s;
-        }
-        for (std::size_t j = 0; j < d * K; ++j) out[j] = D[j] * v[j];
-        X.adjoint(bent.data(), n_bent, t.data(), K, out.data());
+        const double *by = v.data() + d * K, unit = 1 / settings.weight;
+        std::fill(out.begin(), out.end(), 0.0);
         double* sums = offsets(out);
-        for (std::size_t k = 0; k < K; ++k) sums[k] = inertia[k] * by[k];
-        if (settings.has_intercept)
-            for (std::size_t r = 0; r < n_bent; ++r)
+        for (std::size_t first = 0; first < n_bent; first += kRows) {
+            const std::size_t count = std::min(kRows, n_bent - first);
+            const std::int32_t* some = bent.data() + first;
+            X.scores(some, count, v.data(), K, q.data());
+            bend_rows(loss, rows, some, count, u.data(), at.kappa, by, q.data(), t.data());
+            X.adjoint(some, count, t.data(), K, out.data());
+            for (std::size_t r = 0; r < count; ++r)
                 for (std::size_t k = 0; k < K; ++k) sums[k] += t[r * K + k];
+        }
+        for (std::size_t j = 0; j < d * K; ++j) out[j] = D[j] * v[j] + unit * out[j];
+        for (std::size_t k = 0; k < K; ++k)
+            sums[k] = inertia[k] * by[k] + (settings.has_intercept ? unit * sums[k] : 0.0);
         done.passes += 2.0 * static_cast<double>(n_bent) / static_cast<double>(n);
     }
 
     /// p = -(Hessian of F)^-1 g, up to round-off or roughly.
     void newton() {
-        std::copy_n(D, d * K, diagonal.data());
-        X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
-        for (std::size_t k = 0; k < K; ++k) {
-            const double h = inertia[k];
-            inertia[k] = h > 0 ? kInertia * h : 1.0;
-            diagonal[d * K + k] = h + inertia[k];
+        std::vector<double> h(inertia);
+        for (std::size_t k = 0; k < K; ++k) inertia[k] = h[k] > 0 ? kInertia * h[k] : 1.0;
+        if constexpr (kSmooth) factor_classes();
+        if (!factors.factored()) {
+            std::copy_n(D, d * K, diagonal.data());
+            X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
+            for (std::size_t k = 0; k < K; ++k) diagonal[d * K + k] = h[k] + inertia[k];
         }
         if (hessian.factored() && gradients(kReused)) return;
         if (!factored_anew() && !gradients(kProducts)) factored_anew();
         if (hessian.factored()) gradients(kProducts);
+    }
+
+    /// Makes the classes' factors anew where that costs less than the products with the last ones.
+    void factor_classes() {
+        if (spent < factors.price(t, n_bent, d, K)) return;
+        factors.factor(X, t, bent.data(), n_bent, D, inertia.data(), settings.has_intercept);
+        spent = 0;
     }
 
     /// Makes a factor if that pays.
@@ -275,12 +285,14 @@ class BlockNewton {
         return hessian.factored();
     }
 
+    /// Of a product with the Hessian, in products of two numbers.
+    double price() const { return 2.0 * static_cast<double>(n_bent * d * K); }
+
     /// Whether the Hessian and its factor take less than the last system's products.
     bool factoring_pays() {
         const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
         if (size > kMostFactored) return false;
-        const double product = 4.0 * static_cast<double>(n_bent * d * K);
-        double left = typical * product - N * N * N / 3;
+        double left = typical * 2 * price() - N * N * N / 3;
         if (!(left > 0)) return false;
         hessian.clear(d, K, settings.has_intercept);
         for (std::size_t r = 0; r < n_bent; ++r) {
@@ -296,6 +308,7 @@ class BlockNewton {
 
     /// scaled = (the factor that there is, or the diagonal)^-1 residual
     void precondition() {
+        if (factors.factored()) return factors.solve(residual.data(), scaled.data());
         if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
         for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
     }
@@ -334,6 +347,7 @@ class BlockNewton {
             along = now;
         }
         const bool solved = along <= rough * rough * start;
+        spent += k * price();
         if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
         return solved;
     }
@@ -381,7 +395,9 @@ class BlockNewton {
     std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
     std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
     BlockWork work;
-    GroupHessian hessian;
+    GroupHessian hessian;  // of hinges
+    ClassFactors factors;  // of softmax
+    double spent = 0;      // on products with them
     std::size_t n_bent = 0;
     double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
     BlockNewtonDone done;

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "block_products.hpp"
+#include "dense_outputs.hpp"
+#include "gram.hpp"
+#include "hessian.hpp"
 #include "outputs.hpp"
 
 namespace fenchel {
@@ -25,6 +28,10 @@ struct OutputProducts {
     virtual void squares(const std::int32_t* chosen, std::size_t count, const double* A,
                          std::size_t K, double* G) const = 0;
 
+    /// G += sum over the chosen rows of s_i x_i x_i', as products.hpp has it
+    virtual void gram(const double* s, const std::int32_t* chosen, std::size_t count,
+                      double* G) const = 0;
+
     /// x = the row i, zeros included
     virtual void copy(std::size_t i, double* x) const = 0;
 
@@ -38,13 +45,29 @@ struct OutputProductsOf final : OutputProducts {
 
     void scores(const std::int32_t* chosen, std::size_t count, const double* W, std::size_t K,
                 double* Z) const override {
-        for (std::size_t r = 0; r < count; ++r)
+        const auto one = [&](std::size_t r) {
             detail::sum_row(detail::row_of(X, row(chosen, r)), W, K, Z + r * K);
+        };
+        if constexpr (requires { X.column_stride; }) {
+            const auto many = [&]<std::size_t P, std::size_t R>(const auto* x, std::size_t r) {
+                detail::sum_rows<P, R>(x, X.n_columns, W, K, K, Z + r * K);
+            };
+            if (by_rows(chosen, count, K, many, one)) return;
+        }
+        for (std::size_t r = 0; r < count; ++r) one(r);
     }
     void adjoint(const std::int32_t* chosen, std::size_t count, const double* A, std::size_t K,
                  double* G) const override {
-        for (std::size_t r = 0; r < count; ++r)
+        const auto one = [&](std::size_t r) {
             detail::add_row(detail::row_of(X, row(chosen, r)), A + r * K, K, G);
+        };
+        if constexpr (requires { X.column_stride; }) {
+            const auto many = [&]<std::size_t P, std::size_t R>(const auto* x, std::size_t r) {
+                detail::add_rows<P, R>(x, X.n_columns, A + r * K, K, K, G);
+            };
+            if (by_rows(chosen, count, K, many, one)) return;
+        }
+        for (std::size_t r = 0; r < count; ++r) one(r);
     }
     void squares(const std::int32_t* chosen, std::size_t count, const double* A, std::size_t K,
                  double* G) const override {
@@ -58,6 +81,11 @@ struct OutputProductsOf final : OutputProducts {
         }
     }
 
+    void gram(const double* s, const std::int32_t* chosen, std::size_t count,
+              double* G) const override {
+        fenchel::gram(X, s, chosen, count, G);
+    }
+
     void copy(std::size_t i, double* x) const override {
         std::fill(x, x + X.n_columns, 0.0);
         const auto row = detail::row_of(X, i);
@@ -68,6 +96,13 @@ struct OutputProductsOf final : OutputProducts {
     const Matrix& X;
 
   private:
+    template <class Many, class One>
+    bool by_rows(const std::int32_t* chosen, std::size_t count, std::size_t K, Many&& many,
+                 One&& one) const {
+        const auto row_at = [&](std::size_t r) { return row(chosen, r); };
+        return detail::by_rows(X, K, count, row_at, many, one);
+    }
+
     static std::size_t row(const std::int32_t* chosen, std::size_t r) {
         return chosen ? static_cast<std::size_t>(chosen[r]) : r;
     }

@@ -25,6 +25,8 @@ class L2(Weighted):
 
     def value(self, w: Array) -> float:
         """1/2 sum_j c_j w_j^2."""
+        if self.weights is None:
+            return 0.5 * float(np.dot(w, w))
         return 0.5 * float(np.dot(self.c * w, w))
 
     def subgradient(self, w: Array) -> Array:
@@ -51,10 +53,15 @@ class L2(Weighted):
         """1/2 sum_j u_j^2 / c_j; inf unless u_j = 0 where c_j = 0."""
         if np.any(u[self.free(len(u))]):
             return np.inf
+        if self.weights is None:
+            return 0.5 * float(np.dot(u, u))
         return 0.5 * float(np.dot(over(u, self.c), u))
 
     def conjugate_argmax(self, u: Array) -> Array:
         return over(u, self.c)
+
+    def reach(self, u: Array, value: float) -> float:
+        return float(np.linalg.norm(u if self.weights is None else over(u, self.c)))
 
     def extended_argmax(self, u: Array) -> Array:
         """u / c, and an end of the line where c = 0."""

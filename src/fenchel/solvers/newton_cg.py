@@ -27,7 +27,7 @@ from fenchel.solvers.base import Needs, Solver, State, Step
 
 _ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
 _MOST = 50  # products in one step: a system that takes more is not worth them
-_FEW_NUMBERS = 300_000  # in X, up to which the steps are a kernel's: beyond, BLAS is faster
+_FEW = 30_000_000  # numbers in X times outputs, up to which runs of steps are a kernel's
 _SAFE = 0.5  # of the gap, at which a run of steps ends
 
 
@@ -69,7 +69,8 @@ class NewtonCG(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
-        few = serves(problem) and problem.risk.n_numbers <= _FEW_NUMBERS
+        risk = problem.risk
+        few = serves(problem) and risk.n_numbers * risk.n_outputs <= _FEW
         if problem.strength > 0 and few and (state is None or "first" not in state):
             # Where its own search ends short of the gap, single steps go on from there.
             w = yield from self._in_kernel(problem, w, state)

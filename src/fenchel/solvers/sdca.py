@@ -126,7 +126,12 @@ class _Ascent:
         self.margin, self.rise = self.dual.sweep(seeds.tolist(), self.margin)
         self.dual.balance()
         self.n_rounds += 1
-        self.mean = self.mean + min(_LATE / self.n_rounds, 1.0) * (self.dual.w - self.mean)
+        w, share = self.dual.w, _LATE / self.n_rounds
+        if share < 1:
+            w -= self.mean
+            w *= share
+            w += self.mean
+        self.mean = w
 
     def state(self, w: Array) -> State:
         """All that the next round depends on."""

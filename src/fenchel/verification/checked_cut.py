@@ -14,10 +14,12 @@ class CheckedCut(NamedTuple):
     """R(v) >= <a', v> + c - c_error for all v, with an a' whose |a' - a| is at most a_error.
 
     Both are 0 in unpenalised coordinates. Of several problems each array has a line, and c and its
-    error a number, for each.
+    error a number, for each. Under plain L2 the length of a' - a may be known in the place of its
+    coordinates: a_error is 0 then.
     """
 
     a: Array
     c: Any
     a_error: Array
     c_error: Any
+    length: float = 0.0

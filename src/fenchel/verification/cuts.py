@@ -67,7 +67,7 @@ class Cuts(Evidence):
         `ROUND_OFF` of that, which counts as often as the w is long that attains the bound.
         """
         self._check_weights(witness)
-        a, c, a_error, c_error = self.mixture(witness)
+        a, c, a_error, c_error, _ = self.mixture(witness)
         free = penalties.free(problem.regularizer, len(a))
         if np.any(np.abs(a[free]) > VERIFIED_ZERO * self.size):
             raise InvalidCertificate("the witness leaves a slope in an unpenalised coordinate")

@@ -54,7 +54,8 @@ class Evidence(ABC):
     def penalty(self, problem: Problem, w: Array) -> tuple[float, float]:
         """Omega(w), and the magnitudes that it is added up from."""
         omega = problem.regularizer
-        return penalties.value(omega, w), penalties.size(omega, w)
+        value = penalties.value(omega, w)
+        return value, penalties.size(omega, w, value)
 
     def bound(
         self,

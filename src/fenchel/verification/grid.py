@@ -156,11 +156,13 @@ class SignedRows:
     def _within_capacity(self, k: Whole) -> Whole:
         """Rows whose parts add up to too much give up the few units it takes, or shrink."""
         over = self._room(k) < 0
-        if self.costs is None:
+        if self.costs is None and over.any():
             spare = np.sum(np.maximum(k[over], 0), axis=1) - self.capacity[over]
             k[over] = self._even(_without(k[over], spare))
         for less in (2.0**-45, 2.0**-30, 1.0):
             over = self._room(k) < 0
+            if not over.any():
+                break
             k[over] = self._even(np.trunc(k[over] * (1 - less)).astype(np.int64))
         return k
 
@@ -177,7 +179,7 @@ class SignedRows:
 
     def _transfer(self, a: int, b: int) -> Whole:
         """How many units each row may take off class a and add to class b."""
-        k, room = self.k, np.maximum(self._room(self.k), 0.0)
+        k, room = self.k, self.room
         right_a, right_b = self.right[:, a], self.right[:, b]
         grows = room.astype(np.int64)
         between = np.maximum(k[:, a], 0)
@@ -192,8 +194,9 @@ class SignedRows:
 
     def balance(self) -> bool:
         """Makes every class's sum 0; False if there is no room for that."""
+        self.room = np.maximum(self._room(self.k), 0.0)
         for _ in range(_ROUNDS * self.k.shape[1]):
-            sums = [sum(column) for column in self.k.T.tolist()]
+            sums = [_sum(column) for column in self.k.T]
             a, b = int(np.argmax(sums)), int(np.argmin(sums))
             if sums[a] == 0:
                 return True
@@ -209,6 +212,7 @@ class SignedRows:
         moved = _spread(total, self._transfer(a, b), self._transfer(b, a))
         self.k[:, a] -= moved
         self.k[:, b] += moved
+        self.room = np.maximum(self._room(self.k), 0.0)
 
     def _way(self, a: int, b: int) -> list[int] | None:
         """Classes from a to b, as few as possible, between which units can be moved."""

@@ -34,6 +34,8 @@ from fenchel.verification.coupled_penalties import COUPLED, quadratic_size
 
 Array = npt.NDArray[np.float64]
 
+_WHOLE = 1.0  # the scale of a cut that need not be shrunk
+
 
 class Formulas(NamedTuple):
     """Omega(w) and Omega*(u), which is inf outside its domain.
@@ -56,13 +58,13 @@ def values(omega: Regularizer, w: Array) -> Any:
     return omega.value(w) if ours is None else ours.value(omega, w)
 
 
-def size(omega: Regularizer, w: Array) -> float:
-    """The magnitudes that Omega(w) is added up from: itself, but where terms of it cancel."""
+def size(omega: Regularizer, w: Array, known: float) -> float:
+    """The magnitudes that Omega(w) is added up from: itself, `known`, but where terms cancel."""
     if isinstance(omega, Quadratic):
         return quadratic_size(omega, w)
     if type(omega) is Entropy:
         return _entropy_size(w)
-    return abs(value(omega, w))
+    return abs(known)
 
 
 def free(omega: Regularizer, n: int) -> npt.NDArray[np.intp]:
@@ -94,12 +96,24 @@ def bounds(
     u, doubt = _with_error(omega, u, error, cut.c / strength)
     scale = _scale(omega, u)
     ours = known(omega)
-    shrunk = np.asarray(scale)[..., np.newaxis] * u
+    shrunk = u if scale is _WHOLE else np.asarray(scale)[..., np.newaxis] * u
     conjugate = omega.conjugate(shrunk) if ours is None else ours.conjugate(omega, shrunk)
+    if cut.length > 0:
+        doubt = second_order(conjugate, cut.length / strength)
     penalty = strength * (conjugate + side * doubt)
     size = np.abs(penalty) + strength * _cancelled(omega, shrunk)
     found = scale * c - penalty - side * ROUND_OFF * (np.abs(scale * c) + size)
     return found if nonnegative else np.where(scale < 1, -math.inf, found)
+
+
+def is_plain(omega: Regularizer) -> bool:
+    """Whether Omega(w) is |w|^2 / 2."""
+    return type(omega) is L2 and omega.weights is None
+
+
+def second_order(conjugate: float, length: float) -> float:
+    """What |u + e|^2 / 2 may have more than |u|^2 / 2, the conjugate, for any e of that length."""
+    return length * (math.sqrt(2 * conjugate) + length / 2) * (1 + ROUND_OFF)
 
 
 def _cancelled(omega: Regularizer, u: Array) -> float:
@@ -133,7 +147,7 @@ def _with_error(omega: Regularizer, u: Array, error: Array, value: float) -> tup
 def _scale(omega: Regularizer, u: Array) -> Any:
     """An s <= 1, as large as possible, for which Omega*(s u) is finite."""
     if type(omega) is not L1:
-        return 1.0 if type(omega) in FORMULAS else omega.dual_scale(u)
+        return _WHOLE if type(omega) in FORMULAS else omega.dual_scale(u)
     size = np.abs(u)
     outside = size > omega.c
     if not outside.any():
@@ -151,12 +165,14 @@ def known(omega: Regularizer) -> Formulas | None:
 
 
 def _l2(omega: L2, w: Array) -> Any:
-    return (omega.c * w**2).sum(axis=-1) / 2
+    squares = w**2
+    return (squares if is_plain(omega) else omega.c * squares).sum(axis=-1) / 2
 
 
 def _l2_conjugate(omega: L2, u: Array) -> Any:
     """sum u_j^2 / (2 c_j)."""
-    return _over(u**2, omega.c).sum(axis=-1) / 2
+    squares = u**2
+    return (squares if is_plain(omega) else _over(squares, omega.c)).sum(axis=-1) / 2
 
 
 def _l1(omega: L1, w: Array) -> Any:

@@ -22,7 +22,8 @@ from fenchel._system.threads import shared
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes, filled
 from fenchel.data.shards import Shard
-from fenchel.tolerances import EPSILON
+from fenchel.tolerances import EPSILON, ROUND_OFF
+from fenchel.verification.duals import RowCut
 
 Array = npt.NDArray[np.float64]
 
@@ -95,10 +96,7 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
         parts = _each(engine, product, list(calls))
     else:
         parts = list(engine.map(product, engine.scatter(a)))
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return _total(iter(parts))
 
 
 def _each(
@@ -112,11 +110,11 @@ def chunks(shard: Shard) -> list[slice]:
     """A shard's rows in up to 32 chunks, of about 1024 rows or 16384 numbers if that is less.
 
     Sums of sums are rounded less, and what is copied of the rows is a chunk of them. A chunk has
-    four numbers for each column at least: its sums, which are as many as columns, would cost more
-    than its products otherwise.
+    sixteen numbers for each column at least: its sums, which are as many as columns, would cost as
+    much as its products otherwise.
     """
     n, numbers = shard.rows.n_rows, shard.rows.n_numbers
-    most = min(32, max(1, numbers // (4 * max(shard.rows.n_columns, 1))))
+    most = min(32, max(1, numbers // (16 * max(shard.rows.n_columns, 1))))
     number = min(most, max(n // 1024, numbers // 16384, 1))
     step = max(-(-n // number), 1)
     return [slice(k, min(k + step, n)) for k in range(0, max(n, 1), step)]
@@ -173,6 +171,37 @@ def magnitude(shard: Shard, a: Array) -> Array:
     a = np.abs(a)
     with _matrix(shard) as X:
         return _total(_magnitudes(_transposed(X, rows)) @ a[rows] for rows in chunks(shard))
+
+
+def error_length(shards: Sequence[Shard], line: RowCut) -> float:
+    """The length of the error of all of X'a, or more, without a pass of as many columns as a has.
+
+    |x_i| |a_i|', a matrix of rank 1, is as long as the product of both lengths, and their sum is no
+    longer than these together. inf where it is not known: rows are elsewhere, or a is in doubt.
+    """
+    if np.any(line.alpha_error) or not are_here(shards):
+        return np.inf
+    lengths = np.concatenate([row_lengths(shard) for shard in shards]) * lengths_of(line.alpha)
+    return rounding(shards) * float(np.sum(lengths)) * (1 + ROUND_OFF)
+
+
+def row_lengths(shard: Shard) -> Array:
+    """The length of each row of X, or more."""
+    with _matrix(shard) as X:
+        if not sparse.issparse(X):
+            return np.concatenate([lengths_of(X[rows]) for rows in chunks(shard)])
+        squares = np.square(X.data, dtype=np.float64)
+        return _length(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=1))
+
+
+def lengths_of(a: Array) -> Array:
+    """The length of each row of an array, or more."""
+    return _length(np.sum(np.square(a, dtype=np.float64), axis=1))
+
+
+def _length(square: Array) -> Array:
+    """The root of sums of squares or more, of up to 1e9 that are rounded or lost by underflow."""
+    return np.asarray(np.sqrt(square) * (1 + 1e-6) + 1e-149)
 
 
 GRAM_ROWS = 256  # whose products are added up one after the other

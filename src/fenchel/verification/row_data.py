@@ -46,6 +46,9 @@ Array = npt.NDArray[np.float64]
 # loss that is not convex, and close enough for a slope that is not right.
 _NEARBY = (-1.0, -1e-3, 1e-3, 1.0)
 
+# Of a cut's constant: what may be lost by an error whose length alone is known.
+_NEGLIGIBLE = 5e-10
+
 _NUMBERS = 1 << 22  # that a product with several columns may have: 32 MB
 
 
@@ -311,7 +314,13 @@ class RowEvidence(Evidence):
     ) -> CheckedCut:
         """That of all tangents and dual variables together."""
         line, doubt = self.line(witness, problem, b, blurred)
-        a, a_error = self.adjoint(line.alpha), self.adjoint_error(line.alpha, line.alpha_error)
+        a = self.adjoint(line.alpha)
+        if self.K is not None and problem.strength > 0 and penalties.is_plain(problem.regularizer):
+            length, size = products.error_length(self.shards, line), float(np.linalg.norm(a))
+            if length * (size + length) <= _NEGLIGIBLE * problem.strength * abs(line.constant):
+                error = line.constant_error + doubt
+                return CheckedCut(a, line.constant, np.zeros(1), error, length)
+        a_error = self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
             size = self.magnitude(line.alpha)[free]

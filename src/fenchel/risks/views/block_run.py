@@ -29,7 +29,8 @@ from fenchel.witness import Witness
 
 _LEAST = 1e-12  # of kappa, relative to the first
 _AHEAD, _NEAREST = 1.0, 1e-4  # kappa from multipliers of a gap: that many times it, and the least
-_WORK = 5e8  # products of two numbers in one call, about: a tenth of a second
+_WORK = 2e9  # products of two numbers in one call, about: some tenths of a second
+_LEAST_STEPS = 3  # where factors are made, which a call makes anew
 _PRODUCTS = 10  # that a step takes, about, where they are many
 _MOST_STEPS = 200
 _ARRAYS = ("p", "a", "best_p", "best_u")
@@ -140,7 +141,7 @@ class BlockRun:
             self.n_free > 0, risk.weight, growth, _LEAST * self.at.kappa,
         )  # fmt: skip
         work = _PRODUCTS * max(risk.n_numbers, 1) * K
-        self.steps = int(min(max(_WORK / work, 1), _MOST_STEPS))
+        self.steps = int(min(max(_WORK / work, _LEAST_STEPS), _MOST_STEPS))
 
     def advance(self, gap: float) -> tuple[bool, bool]:
         """Some Newton steps; whether they claim the gap, and whether more of them may be taken."""

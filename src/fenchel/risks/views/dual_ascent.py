@@ -173,7 +173,7 @@ class DualAscent:
     def settle(self) -> None:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
-        self.v = self._padded(-self.engine.total(self.engine.map(row_duals.combined, self.rows)))
+        self.v = self._padded(self.engine.total(self.engine.map(row_duals.combined, self.rows)))
 
     def _padded(self, V: Array) -> Array:
         """A matrix of v as a vector, with zeros for the coordinates that are offsets."""

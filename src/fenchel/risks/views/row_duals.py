@@ -178,8 +178,8 @@ def assign(shard: Shard, rows: RowDuals, a: Array) -> None:
 
 
 def combined(shard: Shard, rows: RowDuals) -> Array:
-    """sum_i rate_i x_i a_i."""
-    return swept(shard).adjoint(weighted(rows.rate, rows.a))
+    """-sum_i rate_i x_i a_i."""
+    return swept(shard).adjoint(weighted(-rows.rate, rows.a))
 
 
 def total(shard: Shard, rows: RowDuals) -> float | Array:
