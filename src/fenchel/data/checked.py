@@ -100,11 +100,7 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
         i = int(np.argmax(bad))
         raise InvalidData(f"y holds nan or inf; the first is y[{i}] = {y[i]}", row=i)
     try:
-<<<<<<< HEAD
-        classes, codes = _two_numbers(y) or np.unique(y, return_inverse=True)
-=======
         classes, codes = _distinct(y)
->>>>>>> columns
     except TypeError as error:
         raise InvalidData(f"y mixes types that cannot be compared: {error}") from error
     if len(classes) == 1:
@@ -115,19 +111,6 @@ def checked_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[
     return classes, codes
 
 
-<<<<<<< HEAD
-def _two_numbers(
-    y: npt.NDArray[Any],
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
-    """The same of numbers that are two, without sorting all of them; None of others."""
-    if y.dtype.kind not in "biuf":
-        return None
-    least, most = y.min(), y.max()
-    upper = y == most
-    if least == most or not (upper | (y == least)).all():
-        return None
-    return np.array([least, most]), upper.astype(np.intp)
-=======
 def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """As np.unique, which sorts them all; numbers of which there are two are told by comparing."""
     if y.dtype.kind in "biuf" and len(y):
@@ -136,7 +119,6 @@ def _distinct(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int
         if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
             return ends, upper.astype(np.intp)
     return np.unique(y, return_inverse=True)
->>>>>>> columns
 
 
 def unmasked(name: str, values: Any) -> Any:
