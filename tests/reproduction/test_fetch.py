@@ -1,13 +1,16 @@
 """benchmarks/fetch.py on small files: what it makes of them, refuses, and writes."""
 
 import dataclasses
+import functools
 import gzip
+import http.server
 import io
 import lzma
 import struct
 import subprocess
 import sys
 import tarfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +122,61 @@ def test_the_list_needs_no_network():
         [sys.executable, FOLDER / "fetch.py", "--list"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("a9a ")
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder over http on this machine alone."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_files_and_archives_come_over_http_and_are_held_to_their_digests(
+    fetch, served, tmp_path, monkeypatch, capsys
+):
+    folder, address = served
+    (folder / "rank.train").write_text("0 1:2\n1 2:1\n")
+    (folder / "rank.train.query").write_text("2\n")
+    (folder / "cut").write_text("1 1:1\n")  # a file that was cut off, of two rows
+    with tarfile.open(folder / "package.tgz", mode="w:gz") as archive:
+        (tmp_path / "small.csv").write_text("a,class\n1,2\n")
+        archive.add(tmp_path / "small.csv", "package/data/small.csv")
+    plain, digest = fetch.plain, fetch.digest
+    two = (f"{address}/rank.train", f"{address}/rank.train.query")
+    sources = {
+        "ranks": fetch.Source(
+            "rank/train.svm", two, fetch.with_queries, digest(b"0 qid:1 1:2\n1 qid:1 2:1\n")
+        ),
+        "packed": fetch.Source(
+            "packed/small",
+            (f"{address}/package.tgz",),
+            fetch.last_column,
+            digest(b"2 1:1\n"),
+            ("data/small.csv",),
+        ),
+        "cut": fetch.Source("cut/cut", (f"{address}/cut",), plain, digest(b"1 1:1\n-1 1:2\n")),
+        "gone": fetch.Source("gone/gone", (f"{address}/404",), plain, "0" * 64),
+    }
+    monkeypatch.setattr(fetch, "SOURCES", sources)
+    monkeypatch.setattr("sys.argv", ["fetch.py", "--to", str(tmp_path / "data")])
+    with pytest.raises(SystemExit, match="could not get cut, gone"):
+        fetch.main()
+    told = capsys.readouterr().err
+    assert "cut: its numbers are not those we know" in told and "gone: HTTP Error 404" in told
+    written = sorted(path.relative_to(tmp_path / "data") for path in tmp_path.rglob("*.xz"))
+    assert [str(path) for path in written] == ["packed/small.xz", "rank/train.svm.xz"]
+    (folder / "package.tgz").unlink()  # what is there is not asked for again
+    monkeypatch.setattr("sys.argv", ["fetch.py", "packed", "--to", str(tmp_path / "data")])
+    fetch.main()
