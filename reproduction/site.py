@@ -19,8 +19,8 @@ _STYLE = f"<style>\n{(Path(__file__).parent / 'site.css').read_text()}</style>"
 _INTRODUCTION = """<p>What each figure and table of the papers shows, run again by
 <code>make reproduce</code>: the claim in our words, our figure beside it, and a verdict, which is
 computed from statements that the runs decide: reproduced if all of them hold, partly if some do.
-Minima are certified, not the best value that was seen. Where a claim does not hold, an experiment
-below the figure shows why.</p>"""
+Minima are certified, not the best value that was seen. Where a claim does not hold, the figure's
+own panels show why, or an experiment below it.</p>"""
 
 
 def write(

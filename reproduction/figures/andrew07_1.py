@@ -14,7 +14,8 @@ TITLE = "Figures 1 to 4: the objective against function calls"
 CLAIM = """OWL-QN falls to near its minimum within some 50 calls; K&T creeps, and is 5.7 % above
 OWL-QN's best value after 946."""
 HERE = "The runs of table 2, all on the same axes: a generated task of the same shape."
-WHY = "See table 2: SciPy's L-BFGS-B is better than the port of 2007."
+WHY = """See table 2 and its experiment: K&T needs 3 to 5 times the evaluations of OWL-QN, with few
+features or many, and ends at the minimum."""
 
 runs = table.runs
 

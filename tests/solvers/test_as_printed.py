@@ -8,6 +8,7 @@ from test_sublbfgs import smallest
 
 import fenchel
 from fenchel.solvers._direction import one_step_direction
+from fenchel.solvers._lbfgs_memory import LBFGSMemory
 from fenchel.solvers._line_search import backtracking
 from reproduction import toys
 
@@ -52,6 +53,19 @@ def test_a_sparse_model_comes_to_the_same_minimum(rows, name, options):
     result = fenchel.minimize(problem, fenchel.solver(name, **options), gap=1e-3)
     assert result.converged and fenchel.verify(result, problem).gap <= 1e-3
     assert result.objective == pytest.approx(least, rel=1e-3)
+
+
+@pytest.mark.parametrize(("form", "restarts"), [("printed", 0), ("face", 1)])
+def test_only_ours_forgets_H_where_a_random_subgradient_leads_uphill(monkeypatch, form, restarts):
+    """[Yu10] figure 17: OWL-QN breaks down, for most weights are 0 at the minimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 40))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)
+    problem = fenchel.problem(X, y, loss="logistic", regularizer="l1", strength=0.05)
+    forgotten, forget = [], LBFGSMemory.forget
+    monkeypatch.setattr(LBFGSMemory, "forget", lambda H: forgotten.append(H) or forget(H))
+    result = fenchel.minimize(problem, fenchel.solver("owlqn", form=form, seed=0), gap=1e-9)
+    assert result.status is fenchel.Status.STALLED and len(forgotten) == restarts
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -19,7 +19,7 @@ at strength 1e-4 comes within 1e-6 of its minimum after 105 iterations, by [Andr
 
 [Andrew07]'s convergence proof has a hole ([Yu10] appendix D). The test above is on J itself, so J
 never rises beyond round-off; and where no alpha passes it, H is forgotten, which leaves a scaled
-steepest descent all of whose coordinates move downhill.
+steepest descent all of whose coordinates move downhill. As printed it is not: the run ends there.
 """
 
 from __future__ import annotations
