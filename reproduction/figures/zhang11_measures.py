@@ -16,8 +16,8 @@ losses is said to refuse in the table."""
 WHY = """Finer smoothing costs AGM-inf passes, as was supposed: with the ROC loss 50 at a level of
 1e-3 and 32 at 1e-2, with F1 103 and at 1e-1 71; but ls-BMRM takes 19 and 27, so no level is the
 reason (the experiment below): at best 11 and 23 iterations stand beside its 9 and 13, with three
-passes in each for two. Written out as pairs, which all that know the hinge can have, the ROC loss has the
-same order: 44 passes at best, ls-BMRM 23, and SDCA, with a step per pair, 8."""
+passes in each for two. Written out as pairs, which all that know the hinge can have, the ROC loss
+has the same order: 44 passes at best, ls-BMRM 23, and SDCA, with a step per pair, 8."""
 
 SETS = [("a9a", loss, strength) for loss in ("roc", "fbeta") for strength in (1e-2, 1e-3)]
 
