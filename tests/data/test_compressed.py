@@ -55,3 +55,14 @@ def test_arrays_that_are_too_short_are_refused() -> None:
     n = np.count_nonzero(X) - 1
     with pytest.raises(ValueError, match="room"):
         _kernels.dense_compress(X, start, np.empty(n, np.int32), np.empty(n))
+
+
+def test_parts_of_sparse_rows_are_matrices_without_a_copy() -> None:
+    X = sparse.csr_array(mostly_zeros(0.1))
+    start = X.indptr.astype(np.int64)
+    for i, j in ((0, 100), (300, 2100), (2100, 2100)):
+        part = SparseRows(start[i : j + 1], X.indices, X.data, 500).matrix()
+        assert i == j or np.shares_memory(part.data, X.data)
+        assert i == j or np.shares_memory(part.indices, X.indices)
+        np.testing.assert_array_equal(part.toarray(), X.toarray()[i:j])
+        np.testing.assert_allclose(part.T @ np.ones(j - i), X.toarray()[i:j].sum(axis=0))

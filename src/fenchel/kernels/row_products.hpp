@@ -9,7 +9,8 @@
 namespace fenchel {
 
 /// H(i, j) += sum_c x_ic y_jc for the rows i = first .. last - 1 of X and the rows j <= i of Y,
-/// which is given by its columns, in each of which rows ascend; H has as many columns as X has rows.
+/// which is given by its columns, in each of which rows ascend; H has as many columns as X has
+/// rows.
 template <class Column>
 void row_products(const Csr<double, std::int64_t, Column>& X, const std::int64_t* column_start,
                   const Column* row, const double* value, std::size_t first, std::size_t last,

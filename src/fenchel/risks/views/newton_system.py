@@ -8,7 +8,7 @@ that its solution has the same bits whatever the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -106,20 +106,29 @@ def _row_products(X: Any, scale: Array, n_threads: int) -> Array:
     """The lower triangle of X diag(scale) X', by blocks of rows."""
     H = np.zeros((X.shape[0],) * 2)
     blocks = [(first, min(first + _BLOCK, len(H))) for first in range(0, len(H), _BLOCK)]
-    if not sparse.issparse(X):
-        scaled = X * scale
-
-        def product(first: int, last: int) -> None:
-            np.matmul(scaled[first:last], X[:last].T, out=H[first:last, :last])
-
-        shared(n_threads, product, blocks)
-        return H
-    by_column = X.tocsc()
-    starts = X.indptr.astype(np.int64), by_column.indptr.astype(np.int64)
-    rows = starts[0], X.indices, X.data * scale[X.indices]
-    columns = starts[1], by_column.indices, by_column.data
-    shared(n_threads, lambda *block: _kernels.row_products(*rows, *columns, *block, H), blocks)
+    product = _sparse_products(X, scale, H) if sparse.issparse(X) else _products(X, scale, H)
+    shared(n_threads, product, blocks)
     return H
+
+
+def _products(X: Array, scale: Array, H: Array) -> Callable[[int, int], None]:
+    scaled = X * scale
+
+    def product(first: int, last: int) -> None:
+        np.matmul(scaled[first:last], X[:last].T, out=H[first:last, :last])
+
+    return product
+
+
+def _sparse_products(X: Any, scale: Array, H: Array) -> Callable[[int, int], None]:
+    by_column, scaled = X.tocsc(), X.data * scale[X.indices]
+    start, column_start = (each.indptr.astype(np.int64) for each in (X, by_column))
+
+    def product(first: int, last: int) -> None:
+        columns = column_start, by_column.indices, by_column.data
+        _kernels.row_products(start, X.indices, scaled, *columns, first, last, H)
+
+    return product
 
 
 def _sums(shard: Shard, bent: npt.NDArray[np.int32], h: Array) -> tuple[int, float]:
