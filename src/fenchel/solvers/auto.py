@@ -104,7 +104,8 @@ def _preferred(problem: Problem) -> tuple[Solver, str]:
         if kind is FISTA and not problem.risk.facts.differentiable:
             continue  # its steps shrink with the smoothing
         if obstacle is None:
-            return kind(), reason + unproved(problem)
+            found = FISTA(restart=True) if kind is FISTA else kind()
+            return found, reason + unproved(problem)
         obstacles += ["; " if obstacles else "", f"for {kind.name}, ", obstacle]
     raise Incompatible("no solver can minimise this problem: ", *obstacles)
 
