@@ -2,11 +2,17 @@
 
 fenchel's time is that of posing the problem and of a fit that certifies the gap. A peer's is that
 of the loosest tolerance of a ladder whose solution lies within the distance of fenchel's lower
-bound: it is not told when to stop, nor does it know that it may. Compilation is not counted. One
-run, one thread, CPU seconds; ratio = fenchel / the best peer, so that less than 1 says fenchel is
-faster. Peers that are not installed (celer, skglm, liblinear-official) are left out.
+bound: it is not told when to stop, nor does it know that it may. Imports and compilation are not
+counted. One run, one thread, CPU seconds; ratio = fenchel / the best peer, so that less than 1 says
+fenchel is faster. A ladder ends at LIMIT seconds, or where a fit took HOPELESS times as long as
+ours: such a peer has a dash, and where all have, the ratio is at most the one shown, "<". Peers
+that are not installed (celer, skglm) are left out.
 
-    python benchmarks/sparse.py [lasso|logistic|paths] [name of a set ...]
+gap / distance is what is certified at 1e-3 over how far J really is from the least value known.
+Columns that only one side has are ties where |v_j| = t_j at the minimum: `tie` is how far the
+worst of them is from that, relative to t_j.
+
+    python benchmarks/sparse.py [lasso|logistic|paths|supports] [name of a set ...]
 """
 
 from __future__ import annotations
@@ -39,7 +45,8 @@ import fenchel
 
 DISTANCES = (1e-3, 1e-6)
 TOLERANCES = 10.0 ** -np.arange(1, 12)
-LIMIT = 12.0  # seconds for a peer's ladder, and for a fit of ours
+LIMIT = 6.0  # seconds for a peer's ladder, and for a fit of ours
+HOPELESS = 4.0  # times our time to the last distance
 Data = tuple[Any, np.ndarray]
 Model = Callable[[float], Any]  # of a tolerance
 
@@ -146,8 +153,8 @@ def logistic_peers(strength: float, n: int) -> dict[str, Model]:
     return found
 
 
-def fitted(model: Model, X: Any, y: np.ndarray, limit: float = LIMIT) -> Iterator[Any]:
-    """(seconds, model) for ever smaller tolerances."""
+def fitted(model: Model, X: Any, y: np.ndarray, limit: float) -> Iterator[Any]:
+    """(seconds, model) for ever smaller tolerances, until one fit takes as long as the limit."""
     spent = 0.0
     for tol in TOLERANCES:
         start = time.process_time()
@@ -155,34 +162,41 @@ def fitted(model: Model, X: Any, y: np.ndarray, limit: float = LIMIT) -> Iterato
         seconds = time.process_time() - start
         yield seconds, done
         spent += seconds
-        if spent > limit:
+        if spent > LIMIT or seconds > limit:
             return
 
 
-def theirs(problem: fenchel.Problem, model: Model, data: Data, bounds: list[float]) -> list[float]:
-    """The seconds to come within each distance of the minimum, inf where the ladder ended first."""
+def some_rows(y: np.ndarray) -> np.ndarray:
+    """A few, with the least and the largest labels."""
+    return np.sort(np.argsort(y, kind="stable")[[*range(20), *range(-20, 0)]])
+
+
+def theirs(
+    problem: fenchel.Problem, model: Model, data: Data, bounds: list[float], limit: float
+) -> tuple[list[float], float]:
+    """The seconds to come within each distance, inf where the ladder ended first; the longest."""
     X, y = data
-    reached = [math.inf] * len(bounds)
+    reached, longest = [math.inf] * len(bounds), 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        some = np.sort(np.argsort(y, kind="stable")[[*range(20), *range(-20, 0)]])
+        some = some_rows(y)
         model(0.1).fit(X[some], y[some])  # compiles what is compiled
-        for seconds, done in fitted(model, X, y):
+        for seconds, done in fitted(model, X, y, limit):
             point = problem.risk.at(np.ravel(done.coef_))
-            J = problem.objective(point)
+            J, longest = problem.objective(point), max(longest, seconds)
             reached = [
                 seconds if before == math.inf and bound >= J else before
                 for before, bound in zip(reached, bounds, strict=True)
             ]
             if max(reached) < math.inf:
                 break
-    return reached
+    return reached, longest
 
 
 def ours(X: Any, y: np.ndarray, gap: float, options: dict[str, Any]) -> tuple[float, Any]:
     def work() -> tuple[fenchel.Problem, fenchel.Result]:
         problem = fenchel.problem(X, y, engine="serial", **options)
-        return problem, fenchel.minimize(problem, gap=gap, max_seconds=LIMIT)
+        return problem, fenchel.minimize(problem, gap=gap, max_seconds=2 * LIMIT)
 
     seconds, (problem, result) = cpu_seconds(work)
     if result.converged:
@@ -190,33 +204,55 @@ def ours(X: Any, y: np.ndarray, gap: float, options: dict[str, Any]) -> tuple[fl
     return (seconds if result.converged else math.inf), (problem, result)
 
 
+def classic(X: Any) -> Any:
+    """As scikit-learn takes it."""
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_matrix(X)
+    X.indices, X.indptr = (each.astype(np.int32) for each in (X.indices, X.indptr))
+    return X
+
+
 def compare(name: str, data: Data, peers: dict[str, Model], options: dict[str, Any]) -> list[float]:
+    """A row for each distance; the ratios."""
     X, y = data
+    some = some_rows(y)
+    ours(X[some], y[some], 0.1, options)  # imports what is imported
     found = [ours(X, y, gap, options) for gap in DISTANCES]
-    problem, result = found[-1][1]
+    (_, (_, first)), (last, (problem, result)) = found[0], found[-1]
     bounds = [result.lower_bound + gap * abs(result.objective) for gap in DISTANCES]
-    classic = X
-    if sparse.issparse(X):  # as scikit-learn takes it
-        classic = sparse.csr_matrix(X)
-        classic.indices, classic.indptr = (
-            each.astype(np.int32) for each in (classic.indices, classic.indptr)
-        )
-    times = {peer: theirs(problem, model, (classic, y), bounds) for peer, model in peers.items()}
+    limit = HOPELESS * min(last, LIMIT)
+    times = {p: theirs(problem, m, (classic(X), y), bounds, limit) for p, m in peers.items()}
+    distance = max(first.objective - result.objective, 1e-15 * abs(first.objective))
+    pace = (first.objective - first.lower_bound) / distance
     ratios = []
     for k, gap in enumerate(DISTANCES):
-        best = min(each[k] for each in times.values())
-        ratios.append(found[k][0] / best)
-        listed = "  ".join(f"{peer} {each[k]:8.3f}" for peer, each in times.items())
+        best = min(reached[k] for reached, _ in times.values())
+        least = min(longest for _, longest in times.values()) if best == math.inf else best
+        ratios.append(found[k][0] / least)
+        cells = [f"{found[k][0]:.3f}", *(shown(reached[k]) for reached, _ in times.values())]
+        sign, extra = "< " if best == math.inf else "", f"{pace:.2g}" if k == 0 else ""
         print(
-            f"{name:28} {gap:.0e}  {np.count_nonzero(result.w):5} columns  fenchel "
-            f"{found[k][0]:8.3f}  {listed}  ratio {ratios[-1]:.2f}",
+            f"| {name} | {gap:.0e} | {np.count_nonzero(result.w)} | {' | '.join(cells)} "
+            f"| {sign}{ratios[-1]:.2f} | {extra} |",
             flush=True,
         )
     return ratios
 
 
+def shown(seconds: float) -> str:
+    return "-" if seconds == math.inf else f"{seconds:.3f}"
+
+
+def header(peers: dict[str, Model]) -> None:
+    """The head of a table."""
+    names = ["data, strength", "to", "columns", "fenchel", *peers, "ratio", "gap / distance"]
+    print(f"\n| {' | '.join(names)} |\n|{'---|' * len(names)}")
+
+
 def lasso(names: list[str]) -> list[float]:
-    ratios = []
+    ratios: list[float] = []
+    header(lasso_peers(1.0, 1.0))
     for name in names or LASSO:
         X, y = data = SETS[name]()
         largest = float(np.max(np.abs(X.T @ (y - y.mean())))) / len(y)
@@ -225,19 +261,20 @@ def lasso(names: list[str]) -> list[float]:
             for strength in (1e-3 * largest / ratio, 1e-4 * largest / ratio, 1e-3, 1e-4):
                 options = {"loss": "squared_error", "regularizer": penalty, "strength": strength}
                 options["intercept"] = True
-                peers, label = lasso_peers(strength, ratio), f"{name} {ratio:g} {strength:.1e}"
+                peers, label = lasso_peers(strength, ratio), f"{name} {ratio:g}, {strength:.1e}"
                 ratios += compare(label, data, peers, options)
     return ratios
 
 
 def logistic(names: list[str]) -> list[float]:
-    ratios = []
+    ratios: list[float] = []
+    header(logistic_peers(1.0, 1))
     for name in names or LOGISTIC:
         _, y = data = SETS[name]()
         for strength in (1e-3, 1e-4, 1e-5):
             options = {"loss": "logistic", "regularizer": "l1", "strength": strength}
             peers = logistic_peers(strength, len(y))
-            ratios += compare(f"{name} {strength:.0e}", data, peers, options)
+            ratios += compare(f"{name}, {strength:.0e}", data, peers, options)
     return ratios
 
 
@@ -245,7 +282,9 @@ def paths(names: list[str]) -> list[float]:
     """Cross-validation over the same grid, to the gap that scikit-learn's tolerance stands for."""
     X, y = load_diabetes(return_X_y=True)
     small = [("diabetes", X, y)]
-    ratios = []
+    ratios: list[float] = []
+    print("\n| data | peer | fenchel | scikit-learn | ratio |\n|---|---|---|---|---|")
+    fenchel.RegressorCV(penalty="l1", alphas=[1.0], cv=2).fit(X[:20], y[:20])  # imports
     for name, X, y in [*small, ("dense", *gaussian()), ("colon", *standardised("colon", 2000))]:
         if names and name not in names:
             continue
@@ -259,8 +298,8 @@ def paths(names: list[str]) -> list[float]:
             seconds, mine = cpu_seconds(lambda: model.fit(X, y))  # noqa: B023 - at once
             ratios.append(seconds / peer)
             print(
-                f"{name} {label}: fenchel {seconds:.3f} (alpha {mine.alpha_:.4g}), scikit-learn "
-                f"{peer:.3f} (alpha {fit.alpha_:.4g}), ratio {ratios[-1]:.2f}",
+                f"| {name} | {label} | {seconds:.3f} (alpha {mine.alpha_:.4g}) "
+                f"| {peer:.3f} (alpha {fit.alpha_:.4g}) | {ratios[-1]:.2f} |",
                 flush=True,
             )
     return ratios + classified(names)
@@ -281,13 +320,42 @@ def classified(names: list[str]) -> list[float]:
         loss="logistic", penalty="l1", alphas=1 / (Cs * len(y)), cv=5, fit_intercept=False
     )
     seconds, _ = cpu_seconds(lambda: model.fit(X, y))
-    print(f"colon LogisticRegressionCV: fenchel {seconds:.3f}, scikit-learn {peer:.3f}", flush=True)
-    return [seconds / peer]
+    ratio = seconds / peer
+    print(
+        f"| colon | LogisticRegressionCV | {seconds:.3f} | {peer:.3f} | {ratio:.2f} |", flush=True
+    )
+    return [ratio]
+
+
+def supports(names: list[str]) -> list[float]:
+    """Which columns of L1 logistic regression are not 0, beside liblinear's and skglm's."""
+    print("\n| data, strength | columns | peer | its columns | on one side | tie |")
+    print("|---|---|---|---|---|---|")
+    for name in names or ("a9a", "w8a", "colon", "leukemia"):
+        X, y = SETS[name]()
+        for strength in (1e-3, 1e-4):
+            options = {"loss": "logistic", "regularizer": "l1", "strength": strength}
+            _, (problem, result) = ours(X, y, 1e-8, options)
+            v = np.abs(problem.risk.at(result.w).subgradient)
+            for peer, model in logistic_peers(strength, len(y)).items():
+                if peer == "celer":  # whose smallest tolerances take minutes
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    w = np.ravel(model(1e-8).fit(classic(X), y).coef_)
+                odd = np.flatnonzero((w != 0) != (result.w != 0))
+                tie = np.max(np.abs(v[odd] / strength - 1), initial=0.0)
+                print(
+                    f"| {name}, {strength:.0e} | {np.count_nonzero(result.w)} | {peer} "
+                    f"| {np.count_nonzero(w)} | {len(odd)} | {tie:.1e} |",
+                    flush=True,
+                )
+    return []
 
 
 def main() -> None:
     wanted = sys.argv[1:]
-    tables = {"lasso": lasso, "logistic": logistic, "paths": paths}
+    tables = {"lasso": lasso, "logistic": logistic, "paths": paths, "supports": supports}
     names = [each for each in wanted if each not in tables]
     ratios: list[float] = []
     with threadpool_limits(1):
@@ -297,7 +365,7 @@ def main() -> None:
     finite = [ratio for ratio in ratios if 0 < ratio < math.inf]
     if finite:
         mean = math.exp(sum(map(math.log, finite)) / len(finite))
-        print(f"{len(ratios)} ratios, geometric mean {mean:.2f}, largest {max(ratios):.2f}")
+        print(f"\n{len(ratios)} ratios, geometric mean {mean:.2f}, largest {max(ratios):.2f}.")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import warnings
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array
 import fenchel
 from fenchel import InvalidData, losses
 from fenchel.regularizers import L1, L2, Boxed, ElasticNet, GroupL1, Quadratic
+from fenchel.solvers import FISTA
 from fenchel.verification.coupled_penalties import COUPLED
 
 GROUPS = [0, 0, 1, 1]
@@ -96,6 +98,44 @@ def test_a_columns_coefficients_of_all_classes_are_in_its_group():
     assert result.converged and result.w.shape == (3, N_FEATURES)
     norms = [np.linalg.norm(result.w[:, GROUPS.index(g) : GROUPS.index(g) + 2]) for g in (0, 1)]
     assert problem.regularizer.value(result.w.T.ravel()) == pytest.approx(2**0.5 * sum(norms))
+
+
+@pytest.mark.parametrize("n", [3, 8, 30])
+@pytest.mark.parametrize("regularizer", [L1(), ElasticNet(0.5), GroupL1(range(10))], ids=ids)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sparse_softmax_is_cvxpys(regularizer, n, intercept):
+    """A column twice, one of zeros, and fewer rows than columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10))
+    X[:, 1], X[:, 2] = X[:, 0], 0.0
+    y = np.arange(n) % 3
+    W, b = cp.Variable((10, 3)), cp.Variable(3) if intercept else np.zeros(3)
+    Z = X @ W + np.ones((len(X), 1)) @ cp.reshape(b, (1, 3), order="C")
+    right = cp.sum(cp.multiply(np.eye(3)[y], Z), axis=1)
+    if isinstance(regularizer, GroupL1):
+        penalty = cp.sum(cp.norm(W, 2, axis=1))
+    else:
+        ratio = 1.0 if isinstance(regularizer, L1) else 0.5
+        penalty = ratio * cp.sum(cp.abs(W)) + (1 - ratio) / 2 * cp.sum_squares(W)
+    J = 0.03 * penalty + cp.sum(cp.log_sum_exp(Z, axis=1) - right) / len(X)
+    least = cp.Problem(cp.Minimize(J)).solve(solver="CLARABEL")
+    problem = fenchel.problem(
+        X, y, loss="softmax", regularizer=regularizer, strength=0.03, intercept=intercept
+    )
+    result = fenchel.minimize(problem, gap=1e-6)
+    assert result.converged and fenchel.verify(result, problem).source == "witness"
+    assert result.lower_bound - 1e-7 <= least <= result.objective + 1e-7
+    assert not np.any(result.w[:, 2])
+
+
+def test_momentum_that_ends_in_time_saves_passes():
+    problem = vector_problem_for(losses.Softmax(), GroupL1(GROUPS), strength=1e-3)
+    plain, restarted = (
+        fenchel.minimize(problem, FISTA(restart=restart), gap=1e-5) for restart in (False, True)
+    )
+    assert restarted.converged and restarted.passes < plain.passes
+    assert plain.lower_bound <= restarted.objective
+    assert restarted.lower_bound <= plain.objective
 
 
 # Bounds

@@ -5,6 +5,10 @@
 
 Unlike AGM-EF it takes no notice of strong convexity, and its L must not fall. Two passes an
 iteration, one more for each L tried.
+
+With `restart` the momentum ends, t = 1 and y = x_k, where it leads uphill: <y_k - x_k, x_k -
+x_{k-1}> > 0 (O'Donoghue and Candes 2015). Near its minimum J is often strongly convex as far as it
+matters, and that is what takes notice of it; `auto` has it on.
 """
 
 from __future__ import annotations
@@ -29,8 +33,11 @@ class FISTA(Accelerated):
 
     name = "fista"
 
-    def __init__(self, mu: float | None = None, prox: str | ProxFunction = "own"):
+    def __init__(
+        self, mu: float | None = None, prox: str | ProxFunction = "own", restart: bool = False
+    ):
         super().__init__("primal", mu, prox=prox)
+        self.restart = bool(restart)
 
     def obstacle(self, problem: Problem) -> str | None:
         """Its momentum may leave a set where the prox-function alone is defined."""
@@ -47,12 +54,19 @@ class FISTA(Accelerated):
         while True:
             at_y = J.tangent(y)
             x_next, L = proximal_step(J, at_y, y, L)
+            if self.restart and _uphill(y, x_next, x):
+                t = 1.0
             t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
             push = (t - 1) / t_next
             y = (1 + push) * x_next + (-push) * x
             x, share, t = x_next, 1 / t, t_next
             memory = functools.partial(_memory, y, t)
             yield Iterate(x, at_y.alpha, (x, at_y.alpha), share, L, memory)
+
+
+def _uphill(y: Imaged[X, Y], x: Imaged[X, Y], before: Imaged[X, Y]) -> bool:
+    """Whether the step from y to x turns back on the way that x has come."""
+    return bool(((y + (-1.0) * x).x @ (x + (-1.0) * before).x) > 0)
 
 
 def _memory(y: Imaged[X, Y], t: float) -> State:
