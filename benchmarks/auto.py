@@ -112,8 +112,15 @@ def labels() -> Iterator[Data]:
         yield Data(name, X.toarray(), [tuple(map(int, each)) for each in y])
 
 
+def order() -> Iterator[Data]:
+    yield from two()
+    for name in ("cal_housing", "kin8nm"):
+        X, y = table(name)
+        yield Data(name, scale(X), y > np.quantile(y, 0.8))
+
+
 SETS = {"two classes": two, "numbers": numbers, "counts": counts, "classes": several}
-SETS |= {"labels": labels, "order": two}
+SETS |= {"labels": labels, "order": order}
 
 
 def measured(problem: fenchel.Problem, solver: str, limit: float) -> tuple[float, float]:
