@@ -1,7 +1,9 @@
 """Max-margin networks: passes and seconds to certified gaps of 1e-2 and 1e-3, by solver.
 
+    FENCHEL_DATA=... python benchmarks/pages.py docs/benchmarks/max-margin.md
+
 Arguments: `letters` (OCR letters, 626 words), `chunks` (CoNLL-2000, 8,936 sentences), `l1` (the gap
-of L1 chains under OWL-QN); all without. A run gets LIMIT seconds of the processor; all take 12
+of L1 chains under OWL-QN); all without. A run gets LIMIT seconds of the processor; all take eight
 minutes at most. A pass is a product with the data, two an evaluation or a sweep with searches;
 sweeps of `bcfw` over labellings that were found before are in the seconds alone.
 """
@@ -24,7 +26,7 @@ from fenchel.engines import Serial
 
 GAPS = (1e-2, 1e-3)
 STRENGTHS = (1e-2, 1e-3, 1e-4)
-LIMIT = {"letters": 20.0, "chunks": 30.0, "l1": 100.0}
+LIMIT = {"letters": 10.0, "chunks": 18.0, "l1": 60.0}
 SOLVERS: dict[str, dict[str, Any]] = {
     "bmrm": {},
     "ls-bmrm": {},

@@ -474,7 +474,7 @@ def test_bad_settings(kind, options, message):
         (ExcessiveGap(), losses.Hinge(), L1(), "every coordinate penalised"),
         (AGMOne(), losses.Hinge(), L2(weights=[1.0, 0.0, 1.0, 1.0]), "unpenalised coordinates"),
         (AGMInf("dual"), losses.FBeta().smoothed(0.1), L2(), "a differentiable one and form="),
-        (AGMInf(), losses.FBeta(), L2(), "a differentiable one and form="),
+        (AGMInf("dual"), losses.FBeta(), L2(), "a differentiable one and form="),
         (FISTA(), losses.Logistic(), Entropy(), "prox-function is that of Euclid"),
         (AGMInf(), losses.FBeta().smoothed(0.1), L1(), "under L1 it needs a loss with a conjugate"),
     ],

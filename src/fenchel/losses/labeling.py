@@ -24,7 +24,7 @@ from fenchel.losses.multivariate import (
     both_classes,
     descending,
 )
-from fenchel.losses.soft_counts import Shares, SoftTangent, mean_shares, soft_maximum
+from fenchel.losses.soft_counts import SoftSets, SoftTangent, mean_shares, soft_maximum
 from fenchel.losses.table import BETA, K
 from fenchel.settings import positive
 
@@ -72,7 +72,7 @@ class FBeta(MultivariateLoss):
         positives, negatives = both_classes(sample)
         n, n_positive = len(z), len(positives)
         step, nu, tau = soft_widths(n, n_positive, mu)
-        lost, found = (Shares(q[descending(q)], nu) for q in (-z[positives], z[negatives]))
+        lost, found = (SoftSets(q[descending(q)], nu) for q in (-z[positives], z[negatives]))
         b = np.arange(n_positive + 1)
         kappa = lost.kappa(b)
         C, lambda_ = self._soft_count(b, found, step, n_positive)
@@ -89,7 +89,7 @@ class FBeta(MultivariateLoss):
         return SoftTangent(float(theta @ delta), g, lack)
 
     def _soft_count(
-        self, b: Counts, found: Shares, step: float, n_positive: int
+        self, b: Counts, found: SoftSets, step: float, n_positive: int
     ) -> tuple[Array, Array]:
         """For each b the best C, and the threshold of shares that add up to it.
 
@@ -239,7 +239,7 @@ class TopK(MultivariateLoss):
     def soft_tangent(self, z: Array, sample: Sample, mu: float) -> SoftTangent:
         """Delta falls by 1 / whole with each positive taken: shares of rows by one threshold."""
         q, nu, k = self.soft_scores(z, sample, mu)
-        kappa = Shares(q[descending(q)], nu).kappa(k)
+        kappa = SoftSets(q[descending(q)], nu).kappa(k)
         return self.soft_cut(np.clip((q - kappa) / nu, 0.0, 1.0), sample, nu)
 
     def soft_scores(self, z: Array, sample: Sample, mu: float) -> tuple[Array, float, int]:

@@ -139,8 +139,8 @@ class _Native(NamedTuple):
     def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
         loss, sample = self.formula
         if isinstance(loss, PairwiseHinge):
-            g = np.empty_like(z)
-            c, lack = _kernels.soft_pairwise_hinge(z, *self.arguments, 2 * mu, g)
+            g, (level, s, start, cost) = np.empty_like(z), self.arguments
+            c, lack = _kernels.soft_pairwise_hinge(z, level, s, start, cost, 2 * mu, g)
             return SoftTangent(c, g, lack)
         if isinstance(loss, TopK) and np.isfinite(z).all():
             return _soft_top_k(loss, sample, z, mu)

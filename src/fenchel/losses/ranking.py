@@ -31,7 +31,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multivariate import MultivariateLoss, Sample, Tangent, descending
 from fenchel.losses.ordinal import PairwiseHinge, levels
-from fenchel.losses.soft_counts import Shares, SoftTangent, mean_shares, soft_maximum
+from fenchel.losses.soft_counts import SoftSets, SoftTangent, mean_shares, soft_maximum
 from fenchel.losses.table import HALF_LIFE, K
 
 Indices = npt.NDArray[np.int_]
@@ -126,7 +126,7 @@ class Ranking(MultivariateLoss):
         if whole == 0 or len(t) == 1:
             return 0.0, 0.0
         nu, tau, lost = mu / 2, whole * mu / (2 * np.log(len(t))), weight * self.lost(t, n, m)
-        found, fallen = Shares(z[irrelevant], nu), Shares(-z[relevant[::-1]], nu)
+        found, fallen = SoftSets(z[irrelevant], nu), SoftSets(-z[relevant[::-1]], nu)
         kappa, lambda_ = found.kappa(t), fallen.kappa(t)
         squares = found.squares(kappa) + fallen.squares(lambda_)
         gained = found.worth(kappa) + fallen.worth(lambda_) - nu / 2 * squares

@@ -36,8 +36,8 @@ class SoftTangent(NamedTuple):
     lack: float
 
 
-class Shares:
-    """The shares of rows whose scores are q, in falling order."""
+class SoftSets:
+    """Sets of rows made soft: shares of rows whose scores are q, in falling order."""
 
     def __init__(self, q: Array, nu: float):
         self.q, self.nu = q, nu
@@ -85,7 +85,7 @@ def mean_shares(q: Array, kappa: Array, theta: Array, nu: float) -> Array:
     last = np.maximum(first, last)
     some = (high[:, last] - high[:, first]) + (low[:, last] - low[:, first])
     shares = high[0, first] + low[0, first] + (q * some[0] - some[1]) / nu
-    return np.clip(shares, 0.0, 1.0)
+    return np.asarray(np.clip(shares, 0.0, 1.0))
 
 
 def soft_maximum(values: Array, tau: float) -> tuple[Array, float]:

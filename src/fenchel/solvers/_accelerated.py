@@ -27,10 +27,10 @@ from fenchel.errors import InvalidData
 from fenchel.regularizers import lacking
 from fenchel.risks.base import Array, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
+from fenchel.risks.views.black_box_form import BlackBoxForm
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.forms import (
-    BlackBoxForm,
     DualForm,
     DualPoint,
     Form,

@@ -23,10 +23,10 @@ from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
+from fenchel.losses import Loss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.linear import LinearRisk
@@ -38,6 +38,8 @@ from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.prox_functions import OwnGeometry, ProxFunction
 from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
+
+_SCALES = 25  # of a dual point, that are tried at once
 
 PrimalPoint = Imaged[Array, RowVector]
 DualPoint = Imaged[RowVector, Array]
@@ -61,7 +63,7 @@ class Form(Composite[X, Y]):
         """The risk itself at that of the two which is a w: no pass where scores are kept."""
 
 
-class _OverParameters(Form[Array, Y]):
+class OverParameters(Form[Array, Y]):
     """What the forms over w share: Psi = lambda Omega, in the geometry of a prox-function."""
 
     prox: ProxFunction
@@ -178,20 +180,31 @@ class LinearForm(Form[X, Y]):
         return RowVector(self.risk, parts)
 
     def _best_scale(self, dual: DualPoint) -> float:
-        """The t with the largest D(t u): far from the minimum, D(u) may be below D(0)."""
-        found = minimize_scalar(
-            lambda digits: -self._dual_value(10.0**-digits, dual),
-            bounds=(0.0, 12.0),
-            method="bounded",
-        )
-        return float(10.0**-found.x)
+        """The t with the largest D(t u): far from the minimum, D(u) may be below D(0).
+
+        D is concave: of some t, then of some between the best one's neighbours. Two rounds.
+        """
+        u, engine, low, high = self.feasible(dual.x), self.risk.engine, 0.0, 12.0
+        for _ in range(2):
+            digits = np.linspace(low, high, _SCALES)
+            t = 10.0**-digits
+            total = engine.total(engine.map(_conjugates, self.risk.loss, u.parts, t))
+            dearer = np.array([self._conjugate(each * dual.image) for each in t])
+            best = int(np.argmax(-total / self.risk.weight - self.strength * dearer))
+            low, high = digits[max(best - 1, 0)], digits[min(best + 1, _SCALES - 1)]
+        return float(t[best])
+
+
+def _conjugates(shard: Shard, loss: Loss, u: Array, scales: Array) -> Array:
+    """sum_i s_i l*(t u_i) for each t."""
+    return np.array([shardwork.conjugates(shard, loss, u, float(t))[0] for t in scales])
 
 
 def _zeros(shard: Shard, shape: tuple[int, ...]) -> Array:
     return np.zeros((shard.rows.n_rows, *shape))
 
 
-class PrimalForm(_OverParameters[RowVector], LinearForm[Array, RowVector]):
+class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
     """R_mu + lambda Omega over w; row i is smoothed by mu * widths_i, where there are widths."""
 
     def __init__(
@@ -279,48 +292,6 @@ class WholeForm(PrimalForm):
         self.risk.passes += 1
         image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
         return image
-
-
-_NO_IMAGE = np.empty(0)
-
-
-class BlackBoxForm(_OverParameters[Array]):
-    """The same for a risk of which values and gradients alone are known: two passes for each x.
-
-    A point has no image, and the other problem's point is the gradient.
-    """
-
-    def __init__(self, problem: Problem, prox: ProxFunction | None = None):
-        super().__init__(problem)
-        self.measured_by(OwnGeometry(problem) if prox is None else prox)
-        self.L = np.inf
-        self._last: Point | None = None  # as it is asked for again
-
-    def imaged(self, x: Array) -> Imaged[Array, Array]:
-        return Imaged(x, _NO_IMAGE)
-
-    def start(self, w: Array) -> Imaged[Array, Array]:
-        return self.imaged(w)
-
-    def unpacked_dual(self, packed: Array) -> Imaged[Array, Array]:
-        return Imaged(packed, _NO_IMAGE)
-
-    def f(self, at: Imaged[Array, Array]) -> float:
-        return self._at(at.x).value
-
-    def tangent(self, at: Imaged[Array, Array]) -> Linearisation[Array, Array]:
-        point = self._at(at.x)
-        return Linearisation(point.value, point.subgradient, Imaged(point.subgradient, _NO_IMAGE))
-
-    def point(self, x: Imaged[Array, Array], alpha: Imaged[Array, Array]) -> Point:
-        return self._at(x.x)
-
-    def _at(self, w: Array) -> Point:
-        """Two passes, unless it was the last."""
-        if self._last is None or not np.array_equal(self._last.w, w):
-            self.problem.pulse()
-            self._last = self.problem.risk.at(w)
-        return self._last
 
 
 class DualForm(LinearForm[RowVector, Array]):

