@@ -18,14 +18,12 @@ import numpy as np
 
 from fenchel.errors import Incompatible
 from fenchel.losses import SquaredError, VectorLoss
-from fenchel.losses.ordinal import PairwiseHinge
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.regularizers.written import missing
 from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.lagrangian import is_piecewise_linear
-from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
 from fenchel.solvers.bmrm import BMRM
@@ -41,7 +39,7 @@ from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import SubLBFGS
 
 # The solvers that are measured against each other, for each kind of problem: is the loss smooth,
-# has a row one score or several, or is it of pairs of rows, and what is the regulariser.
+# has a row one score or several, and what is the regulariser.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "smooth, l2": (LBFGS, Newton, SDCA),
     "smooth, l1": (ColumnDescent, OWLQN),
@@ -51,7 +49,6 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "kinked, elastic_net": (Polish, SDCA, LineSearchBMRM),
     "smooth vectors, l2": (LBFGS, NewtonCG, SDCA),
     "kinked vectors, l2": (Polish, SDCA, LineSearchBMRM),
-    "pairs, l2": (AGMInf, LineSearchBMRM),
 }
 
 # Numbers in X below which coordinate ascent is left out: its models depend on the order of rows, if
@@ -129,8 +126,6 @@ def kind_of(problem: Problem) -> str:
     smooth = "smooth" if risk.facts.differentiable else "kinked"
     if isinstance(risk.loss, VectorLoss):
         return f"{smooth} vectors, {penalty}"
-    if isinstance(risk.loss, PairwiseHinge):
-        return f"pairs, {penalty}"
     known = has_dual_steps(risk) and (risk.facts.differentiable or is_piecewise_linear(risk))
     return f"{smooth}, {penalty}" if known else "other"
 
