@@ -6,8 +6,8 @@
 As in `newton`, few steps are needed at any strength; but the Hessian is never made, so that rows
 and columns may both be many. Conjugate gradients see it by products, of two passes each, scaled by
 its diagonal. They go on until the residual is `_ROUGH` of the gradient or less, ever less as the
-gradient vanishes, which makes the steps of the method superlinear in the end. On small data with
-several scores a row a kernel takes runs of steps (risks/views/block_run.py).
+gradient vanishes, which makes the steps of the method superlinear in the end. Where rows have
+several scores and X is not too large, a kernel takes runs of steps (risks/views/block_run.py).
 """
 
 from __future__ import annotations

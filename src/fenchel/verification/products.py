@@ -95,7 +95,8 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
         calls = zip(engine.shards, np.split(a, ends[:-1]), strict=True)
         parts = _each(engine, product, list(calls))
     else:
-        parts = list(engine.map(product, engine.scatter(a)))
+        first, *others = engine.map(product, engine.scatter(a))
+        parts = [np.array(first), *others]  # what was sent may be read-only
     return _total(iter(parts))
 
 
