@@ -6,9 +6,10 @@ One thread, CPU seconds. Ours are those of fits that certify the gap, by `auto` 
 named. A peer is told no gap: its seconds are those of the loosest tolerance of a ladder whose model
 lies within the distance of the lower bound that our tighter fit proves, and "-" stands where none
 did within the limit for a ladder. liblinear's rows are given as its own type before the clock
-starts, and all modules are imported. Fits with an intercept are compared with scikit-learn's, whose LinearSVC penalises it, so
-that of its time there the default tolerance is shown, and nothing of its distance. cyanure is left
-out where it is not installed. Without --only the whole takes less than ten minutes.
+starts, and all modules are imported. Fits with an intercept are compared with scikit-learn's, whose
+LinearSVC penalises it, so that of its time there the default tolerance is shown, and nothing of its
+distance. cyanure is left out where it is not installed. Without --only the whole takes less than
+ten minutes.
 """
 
 from __future__ import annotations

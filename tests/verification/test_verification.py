@@ -16,13 +16,17 @@ from catalogue import (
     problem_for,
     vector_problem_for,
 )
+from scipy import sparse
 from structures import CASES
 
 import fenchel
 from fenchel import InvalidCertificate, _kernels, losses, regularizers, verification
 from fenchel.regularizers import L1, L2, Entropy, Regularizer
-from fenchel.verification import penalties
+from fenchel.verification import penalties, products
+from fenchel.verification.checked_cut import CheckedCut
 from fenchel.verification.coupled_penalties import COUPLED
+from fenchel.verification.duals import RowCut
+from fenchel.verification.row_data import RowEvidence
 
 FOLDER = Path(verification.__file__).parent
 
@@ -322,3 +326,21 @@ def test_the_ends_of_a_domain_may_be_numbers(intercept):
         )
         result = fenchel.minimize(problem, gap=1e-6)
         assert result.converged and fenchel.verify(result, problem).gap <= 1e-6
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_the_length_of_an_error_is_no_less_than_that_of_its_coordinates(layout):
+    """And what it takes off the bound of |u|^2 / 2 no less than what they do."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(70, 5)) * (rng.random((70, 5)) < 0.6) * 10.0 ** rng.integers(-9, 9, 5)
+    problem = fenchel.problem(layout(X), rng.integers(0, 4, 70), loss="softmax", strength=0.1)
+    evidence = RowEvidence(problem.risk)
+    line = RowCut(rng.normal(size=(70, 4)), 1.0, np.zeros(1), 0.0)
+    a, error = evidence.adjoint(line.alpha), evidence.adjoint_error(line.alpha, np.zeros(1))
+    length = products.error_length(evidence.shards, line)
+    assert np.linalg.norm(error) <= length < 100 * np.linalg.norm(error)
+    each = penalties.bound(problem, CheckedCut(a, 1.0, error, 0.0), True)
+    together = penalties.bound(problem, CheckedCut(a, 1.0, np.zeros(1), 0.0, length), True)
+    assert together <= each <= penalties.bound(problem, CheckedCut(a, 1.0, 0 * a, 0.0), True)
+    doubtful = line._replace(alpha_error=np.full(1, 1e-9))
+    assert products.error_length(evidence.shards, doubtful) == np.inf

@@ -25,7 +25,7 @@ namespace fenchel {
 
 class ClassFactors {
   public:
-    static constexpr double kFaint = 0.05;
+    static constexpr double kFaint = 0.003;
     static constexpr double kAlike = 1e-9;  // curvatures of two classes, as all are at W = 0
     static constexpr std::size_t kMostNumbers = 10'000'000;  // in all factors
 

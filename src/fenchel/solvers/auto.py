@@ -22,6 +22,7 @@ from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.regularizers.written import missing
 from fenchel.risks.base import Problem
 from fenchel.risks.linear import LinearRisk
+from fenchel.risks.views.block_run import serves
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
@@ -32,7 +33,7 @@ from fenchel.solvers.fista import FISTA
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.ls_bmrm import LineSearchBMRM
 from fenchel.solvers.newton import Newton
-from fenchel.solvers.newton_cg import NewtonCG
+from fenchel.solvers.newton_cg import NewtonCG, in_kernel
 from fenchel.solvers.owlqn import OWLQN
 from fenchel.solvers.polish import Polish
 from fenchel.solvers.sdca import SDCA
@@ -82,6 +83,8 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         able = [each for each in CANDIDATES.get(kind, ()) if each().obstacle(problem) is None]
         if len(problem.regularizer.free(problem.risk.n_parameters)):
             able = [each for each in able if each is not LineSearchBMRM]  # see `_preferred`
+        if NewtonCG in able and serves(problem) and not in_kernel(problem):
+            able.remove(NewtonCG)  # what was measured is the kernel
         if problem.risk.n_numbers < _SMALL and len(able) > 1:
             able = [each for each in able if each is not SDCA]
         if isinstance(problem.risk, LinearRisk) and type(problem.risk.loss) is SquaredError:

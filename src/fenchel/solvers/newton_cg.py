@@ -6,8 +6,8 @@
 As in `newton`, few steps are needed at any strength; but the Hessian is never made, so that rows
 and columns may both be many. Conjugate gradients see it by products, of two passes each, scaled by
 its diagonal. They go on until the residual is `_ROUGH` of the gradient or less, ever less as the
-gradient vanishes, which makes the steps of the method superlinear in the end. On small data with
-several scores a row a kernel takes runs of steps (risks/views/block_run.py).
+gradient vanishes, which makes the steps of the method superlinear in the end. Where rows have
+several scores and X is not too large, a kernel takes runs of steps (risks/views/block_run.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.block_run import BlockRun, serves
 from fenchel.risks.views.products import HessianProducts
 from fenchel.solvers._decrement import claimed
@@ -27,8 +28,16 @@ from fenchel.solvers.base import Needs, Solver, State, Step
 
 _ROUGH = 0.1  # the residual of a system, relative to the gradient, at which it is solved
 _MOST = 50  # products in one step: a system that takes more is not worth them
-_FEW = 30_000_000  # numbers in X times outputs, up to which runs of steps are a kernel's
+_FEW = 80_000_000  # numbers in X times outputs, up to which runs of steps are a kernel's
 _SAFE = 0.5  # of the gap, at which a run of steps ends
+
+
+def in_kernel(problem: Problem) -> bool:
+    """Whether a kernel takes runs of steps, with systems that it scales better."""
+    risk = problem.risk
+    if not (isinstance(risk, LinearRisk) and problem.strength > 0 and serves(problem)):
+        return False
+    return risk.n_numbers * risk.n_outputs <= _FEW
 
 
 class NewtonCG(Solver):
@@ -69,9 +78,7 @@ class NewtonCG(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Newton's steps, each solved as well as it is worth."""
-        risk = problem.risk
-        few = serves(problem) and risk.n_numbers * risk.n_outputs <= _FEW
-        if problem.strength > 0 and few and (state is None or "first" not in state):
+        if in_kernel(problem) and (state is None or "first" not in state):
             # Where its own search ends short of the gap, single steps go on from there.
             w = yield from self._in_kernel(problem, w, state)
         C = problem.strength * problem.regularizer.curvature(len(w))

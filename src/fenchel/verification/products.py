@@ -95,7 +95,8 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
         calls = zip(engine.shards, np.split(a, ends[:-1]), strict=True)
         parts = _each(engine, product, list(calls))
     else:
-        parts = list(engine.map(product, engine.scatter(a)))
+        first, *others = engine.map(product, engine.scatter(a))
+        parts = [np.array(first), *others]  # what was sent may be read-only
     return _total(iter(parts))
 
 
@@ -131,7 +132,7 @@ def _rounding(parts: Sequence[slice]) -> float:
     A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most, and
     one of parts by their number; twice that makes up for what is rounded in this.
     """
-    longest = max(rows.stop - rows.start for rows in parts)
+    longest: int = max(rows.stop - rows.start for rows in parts)
     return EPSILON * (longest + len(parts) + 8)
 
 

@@ -315,11 +315,12 @@ class RowEvidence(Evidence):
         """That of all tangents and dual variables together."""
         line, doubt = self.line(witness, problem, b, blurred)
         a = self.adjoint(line.alpha)
-        if self.K is not None and problem.strength > 0 and penalties.is_plain(problem.regularizer):
-            length, size = products.error_length(self.shards, line), float(np.linalg.norm(a))
-            if length * (size + length) <= _NEGLIGIBLE * problem.strength * abs(line.constant):
-                error = line.constant_error + doubt
-                return CheckedCut(a, line.constant, np.zeros(1), error, length)
+        if self.K is not None and not self.has_offsets and penalties.is_plain(problem.regularizer):
+            length = products.error_length(self.shards, line)
+            lost = length * (float(np.linalg.norm(a)) + length)
+            if lost <= _NEGLIGIBLE * problem.strength * abs(line.constant):
+                doubt += line.constant_error
+                return CheckedCut(a, line.constant, np.zeros(1), doubt, length)
         a_error = self.adjoint_error(line.alpha, line.alpha_error)
         free = penalties.free(problem.regularizer, len(a))
         if len(free):
