@@ -361,7 +361,7 @@ def test_kills_in_one_run_lose_nothing(tree):
                 killed.append(pid)
 
     X, y = data_for(losses.Logistic(), n=600)
-    with connected(3 if tree else 2) as client:
+    with connected(3) as client:
         engine = Dask(client, deadline=30)
         problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=engine)
         with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
