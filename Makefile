@@ -1,6 +1,8 @@
 # make demo   sets up what it needs and shows what fenchel does
 # make setup  the library and its command line, in VENV; WHEEL=file.whl takes kernels built before
 # make wheel  dist/*.whl for the Python here, for any Linux of its age, checked as an index would
+# make sdist  the sources as an index has them, and a wheel built from them without an index
+# make packaging  Dockerfile, workflows and conda recipe, as their own linters see them
 # make quick  lint and the tests that are not marked slow: about a minute, before every commit
 # make portable  the kernels with clang, libc++ and without vector types, as other systems have them
 # make test   sets up everything and runs the whole test suite
@@ -32,7 +34,7 @@ KERNEL_TESTS := tests/kernels/test_kernels.py tests/solvers/test_simplex_qp.py t
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: setup wheel portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize devices tsan fuzz fuzz-model fuzz-certificates soak format clean
+.PHONY: setup wheel sdist packaging portable demo quick test check docs benchmark reproduce auto-table lint types stub sanitize devices tsan fuzz fuzz-model fuzz-certificates soak format clean
 
 setup: $(VENV)/.fenchel
 demo: setup
@@ -169,6 +171,21 @@ wheel: $(VENV)/.build $(VENV)/.release
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/raw/*.whl
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m build --sdist --no-isolation --outdir dist
 	$(BIN)/twine check --strict dist/*
+
+# What pip does for those without a wheel, given the build requirements and nothing else.
+sdist: $(VENV)/.build $(VENV)/.release
+	rm -rf build/sdist
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m build --sdist --no-isolation --outdir build/sdist
+	$(BUILD) wheel --no-index --no-deps --no-build-isolation --wheel-dir build/sdist build/sdist/*.tar.gz
+
+packaging: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group packaging
+	$(BIN)/hadolint packaging/Dockerfile
+	$(BIN)/zizmor --offline --quiet --min-severity medium .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/python packaging/check_recipe.py
 
 $(VENV)/.release: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --group release

@@ -95,8 +95,10 @@ def tree(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3])
-@pytest.mark.parametrize("solver", SOLVERS)
+# Every solver on all workers, and one of them on fewer.
+@pytest.mark.parametrize(
+    ("solver", "n_workers"), [*((name, 3) for name in SOLVERS), ("bmrm", 1), ("bmrm", 2)]
+)
 def test_dask_gives_the_bits_of_the_serial_engine(client, solver, n_workers, tree, monkeypatch):
     monkeypatch.setattr(Dask, "_n_hosts", lambda engine: n_workers)
     loss, regularizer = SOLVERS[solver]
@@ -346,12 +348,12 @@ def test_workers_that_join_and_leave_while_a_fit_runs(monkeypatch):
     assert counts[0] == 1 and max(counts) == 3 and counts[-1] == 1
 
 
-def test_five_kills_in_one_run_lose_nothing(tree):
+def test_kills_in_one_run_lose_nothing(tree):
     one, _ = fitted(Serial(), "bmrm", "hinge")
-    killed = []
+    killed, kills = [], 3 if tree else 2  # the first host, the second, and the first once more
 
     def kill(record):
-        if record.iteration % 2 == 0 and len(killed) < 5:
+        if record.iteration % 2 == 0 and len(killed) < kills:
             where = problem.risk.engine.hosts[len(killed) % 2].where
             pid = pids(client).get(where)
             if pid is not None:
@@ -364,6 +366,6 @@ def test_five_kills_in_one_run_lose_nothing(tree):
         problem = fenchel.problem(X, y, loss="hinge", strength=1e-3, engine=engine)
         with pytest.warns(FenchelWarning, match=r"failed in round \d+"):
             result = fenchel.minimize(problem, "bmrm", gap=1e-6, max_iterations=15, callback=kill)
-    assert len(killed) == 5
-    assert sum(host.replacements for host in problem.risk.engine.hosts) >= 5
+    assert len(killed) == kills
+    assert sum(host.replacements for host in problem.risk.engine.hosts) >= kills
     same(one, result)

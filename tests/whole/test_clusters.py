@@ -338,7 +338,11 @@ def test_adaptive_scaling_keeps_its_minimum_and_the_fit_its_bits(least, left, mo
     seen = []
 
     def look(record):
-        time.sleep(0.5)
+        if record.iteration == 4:  # time for Dask to look twice; beyond that only as it needs
+            time.sleep(1.0)
+            until = time.monotonic() + 60
+            while len(client.nthreads()) != left and time.monotonic() < until:
+                time.sleep(0.05)
         seen.append(len(client.nthreads()))
 
     with cluster, distributed.Client(cluster, direct_to_workers=True) as client:

@@ -184,7 +184,7 @@ TESTS: dict[int, dict[str, str]] = {
     38: {
         _REMOTE: "test_a_host_lost_every_few_rounds_changes_nothing "
         "test_shards_that_are_lost_again_and_again_are_an_error_that_names_them",
-        _DASK: "test_five_kills_in_one_run_lose_nothing",
+        _DASK: "test_kills_in_one_run_lose_nothing",
         "tests/engines/test_mpi.py": (
             "test_a_killed_rank_ends_the_job_which_goes_on_from_its_checkpoint"
         ),

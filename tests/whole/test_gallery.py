@@ -23,3 +23,4 @@ def test_a_script_does_what_the_page_shows(script, tmp_path, monkeypatch, capsys
     assert shown is not None and words(capsys.readouterr().out) == words(shown[1])
     assert Path(f"{script.stem}.svg").read_text().count("<svg") == 1
     assert (DOCS / "gallery" / f"{script.stem}.svg").exists()
+    assert f'\n    --8<-- "gallery/{script.name}"\n' in PAGE  # a formatter once took it for Python

@@ -154,6 +154,24 @@ class NewtonMethod {
         for (double& each : q_) each += p_[d];
     }
 
+    template <class Loss>
+    double by_values(const Loss& loss, double J, double slope, double curvature) {
+        const std::size_t n = on_.X.n_rows;
+        double start = 0;
+        for (std::size_t j = 0; j < width(); ++j) start += g_[j] * p_[j];
+        if (!(start < 0)) return 0;
+        double regular = 0;
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
+        const auto phi = [&](double eta) -> Bend {
+            for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
+            const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            const double rate = detail::dot(a_.data(), q_.data(), n);
+            return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
+                    slope + eta * curvature + rate / on_.total};
+        };
+        return wolfe(phi, {J, start});
+    }
+
     double search(double J) {
         double slope = 0, curvature = 0;  // of the regulariser along p
         for (std::size_t j = 0; j < on_.X.n_columns; ++j) {
@@ -181,24 +199,6 @@ class NewtonMethod {
                 return by_values(l, J, slope, curvature);
             }
         });
-    }
-
-    template <class Loss>
-    double by_values(const Loss& loss, double J, double slope, double curvature) {
-        const std::size_t n = on_.X.n_rows;
-        double start = 0;
-        for (std::size_t j = 0; j < width(); ++j) start += g_[j] * p_[j];
-        if (!(start < 0)) return 0;
-        double regular = 0;
-        for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
-        const auto phi = [&](double eta) -> Bend {
-            for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
-            const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
-            const double rate = detail::dot(a_.data(), q_.data(), n);
-            return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
-                    slope + eta * curvature + rate / on_.total};
-        };
-        return wolfe(phi, {J, start});
     }
 
     void move(double eta) {
