@@ -66,14 +66,16 @@ class NewtonCG(Solver):
     ) -> Generator[Step, None, Array]:
         """Runs of steps for losses of several scores, and more while they lead on; the last w."""
         at, gap, more = BlockRun(problem, w, growth=1.0, state=state), _SAFE * self._aim, True
+        if state is not None and "aim" in state:
+            gap = min(gap, float(state["aim"]))
         while more:
-            yield Step(at.point, at.J, at.bound, at.witness, at.state)
+            kept = functools.partial(_state_of_run, at, gap)
+            yield Step(at.point, at.J, at.bound, at.witness, kept)
             problem.pulse()
             before = at.J, at.bound
             reached, more = at.advance(gap)
             gap *= 0.1 if reached else 1.0
             more = more and (at.J, at.bound) != before
-        yield Step(at.point, at.J, at.bound, at.witness, at.state)
         return at.point.w
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
@@ -105,6 +107,10 @@ class NewtonCG(Solver):
                 return
             problem.effort.step = eta
             point = along.at(eta)
+
+
+def _state_of_run(at: BlockRun, gap: float) -> State:
+    return {**at.state(), "aim": np.array(gap)}
 
 
 def _state(w: Array, first: float) -> State:
