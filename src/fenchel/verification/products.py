@@ -131,7 +131,7 @@ def _rounding(parts: Sequence[slice]) -> float:
     A sum of m products, in whatever order, is off by m/2 epsilon of their magnitudes at most, and
     one of parts by their number; twice that makes up for what is rounded in this.
     """
-    longest = max(rows.stop - rows.start for rows in parts)
+    longest: int = max(rows.stop - rows.start for rows in parts)
     return EPSILON * (longest + len(parts) + 8)
 
 
