@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import fenchel
+from fenchel.data.checked import checked_classes
 from fenchel.errors import InvalidData
 from fenchel.estimators.multilabel import best_threshold
 
@@ -348,3 +349,14 @@ def test_a_saved_multilabel_model_keeps_its_threshold(scene, tmp_path):
     loaded = fenchel.load(tmp_path / "m")
     assert loaded.threshold_ == scene.threshold_
     assert np.array_equal(loaded.decision_function(SCENES), scene.decision_function(SCENES))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [[3, 1, 1, 3], [True, False, True, True], [0.0, -0.0, 1.0, 1.0], [2, 0, 1, 2], ["b", "a"] * 2],
+)
+def test_classes_are_the_distinct_labels_in_order(y):
+    classes, codes = checked_classes(np.array(y), 4)
+    expected = np.unique(y, return_inverse=True)
+    assert classes.dtype == expected[0].dtype and np.array_equal(classes, expected[0])
+    assert np.array_equal(codes, expected[1])

@@ -409,3 +409,30 @@ def test_where_no_curvature_is_seen_conjugate_gradients_give_steepest_descent():
     problem = SimpleNamespace(pulse=lambda: None, effort=SimpleNamespace(inner=0))
     b = np.array([3.0, -4.0])
     assert np.array_equal(newton_cg._solved(problem, np.zeros(2), Flat(), b, 0.1), b)
+
+
+@pytest.mark.parametrize("sizes", [np.ones(100), np.geomspace(1e-3, 1e3, 100)], ids=["one", "many"])
+def test_many_columns_of_any_sizes_are_minimised_along_a_path(sizes):
+    """By steps of L-BFGS where they get on, and else by Newton's."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(400, 100))
+    y = rng.poisson(np.exp(X @ rng.normal(size=100) / 20)).astype(float)
+    problem = fenchel.problem(X * sizes, y, loss="poisson", intercept=True)
+    for found in fenchel.path(problem, [1e-1, 1e-3], solver="newton", gap=1e-6):
+        assert found.converged
+    # Columns of other sizes and penalties the other way round are the same problem.
+    same = fenchel.problem(
+        X, y, loss="poisson", intercept=True, strength=1e-3, regularizer=L2(weights=1 / sizes**2)
+    )
+    assert found.objective == pytest.approx(fitted(same, gap=1e-9).objective, rel=2e-6)
+
+
+def test_rows_of_two_shards_are_followed_and_proved_as_one():
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(3000, 100))
+    problem = fenchel.problem(X, X[:, 0] > rng.normal(size=3000), loss="logistic", intercept=True)
+    assert problem.risk.engine.n_shards == 2 and not views.Hessian(problem.risk).takes_runs
+    model = fenchel.Classifier(loss="logistic", solver="newton").fit(X, X[:, 0] > 0.1)
+    assert model.n_iter_ == 1 and model.gap_ <= 1e-4
+    signs = fenchel.problem(X, X[:, 0] > 0.1, loss="logistic", intercept=True)
+    assert fenchel.verify(model.result_, signs).gap <= 1e-4

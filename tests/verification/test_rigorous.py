@@ -350,3 +350,15 @@ def test_another_problem_is_named_as_such():
         fenchel.verify(result, stronger)
     with pytest.raises(fenchel.InvalidData, match=r"shape \(4,\), but X 3 columns"):
         fenchel.verify(result, problem_for(losses.Logistic(), d=3))
+
+
+def test_of_several_vectors_each_is_balanced_within_its_bounds():
+    rng = np.random.default_rng(13)
+    lowest, highest = -rng.random((4, 50)), rng.random((4, 50))
+    t = rng.uniform(lowest, highest)
+    t[0] *= 1e-300  # a grid of the finest
+    t[1, :-1], highest[1] = 1e-3, 1e-3  # no row has room for all
+    lowest[1, -1], t[1, -1] = -1.0, -0.049
+    found = balanced(t, lowest, highest)
+    assert [sum(map(Fraction, line), Fraction(0)) for line in found.tolist()] == [0] * 4
+    assert np.all((lowest <= found) & (found <= highest))

@@ -48,4 +48,4 @@ def _set(threads: Iterable[int]) -> None:
 @functools.cache
 def _libraries() -> list[Any]:
     """The BLAS libraries that are loaded: looking for them takes long, and once is enough."""
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

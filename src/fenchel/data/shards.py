@@ -160,6 +160,13 @@ def _slice(rows: SparseRows | DenseRows, i: int, j: int) -> Rows:
     return DenseRows(rows.values[i:j])
 
 
+def are_small(shards: Sequence[Shard]) -> bool:
+    """Whether kernels may take all rows as one shard: one, or about as many numbers as in one."""
+    if not all(isinstance(shard.rows, SparseRows | DenseRows) for shard in shards):
+        return False
+    return len(shards) == 1 or sum(shard.rows.n_numbers for shard in shards) <= NUMBERS_PER_SHARD
+
+
 def joined(shards: Sequence[Shard]) -> Shard:
     """The shards of `cut` as one; no row is copied."""
     if len(shards) == 1:

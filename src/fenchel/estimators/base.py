@@ -194,7 +194,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             return X
         if reset and _is_plain(X):  # whose columns have no names; the rest is checked below
             self.n_features_in_ = X.shape[1]
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
             return checked_matrix(X)
         X = validate_data(
             self,

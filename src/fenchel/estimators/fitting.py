@@ -75,7 +75,8 @@ class Fit:
     @in_these_words()
     def resolved(self, names: Sequence[str] | None) -> Fit:
         """The same for columns of these names."""
-        return dataclasses.replace(self, regularizer=self.regularizer.resolved(names))
+        found = self.regularizer.resolved(names)
+        return self if found is self.regularizer else dataclasses.replace(self, regularizer=found)
 
     def problems(
         self,

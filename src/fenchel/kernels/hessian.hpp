@@ -22,14 +22,38 @@ FENCHEL_INLINE double curvature(const Loss& loss, double z, double y) {
     }
 }
 
+namespace detail {
+
+template <class Loss>
+FENCHEL_INLINE void curvatures_loop(const Loss loss, const Rows rows, const double b,
+                                    double* __restrict h, const std::size_t n) {
+    const double* __restrict z = rows.z, * __restrict y = rows.y, * __restrict s = rows.s;
+    if (s == nullptr) {
+#pragma omp simd
+        for (std::size_t i = 0; i < n; ++i) h[i] = curvature(loss, z[i] + b, y[i]);
+        return;
+    }
+#pragma omp simd
+    for (std::size_t i = 0; i < n; ++i)
+        h[i] = s[i] > 0 ? s[i] * curvature(loss, z[i] + b, y[i]) : 0.0;
+}
+
+template <class Loss>
+FENCHEL_AVX2 void curvatures_avx2(const Loss loss, const Rows rows, const double b, double* h,
+                                  const std::size_t n) {
+    curvatures_loop(loss, rows, b, h, n);
+}
+
+}  // namespace detail
+
 /// h_i = s_i l''(z_i + b), and in `bent` the rows where it is not 0; returns how many they are.
 template <class Loss>
 std::size_t curvatures(const Loss& loss, const Rows& rows, double b, double* h, std::int32_t* bent,
                        std::size_t n) {
+    has_avx2() ? detail::curvatures_avx2(loss, rows, b, h, n)
+               : detail::curvatures_loop(loss, rows, b, h, n);
     std::size_t count = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const double weight = rows.s ? rows.s[i] : 1.0;
-        h[i] = weight > 0 ? weight * curvature(loss, rows.z[i] + b, rows.y[i]) : 0.0;
         bent[count] = static_cast<std::int32_t>(i);
         count += h[i] > 0;
     }

@@ -28,20 +28,21 @@ struct Augmented {
 /// its right.
 template <class Loss>
 FENCHEL_INLINE Augmented augmented(const Loss& loss, double kappa, double a, double z, double y) {
-    const double c = z + kappa * a;
     if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
         const auto pieces = loss.pieces(y);
+        const double rate = 1 / kappa;  // the same for all rows, and so divided once
         double u = pieces.start, left = pieces.start, kink = 0;
         for (const Piece& piece : pieces.breaks) {
-            const double rise = (c - piece.at) / kappa - left;
+            const double rise = (z - piece.at) * rate + (a - left);
             const double reached = rise > 0 ? rise : 0.0;
-            u += reached < piece.jump ? reached : piece.jump;
-            kink += reached > 0 ? (reached < piece.jump ? 1.0 : 0.0) : 0.0;
+            const double inside = reached < piece.jump ? reached : piece.jump;
+            u += inside;
+            kink += inside == rise ? 1.0 : 0.0;
             left += piece.jump;
         }
         return {u, kink};
     } else {
-        const Landing at = landing(loss, kappa, c, z, y);
+        const Landing at = landing(loss, kappa, z + kappa * a, z, y);
         return {at.u, at.kink ? 1.0 : 0.0};
     }
 }

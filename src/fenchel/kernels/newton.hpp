@@ -9,6 +9,10 @@
 // The search along p is exact where the loss is piecewise quadratic, so that the method ends after
 // finitely many steps, and else up to the Wolfe conditions.
 //
+// Where columns are many a step costs as much as tens of gradients. Along a path L-BFGS's steps
+// then come first, for losses that have no pieces: while they have cost less than a few of
+// Newton's, and as long as they get on. Its p is -B grad J(w, b) (quasi_newton.hpp).
+//
 // It goes on until what a tangent leaves of the gap is small. With g the gradient in w and slopes
 // that add up to g_b = 0 that is g'D^-1 g / 2 ([Teo07] lemma 5). If they do not quite, the best
 // offset is -g_b / sum_i h_i away, up to second order, and J lower by g_b^2 / (2 sum_i h_i).
@@ -27,6 +31,7 @@
 #include "line_search.hpp"
 #include "losses.hpp"
 #include "products.hpp"
+#include "quasi_newton.hpp"
 
 namespace fenchel {
 
@@ -90,32 +95,81 @@ class NewtonMethod {
         const double J = look();
         const double left = what_is_left();
         if (!(left > gap * std::abs(J))) return false;
-        direction();
+        quasi_ = quasi_ && gets_on(left);
+        quasi_ ? quasi_direction() : direction();
         const double eta = search(J);
+        if (!(eta > 0) && quasi_) {  // Newton's method has the last word
+            quasi_ = false;
+            return step(gap);
+        }
         if (!(eta > 0)) return false;
+        if (quasi_) before_ = g_;
         move(eta);
         return true;
+    }
+
+    /// To be said when D has changed: steps of L-BFGS come first again, if they are cheap.
+    void begin() {
+        fresh_ = false;
+        B_.forget();
+        before_.clear();
+        taken_ = 0;
+        quasi_ = with_loss(on_.loss, [&](const auto& l) {
+            if constexpr (requires { l.pieces(0.0); })
+                return false;
+            else
+                return newton_work() >= kCheap * quasi_work();
+        });
     }
 
   private:
     static constexpr int kOffsetSteps = 4;
     static constexpr double kLittle = 1e-14;  // of J
+    static constexpr double kCheap = 8;       // L-BFGS's steps for one of Newton's: worth a try
+    static constexpr double kWorth = 3;       // of Newton's steps, that L-BFGS's may cost together
+    static constexpr double kRate = 0.7;  // by which a step of L-BFGS lowers what is left, about
+    static constexpr std::size_t kFirst = 8;  // of its steps, before that is looked at
+
+    /// Products of two numbers that a step takes: of Newton's, the Gram matrix and its factor.
+    double newton_work() const {
+        const auto n = static_cast<double>(on_.X.n_rows), m = static_cast<double>(width());
+        return n * per_row() * per_row() / 2 + m * m * m / 6;
+    }
+
+    /// Of L-BFGS's, two passes; they wait for memory, and count twice.
+    double quasi_work() const { return 4 * static_cast<double>(on_.X.n_rows) * per_row(); }
+
+    double per_row() const {
+        return static_cast<double>(on_.X.n_numbers) / static_cast<double>(on_.X.n_rows) + 1;
+    }
+
+    /// Whether L-BFGS's steps are fast enough, and few enough.
+    bool gets_on(double left) {
+        if (taken_ == 0) first_left_ = left;
+        const auto k = static_cast<double>(taken_++);
+        if (k * quasi_work() > kWorth * newton_work()) return false;
+        return k < kFirst || left <= first_left_ * std::pow(kRate, k);
+    }
 
     void shift(double step) {
         for (double& each : z_) each += step;
         b_ += step;
+        fresh_ = seen_ = false;
     }
 
     std::size_t width() const { return on_.X.n_columns + 1; }
 
     /// J, its gradient g (whose last entry is the slope in b) and the rows' curvatures h.
     double look() {
+        if (fresh_) return J_;
         const std::size_t n = on_.X.n_rows, d = on_.X.n_columns;
         const Rows rows{z_.data(), on_.y, on_.s};
         double J = with_loss(on_.loss, [&](const auto& l) {
             n_bent_ = curvatures(l, rows, 0.0, h_.data(), bent_.data(), n);
-            return slopes(l, rows, 0.0, a_.data(), 0, n) / on_.total;
+            if (!seen_) sum_ = slopes(l, rows, 0.0, a_.data(), 0, n);
+            return sum_ / on_.total;
         });
+        seen_ = true;
         std::fill(g_.begin(), g_.end(), 0.0);
         on_.X.adjoint(a_.data(), g_.data());
         h_total_ = 0;
@@ -130,7 +184,8 @@ class NewtonMethod {
             g_[j] += on_.D[j] * w_[j];
             J += 0.5 * on_.D[j] * w_[j] * w_[j];
         }
-        return J;
+        fresh_ = true;
+        return J_ = J;
     }
 
     double what_is_left() const {
@@ -150,10 +205,36 @@ class NewtonMethod {
         if (!on_.intercept || !(H[d * m + d] > 0)) H[d * m + d] = 1.0;
         for (std::size_t j = 0; j < m; ++j) p_[j] = -g_[j];
         solve(H, m, L_, p_.data());
-        on_.X.scores(p_.data(), q_.data());
-        for (double& each : q_) each += p_[d];
+        rates();
     }
 
+    void rates() {
+        on_.X.scores(p_.data(), q_.data());
+        for (double& each : q_) each += p_[on_.X.n_columns];
+    }
+
+    /// p = -B g; at first -g, as far as the curvature along it says.
+    void quasi_direction() {
+        if (!before_.empty()) {
+            for (std::size_t j = 0; j < width(); ++j) before_[j] = g_[j] - before_[j];
+            B_.learn(moved_, before_);
+        }
+        for (std::size_t j = 0; j < width(); ++j) p_[j] = -g_[j];
+        const bool first = B_.empty();
+        if (!first) B_.times(p_);
+        rates();
+        if (!first) return;
+        double square = 0, curvature = 0;
+        for (std::size_t i = 0; i < on_.X.n_rows; ++i) curvature += h_[i] * q_[i] * q_[i];
+        for (std::size_t j = 0; j < width(); ++j) square += p_[j] * p_[j];
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) curvature += on_.D[j] * p_[j] * p_[j];
+        const double scale = curvature > 0 ? square / curvature : 1.0;
+        for (double& each : p_) each *= scale;
+        for (double& each : q_) each *= scale;
+    }
+
+    // Before `search`: clang 14 does not instantiate a member that stands after the lambda calling
+    // it.
     template <class Loss>
     double by_values(const Loss& loss, double J, double slope, double curvature) {
         const std::size_t n = on_.X.n_rows;
@@ -164,9 +245,11 @@ class NewtonMethod {
         for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
         const auto phi = [&](double eta) -> Bend {
             for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
-            const double sum = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            sum_ = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            tried_ = eta;
+            fresh_ = seen_ = false;
             const double rate = detail::dot(a_.data(), q_.data(), n);
-            return {regular + eta * (slope + 0.5 * eta * curvature) + sum / on_.total,
+            return {regular + eta * (slope + 0.5 * eta * curvature) + sum_ / on_.total,
                     slope + eta * curvature + rate / on_.total};
         };
         return wolfe(phi, {J, start});
@@ -201,10 +284,16 @@ class NewtonMethod {
         });
     }
 
+    /// Most often to where the search looked last: there the slopes are known.
     void move(double eta) {
-        for (std::size_t j = 0; j < on_.X.n_columns; ++j) w_[j] += eta * p_[j];
+        moved_ = p_;
+        for (double& each : moved_) each *= eta;
+        for (std::size_t j = 0; j < on_.X.n_columns; ++j) w_[j] += moved_[j];
         for (std::size_t i = 0; i < on_.X.n_rows; ++i) z_[i] += eta * q_[i];
         b_ += eta * p_[on_.X.n_columns];
+        seen_ = eta == tried_;
+        tried_ = 0;
+        fresh_ = false;
     }
 
     const NewtonProblem on_;
@@ -215,6 +304,13 @@ class NewtonMethod {
     std::size_t n_bent_ = 0;
     std::vector<double> g_, p_, L_;  // of columns and b: gradient, step; the Hessian's factor
     double h_total_ = 0;
+    double J_ = 0, sum_ = 0, tried_ = 0;  // J; the losses' sum where a_ is, at which step that was
+    bool seen_ = false, fresh_ = false;   // a_ and sum_ are those of z_; J_, g_ and h_ as well
+    InverseHessian B_;
+    std::vector<double> before_, moved_;  // the gradient before the last step, and that step
+    std::size_t taken_ = 0;               // of L-BFGS's steps
+    double first_left_ = 0;
+    bool quasi_ = false;
 };
 
 /// What is known of a strength, for each of them: rows of d and n numbers, and J with its bound.
@@ -236,6 +332,7 @@ inline std::pair<std::size_t, std::size_t> newton_path(NewtonProblem problem, do
     std::size_t taken = 0, k = 0;
     for (; k < count && taken < steps; ++k) {
         for (std::size_t j = 0; j < d; ++j) D[j] = strengths[k] * unit[j];
+        method.begin();
         std::size_t here = 0;
         while (here < most && method.step(gap)) ++here;
         taken += here + 1;

@@ -32,7 +32,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "bends.hpp"
@@ -70,7 +72,8 @@ class Polish {
           gradient(d),
           g(d),
           p(d + 1),
-          H((d + 1) * (d + 1)) {
+          G((d + 1) * (d + 1)),
+          H(G.size()) {
         for (std::size_t i = 0; i < n; ++i) share[i] = (rows.s ? rows.s[i] : 1.0) / settings.weight;
         for (std::size_t j = 0; j < d; ++j) sparse = sparse || terms.t[j] > 0;
     }
@@ -190,14 +193,16 @@ class Polish {
         return left <= kInexact * std::max(distance(), open);
     }
 
-    /// J and the bound here, and whether they are near enough.
+    /// J and the bound here, and whether they are near enough. They cannot be where F's gradient
+    /// leaves more than the gap, of which it is a part (the losses' share is >= 0).
     void evaluate(double left) {
         double size = 0;
         for (std::size_t j = 0; j < d; ++j)
             size += terms.t[j] * std::abs(v[j]) + terms.h[j] / 2 * v[j] * v[j];
         const std::vector<double>& scores = sparse ? scores_at_v() : z;
         double b = at.b, J = size + mean(scores, b);
-        if (sparse || J - left > at.lower) bound();
+        const bool last = done.newton == settings.steps;
+        if (sparse || last || left <= settings.gap * std::abs(J)) bound();
         const double open = (J - at.lower) / (settings.gap * std::abs(J));
         if (settings.has_intercept && open > 1 && open <= kNear) {
             b = with_loss(loss,
@@ -307,10 +312,9 @@ class Polish {
     /// (p, rate of b) = -(Hessian of F)^-1 (its gradient).
     void newton() {
         const std::size_t width = d + 1;
-        std::fill(H.begin(), H.end(), 0.0);
-        X.gram(rows.s, bent.data(), n_bent, H.data());
+        gram();
         const double unit = 1 / (settings.weight * at.kappa);
-        for (double& each : H) each *= unit;
+        for (std::size_t k = 0; k < H.size(); ++k) H[k] = unit * G[k];
         double* ones = &H[d * width];
         if (!settings.has_intercept) std::fill(ones, ones + width, 0.0);
         const double inertia = kInertia * ones[d];
@@ -323,6 +327,24 @@ class Polish {
         p[d] = settings.has_intercept ? -offset_slope : 0.0;
         solve(H, width, L, p.data());
         if (!settings.has_intercept) p[d] = 0;
+    }
+
+    /// G, the Gram matrix of the bent rows: the last one with those that came and without those
+    /// that went, where they are fewer.
+    void gram() {
+        std::vector<std::int32_t> now(bent.begin(), bent.begin() + n_bent), came, went;
+        std::ranges::set_difference(now, counted, std::back_inserter(came));
+        std::ranges::set_difference(counted, now, std::back_inserter(went));
+        if (came.size() + went.size() < n_bent) {
+            for (double& each : G) each = -each;
+            X.gram(rows.s, went.data(), went.size(), G.data());
+            for (double& each : G) each = -each;
+        } else {
+            std::ranges::fill(G, 0.0);
+            came = now;
+        }
+        X.gram(rows.s, came.data(), came.size(), G.data());
+        counted = std::move(now);
     }
 
     /// The slope of F along the ray at eta, and its own.
@@ -359,8 +381,8 @@ class Polish {
     PolishState& at;
     const std::size_t n, d;
     std::vector<double> share, z, u, q, weighted;
-    std::vector<std::int32_t> bent;
-    std::vector<double> v, cu, gradient, g, p, H, L;  // `gradient` is that of M, g that of F
+    std::vector<std::int32_t> bent, counted;             // the rows on a kink, and those in G
+    std::vector<double> v, cu, gradient, g, p, G, H, L;  // `gradient` is that of M, g that of F
     std::size_t n_bent = 0;
     double offset_slope = 0;
     bool sparse = false;  // some t_j > 0

@@ -12,7 +12,8 @@
 namespace fenchel {
 
 struct Products {
-    Products(std::size_t rows, std::size_t columns) : n_rows(rows), n_columns(columns) {}
+    Products(std::size_t rows, std::size_t columns, std::size_t numbers)
+        : n_rows(rows), n_columns(columns), n_numbers(numbers) {}
     virtual ~Products() = default;
     virtual void scores(const double* w, double* z) const = 0;   // z = X w
     virtual void adjoint(const double* a, double* g) const = 0;  // g += X'a
@@ -21,13 +22,13 @@ struct Products {
     virtual void gram(const double* s, const std::int32_t* chosen, std::size_t count,
                       double* G) const = 0;
 
-    const std::size_t n_rows, n_columns;
+    const std::size_t n_rows, n_columns, n_numbers;
 };
 
 template <class Matrix>
 struct ProductsOf final : Products {
     explicit ProductsOf(const Matrix& matrix)
-        : Products(matrix.n_rows, matrix.n_columns), X(matrix) {}
+        : Products(matrix.n_rows, matrix.n_columns, numbers(matrix)), X(matrix) {}
     void scores(const double* w, double* z) const override { fenchel::scores(X, w, z); }
     void adjoint(const double* a, double* g) const override { fenchel::adjoint(X, a, g); }
     void gram(const double* s, const std::int32_t* chosen, std::size_t count,
@@ -35,6 +36,14 @@ struct ProductsOf final : Products {
         fenchel::gram(X, s, chosen, count, G);
     }
     const Matrix& X;
+
+  private:
+    static std::size_t numbers(const Matrix& X) {
+        if constexpr (requires { X.row_start; })
+            return static_cast<std::size_t>(X.row_start[X.n_rows] - X.row_start[0]);
+        else
+            return X.n_rows * X.n_columns;
+    }
 };
 
 }  // namespace fenchel

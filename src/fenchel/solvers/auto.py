@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Iterable
 from importlib import resources
 from typing import TypedDict
 
@@ -80,19 +81,26 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why."""
     if problem.risk.facts.in_one_memory and problem.strength > 0:
         kind = kind_of(problem)
-        able = [each for each in CANDIDATES.get(kind, ()) if each().obstacle(problem) is None]
+        candidates = CANDIDATES.get(kind, ())
         if len(problem.regularizer.free(problem.risk.n_parameters)):
-            able = [each for each in able if each is not LineSearchBMRM]  # see `_preferred`
+            candidates = tuple(each for each in candidates if each is not LineSearchBMRM)
+        able: list[type[Solver]] = []
+        if problem.risk.n_numbers < _SMALL:
+            able = _able(problem, (each for each in candidates if each is not SDCA))
+        able = able or _able(problem, candidates)
         if NewtonCG in able and serves(problem) and not in_kernel(problem):
             able.remove(NewtonCG)  # what was measured is the kernel
-        if problem.risk.n_numbers < _SMALL and len(able) > 1:
-            able = [each for each in able if each is not SDCA]
         if isinstance(problem.risk, LinearRisk) and type(problem.risk.loss) is SquaredError:
             # Its working sets are solved exactly: OWL-QN was faster on none that was measured.
             able = [each for each in able if each is not OWLQN or ColumnDescent not in able]
         if able:
             return _measured(able, kind, problem)
     return _preferred(problem)
+
+
+def _able(problem: Problem, solvers: Iterable[type[Solver]]) -> list[type[Solver]]:
+    """Those that can minimise the problem."""
+    return [each for each in solvers if each().obstacle(problem) is None]
 
 
 def _preferred(problem: Problem) -> tuple[Solver, str]:
@@ -152,6 +160,8 @@ def shape_of(problem: Problem) -> tuple[float, ...]:
 
 
 def _measured(able: list[type[Solver]], kind: str, problem: Problem) -> tuple[Solver, str]:
+    if len(able) == 1:
+        return able[0](), "no other can minimise such a problem as fast"
     shape, cases, reasons = shape_of(problem), _table()[kind], []
     likest = likest_of(cases, shape)
     if SDCA in able and shape[-1] > max(case["shape"][-1] for _, case in likest) + _BEYOND:
@@ -161,7 +171,7 @@ def _measured(able: list[type[Solver]], kind: str, problem: Problem) -> tuple[So
     if others := " and ".join(each.name for each in able if each is not best):
         name = likest[0][1]["name"]
         reasons.append(f"better than {others} on the measured problems most like it, first {name}")
-    return best(), "; ".join(reasons or ["no other can minimise such a problem as fast"])
+    return best(), "; ".join(reasons)
 
 
 def fastest(able: list[type[Solver]], likest: list[tuple[float, Case]]) -> type[Solver]:

@@ -11,6 +11,9 @@ needed at any strength, where the Hessian's factor is cheap: of few columns, or 
 Where all rows are one shard and columns are few, a kernel takes runs of such steps, in which an
 intercept moves with w (kernels/newton.hpp); then an iteration is a run. It ends where the tangent
 is likely to prove the gap that was asked for. If it does not, the next run goes as far as it can.
+The same kernel follows paths, of a million numbers in X too. Of a hundred columns and more a step
+costs as much as tens of gradients: there steps of L-BFGS come first, and Newton's follow if those
+do not get on.
 
 The lower bound is the tangent's ([Teo07] lemma 5), min J >= J(w) - ||grad J(w)||^2 / (2 lambda),
 which falls as fast as the gradient does. At strength 0 it is half the square of Newton's decrement

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fenchel.data.rows import DenseRows, SparseRows
-from fenchel.data.shards import Shard
+from fenchel.data.shards import Shard, are_small, joined
 from fenchel.losses import Conjugable
 from fenchel.result import Result
 from fenchel.risks.base import Problem, Risk
@@ -33,37 +32,45 @@ _NUMBERS = 1 << 18  # dual variables of all problems in one product: what a cach
 def recomputed_together(
     results: Sequence[Result], problems: Sequence[Problem]
 ) -> Iterator[Recomputed | None]:
-    """Both bounds of each result; None where they are to be recomputed one by one."""
-    if not problems or not _alike(problems):
-        yield from [None] * len(problems)
-        return
-    at_once = max(1, _NUMBERS // max(problems[0].risk.n_rows, 1))
-    for first in range(0, len(problems), at_once):
-        some = slice(first, first + at_once)
-        yield from _recomputed(results[some], problems[some])
+    """Both bounds of each result; None where they are to be recomputed in other ways."""
+    for some in _groups(problems):
+        if _is_plain(problems[some.start]):
+            yield from _recomputed(results[some], problems[some])
+        else:
+            yield from [None] * (some.stop - some.start)
 
 
-def _alike(problems: Sequence[Problem]) -> bool:
-    """Whether all have the same rows, in one shard here, weights > 0, loss and penalty."""
-    first, omega = problems[0], problems[0].regularizer
-    if type(first.risk) is not LinearRisk or first.risk.classes is not None:
+def _groups(problems: Sequence[Problem]) -> Iterator[slice]:
+    """Those that follow each other and are alike, as many at once as a cache holds."""
+    first = 0
+    for k in range(1, len(problems) + 1):
+        full = (k - first + 1) * problems[first].risk.n_rows > _NUMBERS
+        if k == len(problems) or full or not _like(problems[k], problems[first]):
+            yield slice(first, k)
+            first = k
+
+
+def _is_plain(problem: Problem) -> bool:
+    """Whether these formulas are its own: rows that are here and few, all with a weight > 0."""
+    risk, omega = problem.risk, problem.regularizer
+    if type(risk) is not LinearRisk or risk.classes is not None or not problem.strength > 0:
         return False
-    risk, shard = first.risk, first.risk.engine.shards[0]
     if not (isinstance(risk.loss, Conjugable) and type(omega) in penalties.SEPARABLE):
         return False
-    if not isinstance(shard.rows, SparseRows | DenseRows):
+    if not are_small(risk.engine.shards) or len(penalties.free(omega, risk.n_parameters)):
         return False
-    if shard.s is not None and not np.all(shard.s > 0):
-        return False
-    if len(penalties.free(omega, risk.n_parameters)):
-        return False
-    return all(_like(problem, first) for problem in problems)
+    return all(shard.s is None or (shard.s > 0).all() for shard in risk.engine.shards)
 
 
 def _like(problem: Problem, first: Problem) -> bool:
+    """Whether it is the first, or has the same rows in one shard, weights, loss and penalty."""
     risk, other = problem.risk, first.risk
+    if problem is first:
+        return True
     if type(risk) is not LinearRisk or type(other) is not LinearRisk:
         return False
+    if risk is other:
+        return problem.regularizer is first.regularizer and problem.strength > 0
     (shard, *more), (one, *_) = risk.engine.shards, other.engine.shards
     same = shard.rows is one.rows and shard.s is one.s and shard.offset is one.offset
     same &= risk.loss is other.loss and problem.regularizer is first.regularizer
@@ -81,7 +88,7 @@ def _recomputed(
         yield from [None] * len(problems)
         return
     alpha = np.array([given[k] for k in known])
-    y = np.concatenate([problems[k].risk.engine.shards[0].y for k in known])  # type: ignore[attr-defined]
+    y = np.concatenate([shard.y for k in known for shard in problems[k].risk.engine.shards])  # type: ignore[attr-defined]
     strength = np.array([problems[k].strength for k in known])
     w, b = (np.array([getattr(results[k], name) for k in known]) for name in ("w", "intercept"))
     penalty = strength * penalties.values(omega, w)
@@ -112,7 +119,7 @@ def _alpha(result: Result, risk: Risk) -> Array | None:
 def _rows_of(problem: Problem) -> _Rows:
     risk = problem.risk
     assert isinstance(risk, LinearRisk) and isinstance(risk.loss, Conjugable)
-    (shard,) = risk.engine.shards
+    shard = joined(risk.engine.shards)
     total = float(shard.rows.n_rows if shard.s is None else shard.s.sum())
     return _Rows(risk.loss, shard, shard.s, total, shard.offset, risk.facts.has_intercept)
 
@@ -157,4 +164,4 @@ class _Rows(NamedTuple):
             constant, error = constant + shift.sum(axis=-1), error + np.abs(shift).sum(axis=-1)
         columns = np.ascontiguousarray(exact.T)
         a, a_error = (each.T for each in products.adjoint_and_error(self.shard, columns))
-        return CheckedCut(a, constant, a_error, ROUND_OFF * error), near.all(axis=-1)
+        return CheckedCut(a, constant, a_error, ROUND_OFF * error), np.all(near, axis=-1)

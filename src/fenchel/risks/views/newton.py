@@ -12,7 +12,8 @@ unknowns as there are columns or bent rows, or roughly (newton_system.py). Only 
 and a step counts as their share of a pass.
 
 Where all rows are one shard and columns are few, a kernel takes whole runs of steps by itself
-(kernels/newton.hpp); what it hands back is a point like any other.
+(kernels/newton.hpp); what it hands back is a point like any other. Of a few shards it takes paths,
+which nobody watches, as of one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, Rows, SparseRows
-from fenchel.data.shards import Shard
+from fenchel.data.shards import Shard, are_small
 from fenchel.losses import Loss
 from fenchel.losses.scalar_rows import built_in
 from fenchel.risks import shardwork
@@ -36,7 +37,7 @@ from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.newton_system import NewtonSystem
 
 _FEW_COLUMNS = 300  # up to which steps are a kernel's
-_STEPS = 50  # of a run at most
+_STEPS = 100  # of a run, or at one strength, at most
 _WORK = 2e8  # products of two numbers that a run of steps may take: some ten milliseconds
 MOST_SLOPES = 1 << 22  # that the slopes of all strengths of a path may be: 32 MB
 
@@ -87,9 +88,12 @@ class Hessian:
     @property
     def takes_runs(self) -> bool:
         """Whether `run` can be called: rows in one place, more than columns, which are few."""
-        shards, d = self.risk.engine.shards, self.risk.n_parameters
-        kernel = isinstance(shards[0].rows, SparseRows | DenseRows)
-        return kernel and len(shards) == 1 and d <= _FEW_COLUMNS and d < self.risk.n_rows
+        return self.risk.engine.n_shards == 1 and self._is_small
+
+    @property
+    def _is_small(self) -> bool:
+        risk, d = self.risk, self.risk.n_parameters
+        return are_small(risk.engine.shards) and d <= _FEW_COLUMNS and d < risk.n_rows
 
     @property
     def at_once(self) -> int:
@@ -117,8 +121,8 @@ class Hessian:
         return LinearPoint(risk, w, risk.engine.map(shardwork.scores, w), b), taken
 
     def takes_paths(self, n_strengths: int) -> bool:
-        """Whether `path` can be called: as `run`, if all slopes fit into memory."""
-        return self.takes_runs and self.risk.n_rows * n_strengths <= MOST_SLOPES
+        """Whether `path` can be called: as `run`, of few shards too, if all slopes fit."""
+        return self._is_small and self.risk.n_rows * n_strengths <= MOST_SLOPES
 
     def path(
         self, unit: Array, strengths: Sequence[float], gap: float, pulse: Callable[[], None]
@@ -127,7 +131,7 @@ class Hessian:
 
         `unit` is the regulariser's Hessian at strength 1.
         """
-        risk, shard = self.risk, self.risk.engine.shards[0]
+        risk, shard = self.risk, self.risk.engine.joined()
         n, d, m = risk.n_rows, risk.n_parameters, len(strengths)
         W, alpha, bounds, b = np.empty((m, d)), np.empty((m, n)), np.empty((m, 2)), np.empty(m)
         terms = built_in(shard.bound(risk.loss)).newton_terms(
