@@ -184,7 +184,7 @@ def test_pipelines_and_grids_take_them():
 
 
 def test_a_fit_that_stops_short_says_so():
-    model = fenchel.Classifier(loss="softmax", max_iter=2)
+    model = fenchel.Classifier(loss="softmax", solver="lbfgs", max_iter=2)
     with pytest.warns(ConvergenceWarning, match=r"^Classifier stopped short after 2 iterations"):
         model.fit(DIGITS, DIGIT)
 
