@@ -328,6 +328,13 @@ def test_a_subclass_that_changes_the_formula_runs_on_the_formula():
         def slope(self, z, y):
             return 2 * super().slope(z, y)
 
+        def domain(self, y):
+            low, high = super().domain(y)
+            return 2 * low, 2 * high
+
+        def conjugate(self, u, y):
+            return 2 * super().conjugate(u / 2, y)
+
     assert not is_built_in(Doubled())
     w = np.array([0.3, -0.2, 0.5, 0.1])
     once, doubled = (problem_for(loss).risk.at(w) for loss in (losses.Hinge(), Doubled()))

@@ -422,7 +422,8 @@ def test_solvers_that_cannot_say_why():
     problem = multivariate_problem_for(losses.ROC())
     able = {name for name, kind in SOLVERS.items() if kind().obstacle(problem) is None}
     bundles, subgradients = {"bmrm", "ls-bmrm", "bmrm-noqp"}, {"subbfgs", "sublbfgs", "subgd", "gd"}
-    assert able == {*bundles, *subgradients, "hybrid", "pegasos"}
+    smoothed = {"agm-inf", "agm-1", "fista", "proximal-gradient"}
+    assert able == {*bundles, *subgradients, *smoothed, "hybrid", "pegasos"}
     with pytest.raises(fenchel.Incompatible, match="differentiable"):
         fenchel.minimize(problem, "lbfgs")
     with pytest.raises(fenchel.Incompatible, match="batch of rows"):

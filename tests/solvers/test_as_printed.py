@@ -55,7 +55,7 @@ def test_a_sparse_model_comes_to_the_same_minimum(rows, name, options):
     assert result.objective == pytest.approx(least, rel=1e-3)
 
 
-@pytest.mark.parametrize(("form", "restarts"), [("printed", 0), ("face", 1)])
+@pytest.mark.parametrize(("form", "restarts"), [("printed", False), ("face", True)])
 def test_only_ours_forgets_H_where_a_random_subgradient_leads_uphill(monkeypatch, form, restarts):
     """[Yu10] figure 17: OWL-QN breaks down, for most weights are 0 at the minimum."""
     rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_only_ours_forgets_H_where_a_random_subgradient_leads_uphill(monkeypatch
     forgotten, forget = [], LBFGSMemory.forget
     monkeypatch.setattr(LBFGSMemory, "forget", lambda H: forgotten.append(H) or forget(H))
     result = fenchel.minimize(problem, fenchel.solver("owlqn", form=form, seed=0), gap=1e-9)
-    assert result.status is fenchel.Status.STALLED and len(forgotten) == restarts
+    assert result.status is fenchel.Status.STALLED and bool(forgotten) is restarts
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -52,6 +52,11 @@ def test_links_to_pages_lead_somewhere(page):
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("*.md"))], ids=str)
+def test_no_marks_of_a_merge_are_left(page):
+    assert not re.search(r"^(?:<{7}|={7}|>{7})(?: |$)", page.read_text(), re.MULTILINE)
+
+
 # Words of those who wrote the pages, which a reader cannot know: a machine that did something else,
 # numbers of papers and of issues.
 INTERNAL = r"busy|under (?:a )?load|\bhelper\b|\bissue \d|(?<![\d.,_])00\d\b"

@@ -104,8 +104,11 @@ Offset smoothed_offset(const Loss& loss, const Rows& rows, double mu, const doub
     if (best.above == best.below) return best;
     std::vector<double> above(n);
     smoothed(loss, rows, mu, widths, best.above, above.data(), n);
-    for (std::size_t i = 0; i < n; ++i)
-        u[i] = best.weight_below * u[i] + best.weight_above * above[i];
+    for (std::size_t i = 0; i < n; ++i) {
+        const double mean = best.weight_below * u[i] + best.weight_above * above[i];
+        // The weights add up to 1 but for round-off, which must not lead out of the domain.
+        u[i] = std::clamp(mean, std::min(u[i], above[i]), std::max(u[i], above[i]));
+    }
     return best;
 }
 
