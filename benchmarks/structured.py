@@ -1,6 +1,6 @@
 """Max-margin networks: passes and seconds to certified gaps of 1e-2 and 1e-3, by solver.
 
-    FENCHEL_DATA=... python benchmarks/pages.py docs/benchmarks/max-margin.md
+    FENCHEL_DATA=... python benchmarks/structured.py
 
 Arguments: `letters` (OCR letters, 626 words), `chunks` (CoNLL-2000, 8,936 sentences), `l1` (the gap
 of L1 chains under OWL-QN); all without. A run gets LIMIT seconds of the processor; all take eight

@@ -17,11 +17,12 @@ HERE = """Dask workers, processes of this machine with a thread each: 1 and 2, w
 cores can show; the dashed lines continue by the law. t is the CPU time of the workers' own calls in
 an iteration, s everything else: programme, messages, dispatch. Covertype (hinge), the queries of
 LightGBM's example (NDCG) and five levels of fried (ordinal)."""
-WHY = """Of the CPU time that a worker spends on an iteration, values and gradients are some 3 % on
-the queries and a quarter on the levels, which are few; the rest is messages and dispatch, which a
-second worker does not share. With 16 times the rows their share is ten and four times as large (the
-experiment below). What the paper says of queries of different sizes does not show: our shards hold
-whole queries of about equal weight."""
+WHY = """On the queries values and gradients are a tenth of the CPU time that a worker spends on
+an iteration; the rest is messages and dispatch, which a second worker does not share. With 16 times
+the rows they are most of it. The ordinal loss is one of all scores together: the driver gathers and
+sorts them, and that takes more CPU time than the products that workers share, the more so the more
+rows there are (the experiment below). What the paper says of queries of different sizes does not
+show: our shards hold whole queries of about equal weight."""
 
 LOSSES = {"hinge": "covtype", "ndcg": "lightgbm_rank", "ordinal": "fried"}
 WORKERS = (1, 2)

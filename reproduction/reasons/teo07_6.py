@@ -1,7 +1,8 @@
-"""Supposed: a second worker takes little from the first on queries and levels because these are so
-few that most of a worker's CPU time goes into what a second one does not share, messages and
-dispatch. So rows, and whole queries, are repeated, which leaves J as it is, and the CPU time of a
-worker stands beside that of the same values and gradients in a process without workers.
+"""Supposed: a second worker takes little from the first on queries because these are so few that
+most of a worker's CPU time goes into what a second one does not share, messages and dispatch; and
+on levels because their loss is the driver's, who needs all scores for it. So rows, and whole
+queries, are repeated, which leaves J as it is, and the CPU time of a worker stands beside that of
+the same values and gradients in a process without workers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def runs(quick: bool) -> dict[tuple[str, int], Run]:
 
 
 def share(each: Found) -> float:
-    """Of values and gradients in a worker's CPU time."""
+    """Values and gradients over the CPU time of a worker, which may do but a part of them."""
     return float(each["products"]) / Law.of(each).t if "products" in each else float("nan")
 
 
@@ -59,20 +60,25 @@ def draw(found: Results) -> Sequence[Panel | Table]:
 
 def verdict(found: Results) -> list[Check]:
     """How much of the work a second worker can take."""
-    checks = []
-    for loss in SETS:
-        shares = [share(each) for (name, _), each in found.items() if name == loss]
-        told = ", ".join(f"{each:.0%}" for each in shares)
-        checks += [
-            Check(
-                f"{loss}: values and gradients are less than half of a worker's CPU time",
-                bool(shares) and shares[0] < 0.5,
-                told,
-            ),
-            Check(
-                f"{loss}: and with {TIMES[-1]} times the rows at least twice that share",
-                bool(shares) and shares[-1] >= 2 * shares[0],
-                told,
-            ),
-        ]
-    return checks
+    shares = {
+        loss: [share(each) for (name, _), each in found.items() if name == loss] for loss in SETS
+    }
+    ndcg, ordinal = shares["ndcg"], shares["ordinal"]
+    told = {loss: ", ".join(f"{each:.0%}" for each in every) for loss, every in shares.items()}
+    return [
+        Check(
+            "ndcg: values and gradients are less than half of a worker's CPU time",
+            bool(ndcg) and ndcg[0] < 0.5,
+            told["ndcg"],
+        ),
+        Check(
+            f"ndcg: and with {TIMES[-1]} times the rows at least twice that share",
+            bool(ndcg) and ndcg[-1] >= 2 * ndcg[0],
+            told["ndcg"],
+        ),
+        Check(
+            f"ordinal: with {TIMES[-1]} times the rows they are more than a worker does at all",
+            bool(ordinal) and ordinal[-1] > 1,
+            told["ordinal"],
+        ),
+    ]

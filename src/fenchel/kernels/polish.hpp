@@ -333,14 +333,16 @@ class Polish {
     /// that went, where they are fewer.
     void gram() {
         std::vector<std::int32_t> now(bent.begin(), bent.begin() + n_bent), came, went;
-        std::ranges::set_difference(now, counted, std::back_inserter(came));
-        std::ranges::set_difference(counted, now, std::back_inserter(went));
+        std::set_difference(now.begin(), now.end(), counted.begin(), counted.end(),
+                            std::back_inserter(came));
+        std::set_difference(counted.begin(), counted.end(), now.begin(), now.end(),
+                            std::back_inserter(went));
         if (came.size() + went.size() < n_bent) {
             for (double& each : G) each = -each;
             X.gram(rows.s, went.data(), went.size(), G.data());
             for (double& each : G) each = -each;
         } else {
-            std::ranges::fill(G, 0.0);
+            std::fill(G.begin(), G.end(), 0.0);
             came = now;
         }
         X.gram(rows.s, came.data(), came.size(), G.data());
