@@ -60,10 +60,10 @@ struct Pack {
         for (int l = 0; l < Lanes; ++l) lane[l] *= number;
         return *this;
     }
-    friend FENCHEL_INLINE Pack operator+(Pack a, const Pack& b) { return a += b; }
-    friend FENCHEL_INLINE Pack operator+(Pack a, double number) { return a += number; }
-    friend FENCHEL_INLINE Pack operator*(Pack a, const Pack& b) { return a *= b; }
-    friend FENCHEL_INLINE Pack operator*(double number, Pack a) { return a *= number; }
+    FENCHEL_INLINE friend Pack operator+(Pack a, const Pack& b) { return a += b; }
+    FENCHEL_INLINE friend Pack operator+(Pack a, double number) { return a += number; }
+    FENCHEL_INLINE friend Pack operator*(Pack a, const Pack& b) { return a *= b; }
+    FENCHEL_INLINE friend Pack operator*(double number, Pack a) { return a *= number; }
 };
 
 template <int Lanes, class Value>
