@@ -123,7 +123,7 @@ def fits() -> None:
         ("sdca", "hinge", ("a9a", "20news", "covtype")),
     ):
         for name in names:
-            fit = lambda k, X, y, loss=loss, solver=solver: fenchel.minimize(  # noqa: E731
+            fit = lambda k, X, y, loss=loss, solver=solver: fenchel.minimize(  # noqa: E731 - one of several kinds of fit
                 fenchel.problem(X, y, loss=loss, strength=1e-4, engine=Threads(k)),
                 solver,
                 gap=1e-3,
