@@ -18,6 +18,8 @@
 # make reproduce  the figures of the papers, in full; FIGURE=yu10-16 for one, QUICK=1 for few rows
 # make auto-table  measures the table by which `auto` chooses, on a machine that does nothing else
 PYTHON ?= python3
+# One worker of pytest more than there are cores: tests of clusters, services and terminals wait.
+WORKERS ?= $(shell echo $$(( $$(nproc 2> /dev/null || echo 2) + 1 )))
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc')
@@ -42,7 +44,7 @@ demo: setup
 quick: lint $(VENV)/.test
 	HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 check: lint types sanitize
 
 $(BIN)/python:
@@ -138,8 +140,8 @@ build/sanitized/.built: $(VENV)/.build $(SOURCES)
 	touch $@
 
 sanitize: $(VENV)/.test build/sanitized/.built
-	$(ASAN) HYPOTHESIS_PROFILE=few $(BIN)/python -m pytest -q -n auto --dist worksteal -p no:cacheprovider \
-	    -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
+	$(ASAN) HYPOTHESIS_PROFILE=few FENCHEL_CASES=10 $(BIN)/python -m pytest -q -n auto --dist worksteal \
+	    -p no:cacheprovider -m "not slow" -k "not certify and not costs_no_more_memory" $(KERNEL_TESTS)
 	$(ASAN) $(BIN)/python fuzz/certificates.py --new --problems 40 --jobs 2 --slow 60
 
 # PyTorch has a folder of its own: no other test should find it.

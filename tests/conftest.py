@@ -39,7 +39,7 @@ for name in "FORCE_COLOR NO_COLOR PY_COLORS TTY_COMPATIBLE TTY_INTERACTIVE GITHU
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-_CASES = 2  # of each test, in the fast lane
+_CASES = int(os.environ.get("FENCHEL_CASES", "2"))  # of each test, in the fast lane
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,7 +10,7 @@ import os
 import pickle
 import time
 from asyncio import CancelledError
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _CONNECT = 30  # seconds for a cluster to answer for the first time
 _PLACING = 120.0  # seconds for a worker to come back, and to read its shards
 _INSTANT = 1.0  # seconds for a reply that has come to be had from Dask's own thread
+_SLICE = 0.5  # seconds of waiting after which one looks whether there is anything to wait for
 _AGAIN = 20.0  # seconds without any worker until a cluster of ours is asked for another
 
 
@@ -142,7 +143,7 @@ class Dask(Remote):
     def _send(self, placed: Placed, request: Request) -> Wait:
         content, buffers = _packed(request)
         with _gone(), self.client.as_current():
-            return _reply_to(placed.host.answer(content, buffers))
+            return _reply_to(placed.host.answer(content, buffers), lambda: self._left(placed))
 
     def _hosts_reach_each_other(self) -> bool:
         """Where each has a worker of its own: an actor that waits would hold up one beside it."""
@@ -155,7 +156,20 @@ class Dask(Remote):
 
     def _relay(self, branch: Branch, request: Request, seconds: float) -> Wait:
         with self.client.as_current():
-            return _passed_on(branch, request, seconds)
+            return _passed_on(branch, request, seconds, lambda: self._left(*self.hosts))
+
+    def _give_up(self, round_: int) -> None:
+        for each in self.hosts:
+            with contextlib.suppress(Gone), _gone(), self.client.as_current():
+                each.host.give_up(round_)
+
+    def _left(self, *hosts: Placed) -> bool:
+        """Whether the worker of one of these has left the cluster, or died.
+
+        Whoever calls its actor is not told: Dask tries for long to reach its address.
+        """
+        there = self.client.nthreads()
+        return any(each.where not in there for each in hosts)
 
     def _stop(self, placed: Placed) -> None:
         placed.host = None  # Dask lets go of an actor to which nobody refers
@@ -168,6 +182,7 @@ class _Actor(Host):
     """
 
     below: Sequence[Branch] = ()
+    given_up = 0  # the last round for whose replies from below nobody waits any more
 
     def answer(self, content: bytes, buffers: Sequence[Any]) -> tuple[Any, ...]:
         """`run`, pickled: the content, and the arrays beside it."""
@@ -180,22 +195,36 @@ class _Actor(Host):
     def relay(self, content: bytes, buffers: Sequence[Any]) -> tuple[Any, ...]:
         """The reply of this one and all below, pickled."""
         request, seconds = pickle.loads(content, buffers=buffers)
-        return _packed(relayed(self, request, self.below, _passed_on, seconds))
+        pass_on = functools.partial(_passed_on, hopeless=lambda: self.given_up >= request.round)
+        return _packed(relayed(self, request, self.below, pass_on, seconds))
+
+    async def give_up(self, round_: int) -> None:
+        """Ends the waiting of `relay`, beside which it runs: Dask awaits it in another thread."""
+        self.given_up = round_
 
 
-def _passed_on(branch: Branch, request: Request, seconds: float) -> Wait:
+def _passed_on(
+    branch: Branch, request: Request, seconds: float, hopeless: Callable[[], bool]
+) -> Wait:
     """To the actor, from the driver or from another actor."""
     content, buffers = _packed((request, seconds))
     with _gone():
-        return _reply_to(branch.host.relay(content, buffers))
+        return _reply_to(branch.host.relay(content, buffers), hopeless)
 
 
-def _reply_to(call: Any) -> Wait:
-    """What waits for an actor's reply to a call of it."""
+def _reply_to(call: Any, hopeless: Callable[[], bool]) -> Wait:
+    """What waits for an actor's reply to a call of it, as long as there is hope."""
 
     def wait(seconds: float) -> Reply:
+        end = time.monotonic() + max(seconds, _INSTANT)
         with _gone():
-            content, buffers = call.result(timeout=max(seconds, _INSTANT))
+            while True:
+                try:
+                    content, buffers = call.result(timeout=_SLICE)
+                    break
+                except TimeoutError:
+                    if time.monotonic() > end or hopeless():
+                        raise
             answer: Reply = pickle.loads(content, buffers=buffers)
             return answer
 

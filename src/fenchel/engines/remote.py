@@ -105,6 +105,9 @@ class Remote(Elsewhere):
         """Sends a request that is passed on, and has so many seconds; otherwise as `_send`."""
         raise NotImplementedError
 
+    def _give_up(self, round_: int) -> None:
+        """Tells hosts to wait for nobody below them in this round any more; never raises."""
+
     @abstractmethod
     def _stop(self, placed: Placed) -> None:
         """Lets go of a host; never raises."""
@@ -355,6 +358,7 @@ class Remote(Elsewhere):
             replies = self._relayed(request)
         except Gone as error:
             log.debug("round %d, by the tree: %s", request.round, error)
+            self._give_up(request.round)
             self._tree, self._misses = None, self._misses + 1
             if self._misses == _MISSES:
                 why = f"hosts do not reach one another, so all are asked from here: {error}"
