@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fenchel.data.shards import Shard
+
 
 @dataclass
 class Placed:
@@ -27,3 +29,10 @@ class Placed:
             number: [value for host in former for value in host.snapshot[number]][own]
             for number in former[0].snapshot
         }
+
+    def named(self, shards: Sequence[Shard]) -> str:
+        """Which of all shards these are, and which rows they hold, in a message's words."""
+        rows = [shard.rows.n_rows for shard in shards]
+        first = sum(rows[: self.first])
+        last = first + sum(rows[self.first : self.last]) - 1
+        return f"shards {self.first} to {self.last - 1} (rows {first} to {last})"

@@ -226,7 +226,7 @@ class Remote(Elsewhere):
             started = time.monotonic()
             waiting = self._sent(placed, self._replay(request))
         raise HostLost(
-            f"{self._name(placed)} were placed {_TRIES} times in round {request.round} and lost as "
+            f"{placed.named(self.shards)} were placed {_TRIES} times in round {request.round} and lost as "
             f"often, the last time in {placed.where}: {trouble}"
         )
 
@@ -248,14 +248,14 @@ class Remote(Elsewhere):
                 if wrong:
                     placed = next(host for host in self.hosts if host.first == reply.first)
                     raise HostLost(
-                        f"{self._name(self.hosts[0])} and {self._name(placed)} answered in round "
+                        f"{self.hosts[0].named(self.shards)} and {placed.named(self.shards)} answered in round "
                         f"{request.round} with sums of shapes {shape} and {wrong[0]}"
                     )
 
     def _replace(self, placed: Placed, request: Request, trouble: str) -> None:
         """Gives the shards of a host that failed to another, and says so."""
         warnings.warn(
-            f"{self._name(placed)} in {placed.where} failed in round {request.round}: {trouble}; "
+            f"{placed.named(self.shards)} in {placed.where} failed in round {request.round}: {trouble}; "
             "they are placed anew from their source",
             FenchelWarning,
             stacklevel=users_line(),
@@ -275,7 +275,7 @@ class Remote(Elsewhere):
             except Gone as error:
                 trouble = str(error)
         else:
-            raise HostLost(f"{self._name(placed)} can be placed nowhere: {trouble}")
+            raise HostLost(f"{placed.named(self.shards)} can be placed nowhere: {trouble}")
         if placed.fingerprints and found != placed.fingerprints:
             pairs = zip(placed.fingerprints, found, strict=True)
             changed = [placed.first + k for k, (old, new) in enumerate(pairs) if old != new]
@@ -382,12 +382,6 @@ class Remote(Elsewhere):
         for branch, reply in zip(self._tree, replies, strict=True):
             self._check(branch.first, branch.last, request, reply)
         return replies[::-1]
-
-    def _name(self, placed: Placed) -> str:
-        rows = [shard.rows.n_rows for shard in self.shards]
-        first = sum(rows[: placed.first])
-        last = first + sum(rows[placed.first : placed.last]) - 1
-        return f"shards {placed.first} to {placed.last - 1} (rows {first} to {last})"
 
 
 def _own(total: Any) -> Any:
