@@ -226,8 +226,8 @@ class Remote(Elsewhere):
             started = time.monotonic()
             waiting = self._sent(placed, self._replay(request))
         raise HostLost(
-            f"{placed.named(self.shards)} were placed {_TRIES} times in round {request.round} and lost as "
-            f"often, the last time in {placed.where}: {trouble}"
+            f"{placed.named(self.shards)} were placed {_TRIES} times in round {request.round} "
+            f"and lost as often, the last time in {placed.where}: {trouble}"
         )
 
     def _check(self, first: int, last: int, request: Request, reply: Reply) -> None:
@@ -248,15 +248,16 @@ class Remote(Elsewhere):
                 if wrong:
                     placed = next(host for host in self.hosts if host.first == reply.first)
                     raise HostLost(
-                        f"{self.hosts[0].named(self.shards)} and {placed.named(self.shards)} answered in round "
-                        f"{request.round} with sums of shapes {shape} and {wrong[0]}"
+                        f"{self.hosts[0].named(self.shards)} and {placed.named(self.shards)} "
+                        f"answered in round {request.round} with sums of shapes {shape} and "
+                        f"{wrong[0]}"
                     )
 
     def _replace(self, placed: Placed, request: Request, trouble: str) -> None:
         """Gives the shards of a host that failed to another, and says so."""
         warnings.warn(
-            f"{placed.named(self.shards)} in {placed.where} failed in round {request.round}: {trouble}; "
-            "they are placed anew from their source",
+            f"{placed.named(self.shards)} in {placed.where} failed in round {request.round}: "
+            f"{trouble}; they are placed anew from their source",
             FenchelWarning,
             stacklevel=users_line(),
         )
