@@ -139,11 +139,20 @@ def _shown(outcome: Outcome) -> str:
     panels = [each for each in outcome.shown if isinstance(each, Panel)]
     drawn = charts(scene_of(panels)) if panels else ""
     tables = "".join(
-        f"<h3>{html.escape(each.title)}</h3>{table(each.head, each.rows)}"
+        f"<h3>{html.escape(each.title)}</h3>{table(each.head, _rounded(each.rows))}"
         for each in outcome.shown
         if isinstance(each, Table)
     )
     return drawn + tables
+
+
+def _rounded(rows: Iterable[Iterable[object]]) -> list[list[object]]:
+    """Cells as people read them: three digits of what is no whole number."""
+    return [[_digits(cell) if isinstance(cell, float) else cell for cell in row] for row in rows]
+
+
+def _digits(number: float) -> str:
+    return f"{number:,.0f}" if number.is_integer() or abs(number) >= 1000 else f"{number:.3g}"
 
 
 def _made(outcome: Outcome) -> str:

@@ -6,7 +6,7 @@ from fenchel.data.classes import Targets
 from fenchel.engines import Engine
 from fenchel.errors import Incompatible, Setting
 from fenchel.losses import Loss, ScalarLoss, VectorLoss
-from fenchel.losses.written import check_conjugate
+from fenchel.losses.written import check_conjugate, check_vector_conjugate
 from fenchel.regularizers import L2, Regularizer
 from fenchel.risks.base import Array, Problem
 from fenchel.risks.existence import check_attainable
@@ -71,6 +71,7 @@ def _of_vectors(
     placed = engine.place(shards_of(gram, targets.y, s, None))
     if not intercept:
         risk = KernelRisk(gram, loss, placed, classes=targets.classes)
+        check_vector_conjugate(loss, targets.y, risk.n_outputs)
         return Problem(risk, KernelNorm(risk), strength)
     profiled = KernelOffsetsRisk(gram, loss, placed, classes=targets.classes, intercept=True)
     if profiled.offsets is None or not profiled.offsets.attained:
@@ -79,4 +80,5 @@ def _of_vectors(
             "a kernel needs: use ",
             Setting("intercept", False),
         )
+    check_vector_conjugate(loss, targets.y, profiled.n_outputs)
     return Problem(profiled, KernelNorm(profiled), strength)

@@ -30,7 +30,7 @@ from fenchel.errors import FenchelWarning, Incompatible, Setting
 from fenchel.kernel_posing import posed_by_kernel
 from fenchel.losses import ChainLoss, Loss, MultivariateLoss, NuLoss, VectorLoss
 from fenchel.losses.offset_rows import takes_offsets
-from fenchel.losses.written import check_conjugate
+from fenchel.losses.written import check_conjugate, check_vector_conjugate
 from fenchel.regularizers import Boxed, Regularizer, Weighted, take_options
 from fenchel.regularizers.written import check_written
 from fenchel.risks.base import Array, Problem, Risk
@@ -269,6 +269,7 @@ def posed(
     certain = loss.differentiable or isinstance(loss, losses.MultilabelHinge)
     exact = certain or not leaves_free(regularizer)
     risk = _vector_risk(loss, engine, shards, targets.classes, intercept, exact)
+    check_vector_conjugate(loss, targets.y, risk.n_outputs)
     ones = risk.n_offsets > 0
     penalty = for_outputs(regularizer, rows.n_columns, ones, risk.n_outputs)
     each = f"{risk.n_outputs} numbers, one for each class or target, "

@@ -31,6 +31,7 @@ from fenchel.tolerances import ROUND_OFF, ZERO_SUM
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
+_CREEPING = 1e-9  # of the gap: what is closed by so little in all its patience will never be closed
 
 
 class Tolerance(NamedTuple):
@@ -71,11 +72,14 @@ def patience(method: Solver, problem: Problem) -> int:
 
 
 def stalled(history: Sequence[Record], patience: int) -> bool:
-    """Whether neither bound has moved, beyond round-off, in so many iterations."""
+    """Whether neither bound has moved in so many iterations, beyond round-off or hope."""
     if len(history) <= patience:
         return False
     then, now = history[-1 - patience], history[-1]
     moved = then.objective - now.objective
     if now.lower_bound > then.lower_bound:
         moved += now.lower_bound - then.lower_bound
-    return not moved > ROUND_OFF * abs(now.objective)
+    hopeless = _CREEPING * (now.objective - now.lower_bound)
+    if not math.isfinite(hopeless):
+        hopeless = 0.0
+    return not moved > max(ROUND_OFF * abs(now.objective), hopeless)

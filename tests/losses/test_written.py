@@ -7,7 +7,7 @@ import pytest
 
 import fenchel
 from fenchel import Labels, ScalarLoss
-from fenchel.losses import Conjugable
+from fenchel.losses import Conjugable, ConjugableVector
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -96,6 +96,81 @@ def test_a_wrong_one_is_refused_with_slope_point_and_numbers(of, method, answer,
         assert "Mine." in str(raised.value) and told in str(raised.value)
 
 
+class Apart(ConjugableVector):
+    """max over k of z_k - z_y, and |z|^2 / 2: the conjugate is a squared distance."""
+
+    labels = Labels.CLASSES
+    differentiable = False
+
+    def value(self, Z, y):
+        return np.max(Z, axis=1) - Z[np.arange(len(y)), y] + np.sum(Z**2, axis=1) / 2
+
+    def slope(self, Z, y):
+        top, own = np.eye(Z.shape[1])[np.argmax(Z, axis=1)], np.eye(Z.shape[1])[y]
+        return top - own + Z
+
+    def conjugate(self, alpha, y):
+        """The least |alpha - p + e_y|^2 / 2 over p in the simplex."""
+        v = alpha + np.eye(alpha.shape[1])[y]
+        ordered = -np.sort(-v, axis=1)
+        over = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, v.shape[1] + 1)
+        last = np.count_nonzero(ordered > over, axis=1) - 1
+        p = np.maximum(v - over[np.arange(len(y)), last][:, np.newaxis], 0.0)
+        return np.sum((v - p) ** 2, axis=1) / 2
+
+    def feasible(self, alpha, y):
+        return alpha
+
+
+class Targets(ConjugableVector):
+    """|z - y|^2 / 2 for several targets."""
+
+    labels = Labels.VECTORS
+    differentiable = True
+
+    def value(self, Z, y):
+        return np.sum((Z - y) ** 2, axis=1) / 2
+
+    def slope(self, Z, y):
+        return Z - y
+
+    def conjugate(self, alpha, y):
+        return np.sum(alpha * y + alpha**2 / 2, axis=1)
+
+    def feasible(self, alpha, y):
+        return alpha
+
+
+CLASSES = np.arange(60) % 3
+SEVERAL = np.column_stack([Y, -Y])
+KERNELS = [None, "linear"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("loss", "y"), [(Apart(), CLASSES), (Targets(), SEVERAL)])
+def test_a_right_conjugate_of_several_scores_is_taken(loss, y, kernel):
+    fenchel.problem(X, y, loss=loss, strength=1e-2, kernel=kernel)
+
+
+@pytest.mark.parametrize(
+    ("of", "y", "method", "answer", "told"),
+    [
+        (Apart, CLASSES, "conjugate", lambda self, a, y: np.zeros(len(a)), "<a, z> - l(z) = "),
+        (Apart, CLASSES, "conjugate", lambda self, a, y: 0 * a, "an array of shape (33, 3)"),
+        (Apart, CLASSES, "feasible", lambda self, a, y: np.maximum(a, 0), "Mine.slope is ["),
+        (Apart, CLASSES, "feasible", lambda self, a, y: a[:, 0], "Mine.feasible gave an array"),
+        (Targets, SEVERAL, "conjugate", lambda self, a, y: (a**2).sum(axis=1), "gave "),
+        (Targets, SEVERAL, "slope", lambda self, Z, y: y - Z, "or Mine.slope is no slope of it"),
+    ],
+)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_wrong_one_of_several_scores_is_refused(of, y, method, answer, told, kernel):
+    Mine = type("Mine", (of,), {method: answer})
+    with pytest.raises(fenchel.InvalidData) as raised:
+        fenchel.problem(X, y, loss=Mine(), strength=1e-2, kernel=kernel)
+    assert "Mine." in str(raised.value) and told in str(raised.value)
+
+
 class Flat(ScalarLoss):
     """A value that never moves, beside slopes that say it does."""
 
@@ -108,7 +183,7 @@ class Flat(ScalarLoss):
         return z - y
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "sublbfgs", "gd"])
+@pytest.mark.parametrize("solver", ["lbfgs", "sublbfgs", "gd", "hybrid"])
 def test_a_search_whose_values_do_not_follow_their_slopes_ends_the_run(solver):
     problem = fenchel.problem(X, Y, loss=Flat(), strength=1e-3)
     result = fenchel.minimize(problem, solver, verify=False)
@@ -117,3 +192,15 @@ def test_a_search_whose_values_do_not_follow_their_slopes_ends_the_run(solver):
     assert "The loss is not convex, or its slope is no subgradient" in result.ending
     with pytest.raises(fenchel.InvalidCertificate, match="is above the loss at"):
         fenchel.minimize(problem, solver)
+
+
+@pytest.mark.parametrize(
+    ("solver", "iterations"),
+    [("bmrm", 100), ("ls-bmrm", 2), ("agm-1", 100), ("agm-inf", 1100), ("fista", 1100)],
+)
+def test_whatever_a_solver_makes_of_such_a_loss_it_comes_to_an_end(solver, iterations):
+    problem = fenchel.problem(X, Y, loss=Flat(), strength=1e-3)
+    result = fenchel.minimize(problem, solver, verify=False)
+    assert result.status is fenchel.Status.STALLED
+    assert result.iterations <= iterations
+    assert "The loss is not convex, or its slope is no subgradient" in result.ending

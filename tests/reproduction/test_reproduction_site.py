@@ -26,7 +26,11 @@ def outcome(paper: str, name: str, holds: tuple[bool, ...]) -> Outcome:
     shown = [
         Panel("a9a <b>", "strength", "seconds", series, log="xy"),
         Panel("counts", "set", "passes", by_name),
-        Table("costs", ["set", "passes"], [["a9a", 3], ["<i>", 4]]),
+        Table(
+            "costs",
+            ["set", "passes"],
+            [["a9a", 3], ["<i>", 4], ["w8a", 123.0], [0.1 + 0.2, 2e5 / 3]],
+        ),
     ]
     script = Script(
         name, paper, f"Figure of {name}", "did", "claim", "here", "why", *[lambda *_: {}] * 3
@@ -66,6 +70,11 @@ def test_a_panel_answers_to_the_pointer(folder: Path) -> None:
         page.mouse.move(place["x"] + 2, place["y"] + 2)
         assert "measured </script>" in page.locator(".tip").first.inner_text()
         assert page.faults == []
+
+
+def test_numbers_in_tables_are_as_people_read_them(folder: Path) -> None:
+    text = (folder / "yu10.html").read_text()
+    assert "<td>w8a</td><td>123</td>" in text and "<td>0.3</td><td>66,667</td>" in text
 
 
 def test_the_index_counts_verdicts_and_gives_reasons(folder: Path) -> None:

@@ -163,6 +163,8 @@ class Accelerated(Solver):
             J, x, L = stages.J, stages.x, stages.L
             for it in self.iterates(J, x, L, state):
                 yield stages.step(it)
+                if it.L >= _HOPELESS and J.L == np.inf:
+                    return
                 if stages.is_over(it):
                     break
             state = None

@@ -22,6 +22,7 @@ from fenchel.solvers._linear_planes import LinearPlanes
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.bmrm import BMRM, cutting_planes
 
+_FAR = 1e-6  # of their terms, by which a cut and a risk differ not by round-off
 _APART = 0.3  # mu where there are unpenalised coordinates, at the least
 
 
@@ -70,6 +71,8 @@ class LineSearchBMRM(Solver):
             problem.effort.step = eta
             mu = least if eta > 0 else min(2 * mu, 1.0)  # no descent: look further away
             cut = along.at(eta + mu * (1 - eta))  # w^c
+            if eta == 0 and problem.risk.facts.user_written and _refutes(cut, best):
+                return  # no descent where slopes promise some: values do not follow them
             # The better of both: BMRM's proof of convergence then holds whatever was found.
             candidates = [(problem.objective(point), point) for point in (along.at(eta), cut)]
             J, best = min([(J, best), *candidates], key=lambda candidate: candidate[0])  # w^b
@@ -82,6 +85,12 @@ class LineSearchBMRM(Solver):
         if free and not (problem.regularizer.quadratic or LinearPlanes.suit(problem)):
             return "it cannot certify an elastic net with unpenalised coordinates (weights of 0)"
         return super().obstacle(problem) or BMRM().obstacle(problem)
+
+
+def _refutes(cut: Point, best: Point) -> bool:
+    """Whether the cut at one point is above the risk at another, beyond round-off."""
+    tangent, value = float(cut.subgradient @ best.w) + cut.constant, best.value
+    return tangent - value > _FAR * (abs(tangent) + abs(value) + cut.sizes[1])
 
 
 def _step(along: Along, J: float) -> float:
