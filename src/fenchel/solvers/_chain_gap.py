@@ -10,9 +10,9 @@ maximum p = p_mu(w) instead, whose gradient of d is known (risks/views/chain_dua
     p     = argmin of <grad, .> tau / ((1 - tau) mu) + Delta(., p)
     u     = (1 - tau) u + tau p
 
-The potentials of the new p are (w, 1) / mu + tau / ((1 - tau) mu) (w(u_hat), 1), which is ((1 - tau)
-w + tau w(u_hat), 1) / ((1 - tau) mu): the new p is the soft maximum at the new w and the new mu,
-and so the very p that the next step needs. An iteration is one evaluation, two passes.
+The potentials of the new p are (w, 1) / mu + tau / ((1 - tau) mu) (w(u_hat), 1), which is
+((1 - tau) w + tau w(u_hat), 1) / ((1 - tau) mu): the new p is the soft maximum at the new w and the
+new mu, and so the very p that the next step needs. An iteration is one evaluation, two passes.
 
 What is to be kept, J_mu(w) <= D(u), is known once p is, so that tau needs no bound of curvatures:
 it is tried as if L were less than before, and L is doubled while the inequality fails. D(u) is what

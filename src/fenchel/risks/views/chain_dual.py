@@ -85,7 +85,7 @@ class ChainDual(Form[Array, Array]):
         return self._met(s[:-1] / -t, c / t)
 
     def d(self, x: Array) -> float:
-        """The entropy that a soft maximum lacks: the first or the newest, as no other is asked for."""
+        """The entropy that a soft maximum lacks, the first or the newest: no other is asked for."""
         return self._soft_at(x).lack
 
     def d_gradient(self, x: Array) -> Array:
