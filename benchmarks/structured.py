@@ -26,15 +26,18 @@ from fenchel.engines import Serial
 
 GAPS = (1e-2, 1e-3)
 STRENGTHS = (1e-2, 1e-3, 1e-4)
-LIMIT = {"letters": 10.0, "chunks": 18.0, "l1": 60.0}
+LIMIT = {"letters": 8.0, "chunks": 15.0, "l1": 60.0}
 SOLVERS: dict[str, dict[str, Any]] = {
     "bmrm": {},
     "ls-bmrm": {},
     "bcfw": {},
     "agm-inf": {"form": "primal"},
     "agm-inf homotopy": {"form": "homotopy"},
+    "agm-inf dual": {"form": "dual"},
+    "agm-1 dual": {"form": "dual"},
+    "excessive-gap": {},
 }
-FOR_CHUNKS = ("bmrm", "bcfw", "agm-inf homotopy")
+FOR_CHUNKS = ("bmrm", "bcfw", "agm-inf homotopy", "agm-inf dual", "excessive-gap")
 
 
 class Reached:

@@ -4,14 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, data_for, ids, problem_for, sample_weights
+from catalogue import LOSSES, data_for, ids, problem_for
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 import fenchel
 from fenchel import _kernels, losses
 from fenchel.engines import PerShard
-from fenchel.losses import MulticlassHinge
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy
 from fenchel.risks.base import Problem
 from fenchel.risks.views.forms import DualForm, PrimalForm
@@ -84,24 +83,6 @@ def test_optimised_widths_lower_the_curvature():
     assert np.mean(b2) == pytest.approx(1.0, rel=0.1)
     plain = np.linalg.eigvalsh(X.T @ X)[-1]
     assert np.mean(b2) * np.linalg.eigvalsh(X.T @ (X / b2[:, np.newaxis]))[-1] < 0.9 * plain
-
-
-@pytest.mark.parametrize("mu", [1e-3, 0.5])
-def test_the_softened_multiclass_hinge(mu):
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(40, 3)), rng.integers(0, 4, size=40)
-    loss = MulticlassHinge(cost=1.0 - np.eye(4) + np.triu(np.ones((4, 4)), 1))
-    risk = fenchel.problem(X, y, loss=loss, strength=0.1, sample_weight=sample_weights(40)).risk
-    smooth = SmoothedRisk(risk, mu)
-    w, p = rng.normal(size=(2, risk.n_parameters))
-    at = smooth.at(risk.lazy_at(w).z)
-    value = risk.at(w).value
-    assert value - mu * np.log(4) - 1e-13 <= at.value <= value * (1 + 1e-14)
-    J = PrimalForm(Problem(risk, L2(), 0.1), mu)
-    slope = J.tangent(J.imaged(w)).gradient @ p
-    eta = 1e-5 * mu
-    ahead, behind = (smooth.at(risk.lazy_at(w + t * p).z).value for t in (eta, -eta))
-    assert slope == pytest.approx((ahead - behind) / (2 * eta), rel=1e-4)
 
 
 def test_extreme_scores_do_not_overflow():

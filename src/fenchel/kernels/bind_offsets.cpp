@@ -3,6 +3,7 @@
 #include "laplacian.hpp"
 #include "multiclass_losses.hpp"
 #include "offsets.hpp"
+#include "softened.hpp"
 
 namespace bindings {
 
@@ -54,6 +55,27 @@ void bind_offset_sums(nb::module_& m, Make make) {
         "t"_a.noconvert(), "A"_a.noconvert(), "sums"_a.noconvert());
 }
 
+/// soft_slopes of a hinge, as `make(loss, mu)` sees it.
+template <class Loss, class Make>
+void bind_soft_slopes(nb::module_& m, Make make) {
+    m.def(
+        "soft_slopes",
+        [make](const Loss& loss, Matrix Z, LabelsOf<Loss> y, Weights s, double mu, OutputMatrix A) {
+            const auto rows = checked_rows<Loss>(loss, Z, y, s);
+            require(A.shape(0) == rows.n, "A", A.shape(0), rows.n);
+            require(A.shape(1) == rows.K, "A", A.shape(1), rows.K);
+            nb::gil_scoped_release unlocked;
+            return fenchel::soft_slopes(make(loss, mu), rows, A.data());
+        },
+        "loss"_a, "Z"_a.noconvert(), "y"_a.noconvert(), "s"_a.none(), "mu"_a, "A"_a.noconvert());
+}
+
+template <class Hinge, class Make>
+void bind_hinge(nb::module_& m, Make make) {
+    bind_offset_sums<Hinge>(m, make);
+    bind_soft_slopes<Hinge>(m, make);
+}
+
 void check_moves(const OutputMatrix& A, const Weights& s, const Matrix& moves) {
     const std::size_t K = A.shape(1);
     require(moves.shape(0) == K, "moves", moves.shape(0), K);
@@ -102,11 +124,11 @@ void bind_even(nb::module_& m) {
 void bind_offsets(nb::module_& m) {
     using namespace fenchel;
     bind_offset_sums<Softmax>(m, [](const Softmax& loss, double) { return SoftmaxOffsets{loss}; });
-    bind_offset_sums<MulticlassHinge>(
+    bind_hinge<MulticlassHinge>(
         m, [](const MulticlassHinge& loss, double mu) { return HingeOffsets{loss, mu}; });
-    bind_offset_sums<MulticlassSlackHinge>(
+    bind_hinge<MulticlassSlackHinge>(
         m, [](const MulticlassSlackHinge& loss, double mu) { return SlackOffsets{loss, mu}; });
-    bind_offset_sums<MultilabelHinge>(
+    bind_hinge<MultilabelHinge>(
         m, [](const MultilabelHinge& loss, double mu) { return MultilabelOffsets{loss, mu}; });
     bind_even(m);
 }

@@ -181,15 +181,6 @@ void bind_vector_losses(nb::module_& m) {
     using fenchel::MultilabelCostHinge, fenchel::MultilabelHinge, fenchel::Softmax;
     bind_multiclass_hinge<fenchel::MulticlassHinge>(m, "MulticlassHinge");
     bind_multiclass_hinge<fenchel::MulticlassSlackHinge>(m, "MulticlassSlackHinge");
-    using fenchel::SmoothedMulticlassHinge;
-    nb::class_<SmoothedMulticlassHinge>(m, "SmoothedMulticlassHinge")
-        .def(
-            "__init__",
-            [](SmoothedMulticlassHinge* self, Matrix cost, double mu) {
-                new (self) SmoothedMulticlassHinge{costs_of(cost), mu};
-            },
-            "cost"_a.noconvert(), "mu"_a);
-    bind_vector_slopes<SmoothedMulticlassHinge>(m);
     nb::class_<Softmax>(m, "Softmax")
         .def("__init__", [](Softmax* self, std::size_t K) { new (self) Softmax{K}; }, "K"_a);
     nb::class_<MultilabelHinge>(m, "MultilabelHinge")

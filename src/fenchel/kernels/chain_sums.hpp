@@ -188,21 +188,31 @@ FENCHEL_INLINE double sum_scaled(Transitions& by, std::size_t n, double weight, 
     return shift + scales.value();
 }
 
-/// log sum_k exp(x(k) + y(k stride)).
-inline double log_sum(const double* x, const double* y, std::size_t stride, std::size_t n) {
-    double most = kMinusInf, sum = 0;
-    for (std::size_t k = 0; k < n; ++k) most = std::max(most, x[k] + y[k * stride]);
-    for (std::size_t k = 0; k < n; ++k) sum += std::exp(x[k] + y[k * stride] - most);
-    return most + std::log(sum);
+/// Below exp(kFaded) of the largest share one is 0: numbers that are not normal take a hundred
+/// times as long, and products of two shares are to be normal.
+inline constexpr double kFaded = -300;
+
+/// exp(x - most), 0 if it has faded; nan where x is.
+FENCHEL_INLINE double faded(double x, double most) {
+    const double below = x - most;
+    return (below < kFaded ? 0.0 : exp_of_negative(below)) + 0.0 * below;
 }
 
-/// exp(x(i) + y(i stride)) over their sum.
-inline void shares(const double* x, const double* y, std::size_t stride, std::size_t n,
-                   double* share) {
-    double most = kMinusInf, sum = 0;
-    for (std::size_t i = 0; i < n; ++i) most = std::max(most, x[i] + y[i * stride]);
-    for (std::size_t i = 0; i < n; ++i) sum += share[i] = std::exp(x[i] + y[i * stride] - most);
-    for (std::size_t i = 0; i < n; ++i) share[i] /= sum;
+/// most(j) = max_i x(i) + T(i, j), and sum(j) = sum_i exp(x(i) + T(i, j) - most(j)).
+FENCHEL_INLINE void column_sums(const double* T, std::size_t width, const double* x, std::size_t n,
+                                double* most, double* sum) {
+    std::fill(most, most + n, std::numeric_limits<double>::lowest());
+    std::fill(sum, sum + n, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double xi = x[i], *row = T + i * width;
+#pragma omp simd
+        for (std::size_t j = 0; j < n; ++j) most[j] = std::max(most[j], xi + row[j]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double xi = x[i], *row = T + i * width;
+#pragma omp simd
+        for (std::size_t j = 0; j < n; ++j) sum[j] += faded(xi + row[j], most[j]);
+    }
 }
 
 /// The same from logarithms, for scores of any size; S gets the marginals of pairs themselves.
@@ -211,31 +221,41 @@ inline void shares(const double* x, const double* y, std::size_t stride, std::si
 /// it. So the marginals are those of one distribution over labellings to a few units of themselves,
 /// whatever the scores' round-off, and the cut that they make is one: as exp(alpha + beta - log Z)
 /// they would be off by the round-off of log Z, which a large w multiplies.
-inline double sum_logarithms(Transitions& by, std::size_t n, double weight, double* Z,
-                             double* alpha, double* marginal) {
+FENCHEL_INLINE double sum_logarithms(Transitions& by, std::size_t n, double weight, double* Z,
+                                     double* alpha, double* marginal) {
     const std::size_t L = by.n_labels, width = by.width;
     const double* T = by.T.data();
+    std::vector<double> memory(2 * L);
+    double *most = memory.data(), *sum = most + L;
     std::copy(Z, Z + L, alpha);
-    for (std::size_t t = 1; t < n; ++t)
+    for (std::size_t t = 1; t < n; ++t) {
+        column_sums(T, width, alpha + (t - 1) * width, L, most, sum);
         for (std::size_t j = 0; j < L; ++j)
-            alpha[t * width + j] =
-                Z[t * width + j] + log_sum(alpha + (t - 1) * width, T + j, width, L);
-    const double none = 0, *last = alpha + (n - 1) * width;
-    shares(last, &none, 0, L, marginal + (n - 1) * width);
-    std::vector<double> before(L);
+            alpha[t * width + j] = Z[t * width + j] + (most[j] + std::log(sum[j]));
+    }
+    const double* last = alpha + (n - 1) * width;
+    double *end = marginal + (n - 1) * width, all = 0;
+    const double highest = *std::max_element(last, last + L);
+    for (std::size_t k = 0; k < L; ++k) all += end[k] = faded(last[k], highest);
+    for (std::size_t k = 0; k < L; ++k) end[k] /= all;
     for (std::size_t t = n - 1; t-- > 0;) {
-        double* here = marginal + t * width;
-        std::fill(here, here + L, 0.0);
-        for (std::size_t j = 0; j < L; ++j) {
-            shares(alpha + t * width, T + j, width, L, before.data());
-            for (std::size_t i = 0; i < L; ++i) {
-                const double pair = before[i] * here[width + j];
-                here[i] += pair;
-                by.S[i * width + j] += weight * pair;
+        const double* x = alpha + t * width;
+        double *here = marginal + t * width, *next = here + width;
+        column_sums(T, width, x, L, most, sum);
+        for (std::size_t j = 0; j < L; ++j) sum[j] = next[j] / sum[j];
+        for (std::size_t i = 0; i < L; ++i) {
+            const double xi = x[i], *row = T + i * width;
+            double *S = by.S.data() + i * width, total = 0;
+#pragma omp simd reduction(+ : total)
+            for (std::size_t j = 0; j < L; ++j) {
+                const double pair = faded(xi + row[j], most[j]) * sum[j];
+                total += pair;
+                S[j] += weight * pair;
             }
+            here[i] = total;
         }
     }
-    return log_sum(last, &none, 0, L);
+    return highest + std::log(all);
 }
 
 template <int Lanes>

@@ -229,36 +229,4 @@ struct Softmax {
     }
 };
 
-/// The hinge of rescaled margins with its maximum softened, and centred so that it lies below
-/// ([Zhang11] section 5.1): mu log (1/K) sum_k exp((Delta(k, y) + score_k - score_y) / mu).
-struct SmoothedMulticlassHinge {
-    using Label = std::int64_t;
-    static constexpr bool kSets = false;
-    Costs costs;
-    double mu;
-
-    std::size_t size() const { return costs.size(); }
-
-    FENCHEL_INLINE double operator()(const double* z, const Label* label, double* a) const {
-        const std::size_t K = costs.size(), y = static_cast<std::size_t>(*label);
-        const double* margin = costs.of(y);
-        double highest = kLowest;
-#pragma omp simd reduction(max : highest)
-        for (std::size_t k = 0; k < K; ++k) highest = std::max(highest, z[k] + margin[k]);
-#pragma omp simd
-        for (std::size_t k = 0; k < K; ++k)
-            a[k] = exp_of_negative((z[k] + margin[k] - highest) / mu);
-        const double at_y = a[y];
-        a[y] = 0.0;
-        double others = 0;
-        for (std::size_t k = 0; k < K; ++k) others += a[k];
-        const double total = others + at_y;
-#pragma omp simd
-        for (std::size_t k = 0; k < K; ++k) a[k] /= total;
-        a[y] = -others / total;
-        const double mean = total / static_cast<double>(K);
-        return (highest - z[y]) + mu * std::log(mean) + detail::finite(z, K);
-    }
-};
-
 }  // namespace fenchel

@@ -24,7 +24,7 @@ from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.multiclass import Codes, MulticlassHinge, Softmax
 from fenchel.losses.taxonomy import Taxonomy, taxonomy_of
-from fenchel.losses.vector import ConjugableVector, Cost
+from fenchel.losses.vector import ConjugableVector, Cost, Softened
 from fenchel.tolerances import ZERO_SUM
 
 
@@ -106,7 +106,7 @@ class Hierarchical(ConjugableVector):
         return np.where(paths[y] > 0, -(b @ (1 - paths)), b @ paths)
 
 
-class HierarchicalHinge(Hierarchical):
+class HierarchicalHinge(Softened, Hierarchical):
     """l(z, y) = max over leaves k of Delta(k, y) + F_k - F_y, F the sums over paths.
 
     `cost` is "distance", the number of edges between two leaves; "relative", the same over the
@@ -141,6 +141,20 @@ class HierarchicalHinge(Hierarchical):
         loss = MulticlassHinge(cost).for_classes(self.tree.classes)
         assert isinstance(loss, MulticlassHinge)
         return loss
+
+    def n_pieces(self, y: Codes, K: int) -> Array:
+        """One for each leaf."""
+        return np.full(len(y), float(len(self.for_classes(np.arange(K)).tree.leaf)))
+
+    def entropy(self, alpha: Array, y: Codes) -> Array:
+        """That of the leaves' shares."""
+        on = self._sized(alpha)
+        return on.of_leaves.entropy(alpha[:, on.tree.leaf], y)
+
+    @property
+    def spread(self) -> float:
+        """The nodes on the longest way between leaves go up or down by 1."""
+        return self._longest
 
 
 class HierarchicalSoftmax(Hierarchical):

@@ -15,7 +15,7 @@ from scipy.special import softmax, xlog1py, xlogy
 
 from fenchel.losses.base import Array, Labels
 from fenchel.losses.table import RESCALING
-from fenchel.losses.vector import ConjugableVector, Cost, CostLoss, Curved
+from fenchel.losses.vector import ConjugableVector, Cost, CostLoss, Curved, Softened
 from fenchel.tolerances import ZERO_SUM
 
 Codes = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class _Multiclass(ConjugableVector):
         return np.where(balanced & np.all(p >= -ZERO_SUM, axis=1), inside, np.inf)
 
 
-class MulticlassHinge(CostLoss, _Multiclass):
+class MulticlassHinge(CostLoss, Softened, _Multiclass):
     """The hinge of the worst class, its cost Delta in the margin or as a factor.
 
     rescaling="margin": l(z, y) = max over k of Delta(k, y) + z_k - z_y ([Yu10] eq. 42);
@@ -108,6 +108,25 @@ class MulticlassHinge(CostLoss, _Multiclass):
         if callable(self.cost):  # before the classes are known
             return np.inf
         return float(np.sqrt(2.0) * np.max(1.0 if self.cost is None else np.asarray(self.cost)))
+
+    def n_pieces(self, y: Codes, K: int) -> Array:
+        """One for each class."""
+        return np.full(len(y), float(K))
+
+    def entropy(self, alpha: Array, y: Codes) -> Array:
+        """That of p. Of rescaled slacks, classes that cost nothing are evenly what is left of 1."""
+        if self.rescaling == "margin":
+            p = np.clip(alpha + _unit(alpha, y), 0.0, 1.0)
+            return np.asarray(-np.sum(xlogy(p, p), axis=1))
+        p = np.clip(self._shares(alpha, y), 0.0, 1.0)
+        left = np.maximum(0.0, 1 - np.sum(p, axis=1))
+        free = np.sum(self.costs(alpha.shape[1]).T[y] == 0, axis=1)
+        return np.asarray(-np.sum(xlogy(p, p), axis=1) - xlogy(left, left / free))
+
+    @property
+    def spread(self) -> float:
+        """Of D_k (e_k - e_y) and D_j (e_j - e_y): D_k^2 + D_j^2 + (D_k - D_j)^2 <= 2 max D^2."""
+        return self.largest_slope(None) ** 2
 
     def _wrong(self, alpha: Array, y: Codes) -> Array:
         """The dual variables of the wrong classes, 0 for the right one."""

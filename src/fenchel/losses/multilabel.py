@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from fenchel.errors import Incompatible
 from fenchel.losses.base import Array, Labels
-from fenchel.losses.vector import ConjugableVector, CostLoss
+from fenchel.losses.vector import ConjugableVector, CostLoss, Softened
 from fenchel.tolerances import ZERO_SUM
 
 Sets = npt.NDArray[np.uint8]
 
 
-class MultilabelHinge(CostLoss, ConjugableVector):
+class MultilabelHinge(CostLoss, Softened, ConjugableVector):
     """l(z, y) = max over right r and wrong k of Delta(k, r) + z_k - z_r, but at least 0 (eq. 55).
 
     With one cost tau it is max(0, tau + max over wrong k of z_k - min over right r of z_r) (eq.
@@ -85,6 +86,27 @@ class MultilabelHinge(CostLoss, ConjugableVector):
         common = np.minimum(np.minimum(*sums), 1.0)
         scales = [common / np.where(total > 0, total, 1.0) for total in sums]
         return np.asarray(scales[0] * up - scales[1] * down)
+
+    def n_pieces(self, y: Sets, K: int) -> Array:
+        """The pairs, and 0."""
+        right = np.sum(np.asarray(y, dtype=np.float64), axis=1)
+        return np.asarray(1 + right * (K - right))
+
+    def entropy(self, alpha: Array, y: Sets) -> Array:
+        """With one cost: that of p_kr = alpha_k alpha_r / pi, and of 1 - pi.
+
+        pi is the sum of alpha's positive part. All p with the same sums over r and over k have the
+        slopes alpha, and the product of the sums has the largest entropy of them.
+        """
+        parts = np.minimum(np.abs(alpha), 1.0)
+        pi = np.minimum(np.sum(np.maximum(alpha, 0.0), axis=1), 1.0)
+        lost = np.sum(xlogy(parts, parts), axis=1) - xlogy(pi, pi)
+        return np.asarray(-lost - xlogy(1 - pi, 1 - pi))
+
+    @property
+    def spread(self) -> float:
+        """Of e_k - e_r and e_j - e_s."""
+        return 4.0
 
 
 def _ends(Z: Array, y: Sets) -> tuple[Array, Array]:

@@ -73,6 +73,31 @@ class ConjugableVector(VectorLoss):
         """Dual variables moved into the domain, by no more than they lie outside it."""
 
 
+class Softened(ABC):
+    """A hinge whose maximum over pieces can be made soft ([Zhang11] section 5.1).
+
+    Its slopes are means of the gradients g_j of its pieces with shares p_j, and mu times the
+    entropy of p, less the most that it can be, is taken into the maximum.
+    """
+
+    @abstractmethod
+    def n_pieces(self, y: Any, K: int) -> Array:
+        """How many pieces each row has: the logarithm is the most that the entropy can be."""
+
+    @abstractmethod
+    def entropy(self, alpha: Array, y: Any) -> Array:
+        """The largest entropy of shares of the pieces whose mean slopes are alpha, for each row."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> float:
+        """The largest |g_j - g_k|^2.
+
+        Along v the soft maximum bends by the variance of <g_j, v> under p, over mu: at most by
+        spread |v|^2 / (4 mu).
+        """
+
+
 class CostLoss(VectorLoss):
     """A hinge with a cost Delta(z, y) >= 0 of taking z for the right label y, Delta(y, y) = 0.
 

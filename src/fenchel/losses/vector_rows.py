@@ -20,7 +20,7 @@ from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.row_loss import Indices, RowLoss
 from fenchel.losses.taxonomy import Taxonomy
-from fenchel.losses.vector import VectorLoss
+from fenchel.losses.vector import Softened, VectorLoss
 
 
 class PieceChoices(NamedTuple):
@@ -198,13 +198,19 @@ class NativeVectorRows(VectorRows):
     def smoothed(
         self, z: Array, mu: float, widths: Array | None, b: float
     ) -> tuple[float, float, float, Array]:
-        """The multiclass hinge with a soft maximum; rows are all smoothed alike."""
+        """A hinge with a soft maximum; rows are all smoothed alike."""
         if mu == 0:
             return super().smoothed(z, mu, widths, b)
-        assert isinstance(self.loss, MulticlassHinge)
-        costs = np.ascontiguousarray(self.loss.costs(z.shape[1]).T)
-        value, a = self._slopes(_kernels.SmoothedMulticlassHinge(costs, mu), z)
+        a = np.empty_like(z)
+        value = _kernels.soft_slopes(self.native(z.shape[1]), z, self.y, self.s, mu, a)
+        value -= mu * self.most_entropy(z.shape[1])
         return value, float(np.sum(a)), 0.0, self._without_weights(a)
+
+    def most_entropy(self, K: int) -> float:
+        """sum_i s_i times the most that the entropy of a row's pieces can be."""
+        assert isinstance(self.loss, Softened)
+        each = np.log(self.loss.n_pieces(self.y, K))
+        return float(np.sum(each) if self.s is None else self.s @ each)
 
 
 def _softmax(loss: Softmax, K: int) -> _kernels.Softmax:
@@ -300,3 +306,19 @@ class LeafRows(RowLoss):
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
         tree, leaves = self.leaves(z.shape[1])
         return leaves.kinks_along(tree.leaf_scores(z), tree.leaf_scores(q), low, high)
+
+    def smoothed(
+        self, z: Array, mu: float, widths: Array | None, b: float
+    ) -> tuple[float, float, float, Array]:
+        """The hinge of leaves with a soft maximum."""
+        if mu == 0:
+            return super().smoothed(z, mu, widths, b)
+        tree, leaves = self.leaves(z.shape[1])
+        value, _, rise, u = leaves.smoothed(tree.leaf_scores(z), mu, widths, b)
+        u = tree.node_slopes(u, self.y)
+        return value, float(np.sum(u)), rise, u
+
+    def most_entropy(self, K: int) -> float:
+        """sum_i s_i times the most that the entropy of a row's leaves can be."""
+        tree, leaves = self.leaves(K)
+        return leaves.most_entropy(len(tree.leaf))

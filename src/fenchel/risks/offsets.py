@@ -62,6 +62,7 @@ from fenchel import _kernels
 from fenchel.data.shards import Shard
 from fenchel.engines import Engine, PerShard
 from fenchel.losses import Loss, offset_rows
+from fenchel.losses.vector_rows import LeafRows, NativeVectorRows
 from fenchel.risks import shardwork
 from fenchel.risks.class_flows import ClassFlows
 from fenchel.tolerances import FEW_OPERATIONS, ROUND_OFF
@@ -119,6 +120,11 @@ class Offsets:
         N: Array = self.engine.total(self.engine.map(_pair_weights, self.loss, self.K))
         return ClassFlows(N / self.S, offset_rows.pair_costs(self.loss, len(N)))
 
+    @functools.cached_property
+    def _most_entropy(self) -> float:
+        """The most that the entropy of a hinge's pieces can be, on average."""
+        return float(self.engine.total(self.engine.map(most_entropy, self.loss, self.K))) / self.S
+
     @property
     def attained(self) -> bool:
         """Whether residuals can be taken off, whatever they are."""
@@ -144,7 +150,7 @@ class Offsets:
             for path in self._path(z, b, mu):
                 at = path
             at = self._newton(z, at.b, mu, _CLOSE)
-        centre = mu * float(np.log(len(at.b)))
+        centre = mu * self._most_entropy
         return self._found(z, at)._replace(value=at.soft - centre, floor=at.soft - centre)
 
     def slopes(self, z: PerShard[Array], at: Tilted) -> PerShard[Array]:
@@ -290,6 +296,13 @@ class Offsets:
         return BestOffsets(
             b, value, value - FEW_OPERATIONS * value, slopes, Tilted(b, 1.0, np.zeros_like(b))
         )
+
+
+def most_entropy(shard: Shard, loss: Loss, K: int) -> float:
+    """sum_i s_i times the most that the entropy of a row's pieces can be."""
+    rows = shard.bound(loss)
+    assert isinstance(rows, NativeVectorRows | LeafRows)
+    return rows.most_entropy(K)
 
 
 def _newton_step(C: Array, r: Array, damping: float) -> Array:

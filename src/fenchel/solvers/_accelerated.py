@@ -24,10 +24,10 @@ import numpy as np
 
 from fenchel.engines import PerShard
 from fenchel.errors import InvalidData
-from fenchel.regularizers import lacking
-from fenchel.risks.base import Array, Point, Problem, Risk
+from fenchel.risks.base import Array, Point, Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.black_box_form import BlackBoxForm
+from fenchel.risks.views.chain_dual import ChainDual
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.forms import (
@@ -41,8 +41,8 @@ from fenchel.risks.views.images import Imaged, X, Y, packed
 from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_function
 from fenchel.risks.views.prox_functions import obstacle as prox_obstacle
 from fenchel.risks.views.row_space import RowSpace
-from fenchel.risks.views.smoothing import is_smoothable, optimised_widths, roughness
-from fenchel.risks.views.soft_chains import SoftForm, SoftPoint, is_soft_chain, most_entropy
+from fenchel.risks.views.smoothing import is_smoothable, optimised_widths
+from fenchel.risks.views.soft_chains import SoftForm, SoftPoint, is_soft_chain
 from fenchel.risks.views.soft_measures import SoftMeasureForm, is_soft_measure
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
@@ -50,6 +50,7 @@ from fenchel.solvers._dual_hull import DualHull
 from fenchel.solvers._estimates import Estimate, Minimum
 from fenchel.solvers._gradient_bound import Bound, few_gradients
 from fenchel.solvers._scaled_hull import scaled_bound
+from fenchel.solvers._smoothness import is_soft, most_roughness, without_dual_smoothness
 from fenchel.solvers._soft_cuts import SoftCuts
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.tolerances import EPSILON, ROUND_OFF
@@ -124,6 +125,8 @@ class Accelerated(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """J in the form that was asked for."""
+        if self.form == "dual" and is_soft_chain(problem.risk):
+            return self._staged(_Stages(self, problem, lambda mu: ChainDual(problem)), w, state)
         if self.form == "dual":
             dual = _Stages(self, problem, functools.partial(DualForm, problem))
             return self._staged(dual, w, state)
@@ -179,12 +182,9 @@ class Accelerated(Solver):
         if RowSpace.obstacle(risk) is not None:
             return self._obstacle_without_duals(problem)
         if self.form == "dual":
-            if problem.regularizer.strong_convexity == 0:
-                return "form='dual' needs a strongly convex regulariser"
-            if not problem.regularizer.has("conjugate_argmax"):
-                return f"form='dual' needs {lacking(problem.regularizer, 'conjugate_argmax')}"
             if not has_dual_steps(risk):
                 return "form='dual' knows the built-in losses of one score a row only"
+            return without_dual_smoothness(problem)
         elif not risk.facts.differentiable and not is_smoothable(risk):
             return "it needs a differentiable loss, or a hinge or piecewise linear one to smooth"
         elif (
@@ -197,23 +197,15 @@ class Accelerated(Solver):
 
     def _obstacle_without_duals(self, problem: Problem) -> str | None:
         """Gradients certify a smooth risk, scaled where Omega* is not finite."""
-        if _is_soft(problem.risk) and self.form != "dual":
+        if self.form == "dual" and is_soft_chain(problem.risk):
+            if self.mu is not None:
+                return "form='dual' of chains is not smoothed: it knows no mu"
+            return without_dual_smoothness(problem)
+        if is_soft(problem.risk) and self.form != "dual":
             return None
         if self.form != "primal" or not problem.risk.facts.differentiable:
             return "it needs a loss with a conjugate, or a differentiable one and form='primal'"
         return None
-
-
-def _is_soft(risk: Risk) -> bool:
-    """Its maxima are made soft, and rows have no dual variables: cuts are those of places."""
-    return is_soft_chain(risk) or is_soft_measure(risk)
-
-
-def _roughness(risk: Risk) -> float:
-    """How far R smoothed by mu lies below R, at most, over mu."""
-    if is_soft_measure(risk):
-        return 1.0
-    return most_entropy(risk) if is_soft_chain(risk) else roughness(risk)
 
 
 class _Stages(Generic[X, Y]):
@@ -230,7 +222,7 @@ class _Stages(Generic[X, Y]):
         self.bound = self.smoothed_bound = np.nan  # of J and J_mu, at the last look
         self.looked, self._n_steps, self._due, self._n_looks = False, 0, _LOOK, 0
         self.has_duals = RowSpace.obstacle(problem.risk) is None
-        self.soft = SoftCuts(problem) if _is_soft(problem.risk) else None
+        self.soft = SoftCuts(problem) if is_soft(problem.risk) else None
         if self.has_duals:
             self.hull = DualHull(problem)
         elif problem.regularizer.strong_convexity > 0:
@@ -249,9 +241,9 @@ class _Stages(Generic[X, Y]):
         if solver.mu is not None:
             self.mu = solver.mu
         elif solver.form == "primal" and not risk.facts.differentiable:
-            self.mu = solver._gap * size / _roughness(risk)
+            self.mu = solver._gap * size / most_roughness(risk)
         elif solver.form == "homotopy":
-            self.mu = _FIRST * size / _roughness(risk)
+            self.mu = _FIRST * size / most_roughness(risk)
         self.J = self.form(self.mu)
         self.x = self.J.start(w)
         known = self.J.L if np.isfinite(self.J.L) else self.J.guess
@@ -294,13 +286,14 @@ class _Stages(Generic[X, Y]):
             self.objective = self.problem.objective(self._shown)
             self.bound, self._evidence = cuts.bound(self.mu)
             self.smoothed_bound = cuts.smoothed_bound
-        state = functools.partial(self._state, packed(it.x.x), it)
+        place = it.alpha.x if self.solver.form == "dual" else it.x.x
+        state = functools.partial(self._state, packed(place), it)
         evidence = self._evidence if self.looked else None
         bound = self.bound if self.looked else -np.inf
         return Step(self._shown, self.objective, bound, evidence, state, self.stage)
 
     def _newest(self, it: Iterate[X, Y]) -> SoftPoint:
-        assert isinstance(self.J, SoftForm | SoftMeasureForm)
+        assert isinstance(self.J, SoftForm | SoftMeasureForm | ChainDual)
         return self.J.newest(it.x)
 
     _shown: Point | None = None  # the last place at which the risk itself is known
@@ -328,7 +321,7 @@ class _Stages(Generic[X, Y]):
             smoothed = self.J.value(it.x) - self.smoothed_bound
             due, mu = smoothed <= _SOLVED * (self.objective - self.bound), self.mu / _LESS
             # Less than round-off of J makes no difference.
-            due = due and mu * _roughness(self.problem.risk) > EPSILON * abs(self.objective)
+            due = due and mu * most_roughness(self.problem.risk) > EPSILON * abs(self.objective)
         else:
             due = solver.mu is None and 0 < self.objective < _FALL * self.chosen_at
             mu = self.mu * (self.objective / self.chosen_at) if due else 0.0

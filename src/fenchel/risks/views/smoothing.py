@@ -4,9 +4,10 @@ A loss is a maximum over its dual variables, l(z) = max over u of <u, z> - l*(u)
 where two of them are equally good. If a strongly convex mu d2(u) is taken off, only one is best
 ([Zhang11] section 5.1): the smoothed l_mu has a gradient, which changes the more slowly the larger
 mu is, and R_mu <= R <= R_mu + mu D with D the largest d2. For losses of one score d2(u) = u^2/2,
-and l_mu is the loss's Moreau envelope: the hinge turns into the smoothed hinge. For the multiclass
-hinge d2 is the entropy of p = u + e_y, centred, and the maximum turns into a soft one. The slopes u
-of l_mu are dual variables of l itself, so what they prove holds for R.
+and l_mu is the loss's Moreau envelope: the hinge turns into the smoothed hinge. Hinges of K scores
+are maxima over pieces: u is a mean of their gradients with shares p, d2 the entropy that p lacks to
+the even one, and the maximum turns into a soft one. The slopes u of l_mu are dual variables of l
+itself, so what they prove holds for R.
 
 With an intercept R_mu(w) is the minimum over it: u then lies in a box and on the hyperplane
 sum_i s_i u_i = 0 ([Zhang11] example 1), and the intercept is that condition's multiplier.
@@ -19,23 +20,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
-from fenchel.losses import Loss, MulticlassHinge
+from fenchel.losses import HierarchicalHinge, Loss, MulticlassHinge, MultilabelHinge
 from fenchel.losses.scalar_rows import built_in, is_built_in
+from fenchel.losses.vector import Softened
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Risk
 from fenchel.risks.intercept import profile
 from fenchel.risks.linear import LinearRisk
-from fenchel.risks.offsets import Offsets
+from fenchel.risks.offsets import Offsets, most_entropy
 from fenchel.tolerances import OFFSET_BLUR
 
 _STEPS = 10  # of Newton's method for the offset
 _BALANCED = 1e-14  # of the largest slope: a mean slope that is 0 to round-off
 _POWER = 6  # steps of the power iteration: [Zhang11] says that 5 to 6 are enough
 _NARROWEST = 0.1  # width of a row, relative to the mean
+# By exact type: a subclass may have changed the formula.
+_SOFTENED = (MulticlassHinge, MultilabelHinge, HierarchicalHinge)
 
 
 class Smooth(NamedTuple):
@@ -134,30 +137,33 @@ class SmoothedRisk:
         """The Lipschitz constant of the slopes."""
         if self.mu == 0:
             return self.risk.loss.smoothness
-        if isinstance(self.risk.loss, MulticlassHinge):
-            return 1 / (2 * self.mu)  # as for softmax
+        if isinstance(self.risk.loss, Softened):
+            return self.risk.loss.spread / (4 * self.mu)
         return 1 / (self.mu * (1.0 if self.widths is None else _NARROWEST))
 
     def d2(self, u: PerShard[Array]) -> float:
         """The strongly convex term: R_mu's dual is R's less mu d2(u)."""
         engine = self.risk.engine
-        return float(engine.total(engine.map(_d2, u, self.widths))) / self.risk.weight
+        return (
+            float(engine.total(engine.map(_d2, self.risk.loss, u, self.widths))) / self.risk.weight
+        )
 
 
 def is_smoothable(risk: Risk) -> bool:
     """Its loss has kinks, and is one of those that this file can smooth."""
     if risk.facts.differentiable or not isinstance(risk, LinearRisk):
         return False
-    if isinstance(risk.loss, MulticlassHinge):
-        return type(risk.loss) is MulticlassHinge and risk.loss.rescaling == "margin"
+    if type(risk.loss) in _SOFTENED:
+        return risk.loss.has_conjugate  # not with several costs of sets of labels
     return is_built_in(risk.loss)
 
 
 def roughness(risk: Risk) -> float:
     """D = max d2: how far R smoothed by mu lies below R, at most, over mu."""
     assert isinstance(risk, LinearRisk)
-    if isinstance(risk.loss, MulticlassHinge):
-        return float(np.log(risk.n_outputs))
+    if isinstance(risk.loss, Softened):
+        most = risk.engine.map(most_entropy, risk.loss, risk.n_outputs)
+        return float(risk.engine.total(most)) / risk.weight
     return risk.largest_slope**2 / 2
 
 
@@ -206,13 +212,11 @@ def _smoothed_offset(
     return built_in(shard.bound(loss)).smoothed_offset(z, mu, widths, total, near)
 
 
-def _d2(shard: Shard, u: Array, widths: Array | None) -> float:
-    if u.ndim == 1:
+def _d2(shard: Shard, loss: Loss, u: Array, widths: Array | None) -> float:
+    if not isinstance(loss, Softened):
         return float(shardwork.weighted(shard, u if widths is None else widths * u) @ u) / 2
-    p = u.copy()
-    p[np.arange(len(p)), shard.y] += 1
-    entropy = np.sum(xlogy(p, p), axis=1) + np.log(p.shape[1])
-    return float(shardwork.weights(shard) @ entropy)
+    lack = np.log(loss.n_pieces(shard.y, u.shape[1])) - loss.entropy(u, shard.y)
+    return float(shardwork.weights(shard) @ np.maximum(0.0, lack))
 
 
 def _sizes(shard: Shard, z: Array) -> Array:

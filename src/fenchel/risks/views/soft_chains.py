@@ -68,15 +68,34 @@ def most_entropy(risk: Risk) -> float:
     return float(tokens) / risk.weight * float(np.log(risk.pairs.n_labels))
 
 
+class SoftMaximum:
+    """R_mu at any place and level: two passes for each."""
+
+    def __init__(self, problem: Problem):
+        risk = problem.risk
+        assert isinstance(risk, ChainRisk) and isinstance(risk.loss, M3N)
+        self.problem, self.risk = problem, risk
+        self.entropy, self._costs = most_entropy(risk), risk.loss.costs(risk.pairs.n_labels)
+
+    def at(self, w: Array, mu: float) -> SoftPoint:
+        """R_mu there, with its gradient."""
+        self.problem.pulse()
+        risk, engine = self.risk, self.risk.engine
+        risk.passes += 2
+        values, costs, gradients = engine.map(_soft, self._costs, w, mu).split(3)
+        value, cost, gradient = engine.totals(values, costs, gradients)
+        value, cost, gradient = value / risk.weight, cost / risk.weight, gradient / risk.weight
+        entropy = (value - cost - float(gradient @ w)) / mu
+        lack, value = max(0.0, self.entropy - entropy), value - mu * self.entropy
+        return SoftPoint(w, mu, value, gradient, cost, lack, risk.length)
+
+
 class SoftForm(BlackBoxForm):
     """R_mu + lambda Omega over w: an evaluation, two passes, for each place."""
 
     def __init__(self, problem: Problem, mu: float, prox: ProxFunction | None = None):
         super().__init__(problem, prox)
-        risk = problem.risk
-        assert isinstance(risk, ChainRisk) and isinstance(risk.loss, M3N)
-        self.risk, self.mu, self._met = risk, mu, None
-        self._entropy, self._costs = most_entropy(risk), risk.loss.costs(risk.pairs.n_labels)
+        self.mu, self._soft, self._met = mu, SoftMaximum(problem), None
 
     _met: SoftPoint | None  # the last place, which is asked for again
 
@@ -95,17 +114,8 @@ class SoftForm(BlackBoxForm):
 
     def at(self, w: Array) -> SoftPoint:
         """R_mu there, unless it was the last place."""
-        if self._met is not None and np.array_equal(self._met.w, w):
-            return self._met
-        self.problem.pulse()
-        risk, engine = self.risk, self.risk.engine
-        risk.passes += 2
-        values, costs, gradients = engine.map(_soft, self._costs, w, self.mu).split(3)
-        value, cost, gradient = engine.totals(values, costs, gradients)
-        value, cost, gradient = value / risk.weight, cost / risk.weight, gradient / risk.weight
-        entropy = (value - cost - float(gradient @ w)) / self.mu
-        lack, value = max(0.0, self._entropy - entropy), value - self.mu * self._entropy
-        self._met = SoftPoint(w, self.mu, value, gradient, cost, lack, risk.length)
+        if self._met is None or not np.array_equal(self._met.w, w):
+            self._met = self._soft.at(w, self.mu)
         return self._met
 
 
