@@ -11,11 +11,11 @@ from sklearn.preprocessing import scale
 
 import fenchel
 from fenchel import losses
-from fenchel.losses.vector_rows import has_block_step
+from fenchel.losses.vector_rows import has_bends
 from fenchel.regularizers import L2
 from fenchel.solvers import NewtonCG, Polish
 
-STEPPED = [loss for loss in VECTOR_LOSSES if has_block_step(loss)]
+STEPPED = [loss for loss in VECTOR_LOSSES if has_bends(loss)]
 STEPS = pytest.mark.parametrize("loss", STEPPED, ids=ids)
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 LAYOUTS = {

@@ -13,11 +13,15 @@ using namespace nb::literals;
 
 namespace {
 
+using LeafHinge = fenchel::LeafLoss<fenchel::MulticlassHinge>;
+using LeafSoftmax = fenchel::LeafLoss<fenchel::Softmax>;
+
 /// The arrays of a dual problem with K scores a row on one shard; `threshold` and `scale` are given
 /// together, with a row for each column of X.
 struct BlockProblem {
-    std::variant<Labelled<fenchel::MulticlassHinge>, Labelled<fenchel::Softmax>,
-                 Labelled<fenchel::MultilabelHinge>>
+    std::variant<Labelled<fenchel::MulticlassHinge>, Labelled<fenchel::MulticlassSlackHinge>,
+                 Labelled<fenchel::Softmax>, Labelled<fenchel::MultilabelHinge>,
+                 Labelled<LeafHinge>, Labelled<LeafSoftmax>>
         labelled;
     Vector<double> rate, kappa;
     Weights threshold, scale;
@@ -136,13 +140,42 @@ void bind_problem(nb::class_<BlockProblem>& problem) {
         "threshold"_a.none(), "scale"_a.none());
 }
 
+/// A loss of leaves as one of nodes, parents first.
+template <class Leaf>
+void bind_leaf_loss(nb::module_& m, const char* name) {
+    using Places = Vector<std::int64_t>;
+    nb::class_<fenchel::LeafLoss<Leaf>>(m, name).def(
+        "__init__",
+        [](fenchel::LeafLoss<Leaf>* self, const Leaf& of_leaves, Places parent, Places leaf,
+           double stretch, double over) {
+            require(of_leaves.size() == leaf.size(), "leaf", leaf.size(), of_leaves.size());
+            for (std::size_t k = 0; k < parent.size(); ++k)
+                if (!(parent(k) < static_cast<std::int64_t>(k)))
+                    throw std::invalid_argument("a parent comes after its child");
+            for (std::size_t j = 0; j < leaf.size(); ++j)
+                if (!(leaf(j) >= 0 && std::size_t(leaf(j)) < parent.size()))
+                    throw std::invalid_argument("leaf names a node that is not there");
+            new (self) fenchel::LeafLoss<Leaf>{of_leaves,
+                                               {parent.data(), parent.data() + parent.size()},
+                                               {leaf.data(), leaf.data() + leaf.size()},
+                                               stretch,
+                                               over};
+        },
+        "of_leaves"_a, "parent"_a.noconvert(), "leaf"_a.noconvert(), "stretch"_a, "over"_a);
+}
+
 }  // namespace
 
 void bindings::bind_block_ascent(nb::module_& m) {
     nb::class_<BlockProblem> problem(m, "BlockProblem");
+    bind_leaf_loss<fenchel::MulticlassHinge>(m, "LeafHinge");
+    bind_leaf_loss<fenchel::Softmax>(m, "LeafSoftmax");
     bind_problem<fenchel::MulticlassHinge>(problem);
+    bind_problem<fenchel::MulticlassSlackHinge>(problem);
     bind_problem<fenchel::Softmax>(problem);
     bind_problem<fenchel::MultilabelHinge>(problem);
+    bind_problem<LeafHinge>(problem);
+    bind_problem<LeafSoftmax>(problem);
     m.def("movable", &movable, "dual"_a, "z"_a.noconvert(), "a"_a.noconvert(), "margin"_a,
           "active"_a.noconvert());
     bind_csr<double, std::int32_t>(m);

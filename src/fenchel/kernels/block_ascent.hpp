@@ -17,6 +17,8 @@
 #include "block_products.hpp"
 #include "block_steps.hpp"
 #include "dual_ascent.hpp"
+#include "leaf_steps.hpp"
+#include "slack_step.hpp"
 
 namespace fenchel {
 

@@ -26,9 +26,10 @@
 
 namespace fenchel {
 
-/// What a step writes and keeps: K numbers each.
+/// What a step writes and keeps: K numbers each; and the same for the leaves of a tree of K nodes.
 struct BlockWork {
     std::vector<double> z, u, t, c, d;
+    std::vector<BlockWork> leaves;
     explicit BlockWork(std::size_t K) : z(K), u(K), t(K), c(K), d(K) {}
 };
 

@@ -8,11 +8,10 @@ import numpy.typing as npt
 
 from fenchel.errors import Incompatible
 from fenchel.losses.base import Array, Loss, ScalarLoss
-from fenchel.losses.hierarchy import HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.row_loss import RowLoss
 from fenchel.losses.scalar_rows import NativeScalarRows, ScalarRows, is_built_in
 from fenchel.losses.vector import VectorLoss
-from fenchel.losses.vector_rows import NATIVE, LeafRows, NativeVectorRows, VectorRows
+from fenchel.losses.vector_rows import LEAVES, NATIVE, LeafRows, NativeVectorRows, VectorRows
 
 
 def bound(
@@ -27,7 +26,7 @@ def bound(
         return (NativeScalarRows if is_built_in(loss) else ScalarRows)(loss, y, s, offset)
     if offset is not None:
         raise Incompatible(f"{type(loss).__name__} takes no offset: it is no loss of one score")
-    if type(loss) in (HierarchicalHinge, HierarchicalSoftmax):
+    if type(loss) in LEAVES:
         return LeafRows(loss, y, s)
     if isinstance(loss, VectorLoss):
         return (NativeVectorRows if type(loss) in NATIVE else VectorRows)(loss, y, s)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array
+from fenchel.tolerances import ROUND_OFF
 
 Places = npt.NDArray[np.int64]
 Edge = tuple[Any, Any]  # a node and its parent
@@ -103,6 +104,12 @@ class Taxonomy:
         common, depth = self.paths @ self.paths.T, np.sum(self.paths, axis=1)
         distances: Array = depth[:, np.newaxis] + depth - 2 * common
         return distances
+
+    @functools.cached_property
+    def stretch(self) -> float:
+        """The most that |P'd|^2 can be of |d|^2, for d of the leaves that sum to 0; 1 at least."""
+        centred = self.paths - np.mean(self.paths, axis=0)
+        return max(1.0, float(np.linalg.norm(centred, 2)) ** 2 * (1 + ROUND_OFF))
 
     def leaf_scores(self, Z: Array) -> Array:
         """F = Z P', in C++."""

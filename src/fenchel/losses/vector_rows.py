@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fenchel import _kernels
 from fenchel.errors import InvalidData
 from fenchel.losses.base import Array, Loss
-from fenchel.losses.hierarchy import Hierarchical
+from fenchel.losses.hierarchy import Hierarchical, HierarchicalHinge, HierarchicalSoftmax
 from fenchel.losses.multiclass import MulticlassHinge, Softmax
 from fenchel.losses.multilabel import MultilabelHinge
 from fenchel.losses.row_loss import Indices, RowLoss
@@ -189,11 +189,13 @@ class NativeVectorRows(VectorRows):
         """The kinks of the same function in (low, high]: rows (eta, jump, bend)."""
         return _kernels.vector_kinks_along(self.native(z.shape[1]), z, q, self.y, self.s, low, high)
 
-    def block_problem(
-        self, a: Array, rate: Array, kappa: Array, threshold: Array | None, scale: Array | None
-    ) -> _kernels.BlockProblem:
-        """What sweeps of dual block ascent take for slopes a: see kernels/block_ascent.hpp."""
-        return _kernels.BlockProblem(self.native(a.shape[1]), self.y, rate, kappa, threshold, scale)
+    def block_problem(self, K: int, over: float, *settings: Any) -> _kernels.BlockProblem:
+        """What sweeps of dual block ascent take of K scores: see kernels/block_ascent.hpp.
+
+        `settings` are rate, kappa, threshold and scale, and the dual's curvature along a row is at
+        most `over` times its kappa.
+        """
+        return _kernels.BlockProblem(self.native(K), self.y, *settings)
 
     def smoothed(
         self, z: Array, mu: float, widths: Array | None, b: float
@@ -239,13 +241,21 @@ NATIVE: dict[type[Loss], Callable[[Any, int], Any]] = {
     MulticlassHinge: _multiclass_hinge,
     MultilabelHinge: _multilabel_hinge,
 }
+LEAVES: dict[type[Loss], Callable[..., Any]] = {
+    HierarchicalHinge: _kernels.LeafHinge,
+    HierarchicalSoftmax: _kernels.LeafSoftmax,
+}
 
 
 def has_block_step(loss: Loss) -> bool:
-    """The best step on all dual variables of a row is known: see kernels/block_steps.hpp."""
-    if isinstance(loss, MulticlassHinge) and loss.rescaling == "slack":
-        return False  # costs of several sizes bind the dual variables by two conditions
-    return type(loss) in NATIVE and loss.has_conjugate
+    """A step on all dual variables of a row is known: see kernels/block_steps.hpp."""
+    return (type(loss) in NATIVE or type(loss) in LEAVES) and loss.has_conjugate
+
+
+def has_bends(loss: Loss) -> bool:
+    """So is how slopes bend with the scores: see kernels/block_bends.hpp."""
+    slack = isinstance(loss, MulticlassHinge) and loss.rescaling == "slack"
+    return type(loss) in NATIVE and loss.has_conjugate and not slack
 
 
 class LeafRows(RowLoss):
@@ -270,6 +280,13 @@ class LeafRows(RowLoss):
             on = self.loss.for_classes(np.arange(K))
             self._made = K, on.tree, NativeVectorRows(on.of_leaves, self.y, self.s)
         return self._made[1:]
+
+    def block_problem(self, K: int, over: float, *settings: Any) -> _kernels.BlockProblem:
+        """What sweeps of dual block ascent take of K nodes: see kernels/leaf_steps.hpp."""
+        tree, leaves = self.leaves(K)
+        of_leaves = leaves.native(len(tree.leaf))
+        native = LEAVES[type(self.loss)](of_leaves, tree.parent, tree.leaf, tree.stretch, over)
+        return _kernels.BlockProblem(native, self.y, *settings)
 
     def slopes(self, z: Array, b: float | Array = 0.0) -> tuple[float, Array]:
         """(sum_i s_i l(z_i + b, y_i), the array of s_i times a subgradient there)."""

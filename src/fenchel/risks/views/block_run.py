@@ -17,7 +17,7 @@ import numpy as np
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.losses import MulticlassHinge, MultilabelHinge
-from fenchel.losses.vector_rows import NativeVectorRows
+from fenchel.losses.vector_rows import NativeVectorRows, has_bends
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Problem, State
 from fenchel.risks.linear import LinearRisk
@@ -40,7 +40,9 @@ _NUMBERS = ("kappa", "upper", "lower")
 def serves(problem: Problem) -> bool:
     """Whether the kernel takes the problem: a known loss, L2, and rows that are at hand."""
     risk, regularizer = problem.risk, problem.regularizer
-    if not (isinstance(risk, LinearRisk) and risk.classes is not None and has_block_steps(risk)):
+    if not (isinstance(risk, LinearRisk) and risk.classes is not None):
+        return False
+    if not (has_bends(risk.loss) and has_block_steps(risk)):
         return False
     quadratic = regularizer.quadratic and regularizer.separable and regularizer.has("shrinkage")
     penalised = regularizer.strong_convexity > 0 or only_offsets_are_free(problem)

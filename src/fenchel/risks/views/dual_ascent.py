@@ -56,7 +56,7 @@ def has_dual_steps(risk: Risk) -> bool:
 
 
 def has_block_steps(risk: Risk) -> bool:
-    """The best step on all K dual variables of a row is known, and how they are balanced."""
+    """A step on all K dual variables of a row is known, and how they are balanced."""
     if not (isinstance(risk, LinearRisk) and risk.facts.has_duals and has_block_step(risk.loss)):
         return False
     return not has_offsets(risk) or (risk.offsets is not None and risk.offsets.attained)
@@ -116,8 +116,8 @@ class DualAscent:
             away = "it visits one row after the other, which must not be on a device"
             return away if risk.engine.on_device else None
         return (
-            "it knows the dual steps of the built-in losses of one score a row, and of softmax, "
-            "multilabel_hinge and multiclass_hinge of rescaled margins; with intercepts if every "
+            "it knows the dual steps of the built-in losses of one score a row, and of those of "
+            "one right class or leaf, or a set of labels, of several; with intercepts if every "
             "class has a row"
         )
 

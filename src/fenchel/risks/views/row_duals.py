@@ -22,7 +22,7 @@ from fenchel.data.shards import Shard
 from fenchel.engines import mutates
 from fenchel.losses import Labels, Loss, ScalarLoss, VectorLoss
 from fenchel.losses.scalar_rows import NativeScalarRows
-from fenchel.losses.vector_rows import NativeVectorRows
+from fenchel.losses.vector_rows import LeafRows, NativeVectorRows
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array
 from fenchel.risks.kinks import weighted
@@ -43,7 +43,7 @@ _FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the f
 class RowDuals:
     """The dual variables of a shard's rows, which stay with it."""
 
-    loss: NativeScalarRows | NativeVectorRows
+    loss: NativeScalarRows | NativeVectorRows | LeafRows
     settings: tuple[Array, Array, Array | None, Array | None]  # rate, kappa and the shrinkage
     rate: Array
     a: Array  # a number for each row, or K of them
@@ -53,9 +53,9 @@ class RowDuals:
     @functools.cached_property
     def native(self) -> _kernels.DualProblem | _kernels.BlockProblem:
         """The same dual variables as the kernels take them, which cannot be pickled."""
-        if isinstance(self.loss, NativeVectorRows):
-            return self.loss.block_problem(self.a, *self.settings)
-        return self.loss.dual_problem(*self.settings)
+        if isinstance(self.loss, NativeScalarRows):
+            return self.loss.dual_problem(*self.settings)
+        return self.loss.block_problem(self.a.shape[1], OVER, *self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowDuals, tuple(getattr(self, each.name) for each in fields(self))
@@ -113,7 +113,7 @@ def row_duals(
     a = np.zeros((shard.rows.n_rows, *width))
     alone = (kappa == 0) & (rate > 0)
     bound = shard.bound(loss)
-    assert isinstance(bound, NativeScalarRows | NativeVectorRows)
+    assert isinstance(bound, NativeScalarRows | NativeVectorRows | LeafRows)
     assert isinstance(loss, ScalarLoss | VectorLoss)
     a[alone] = loss.slope(shardwork.shifted_by_offset(shard, a)[alone], shard.y[alone])
     threshold, scale = (None, None) if shrinkage is None else shrinkage
