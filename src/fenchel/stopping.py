@@ -31,7 +31,9 @@ from fenchel.tolerances import ROUND_OFF, ZERO_SUM
 # Iterations for each unpenalised coordinate that neither bound need move: a cutting-plane model is
 # unbounded until it has a cut or more for each of them (letter's 26 intercepts: 60).
 _PATIENCE_PER_FREE = 4
-_CREEPING = 1e-9  # of the gap: what is closed by so little in all its patience will never be closed
+# Of the gap, or of J where a bound is still far below it: what is closed by so little in all a
+# solver's patience will never be closed.
+_CREEPING = 1e-9
 
 
 class Tolerance(NamedTuple):
@@ -79,7 +81,6 @@ def stalled(history: Sequence[Record], patience: int) -> bool:
     moved = then.objective - now.objective
     if now.lower_bound > then.lower_bound:
         moved += now.lower_bound - then.lower_bound
-    hopeless = _CREEPING * (now.objective - now.lower_bound)
-    if not math.isfinite(hopeless):
-        hopeless = 0.0
-    return not moved > max(ROUND_OFF * abs(now.objective), hopeless)
+    gap, scale = now.objective - now.lower_bound, abs(now.objective)
+    hopeless = _CREEPING * min(gap, scale) if math.isfinite(gap) else 0.0
+    return not moved > max(ROUND_OFF * scale, hopeless)
