@@ -142,7 +142,7 @@ def test_ctrl_c_saves_the_best_model_and_says_how_to_go_on(
 
 def test_ctrl_c_keeps_the_strengths_of_a_path_that_are_done(spawn: Spawn, data: Path) -> None:
     options = ["--solver", "bmrm-noqp", "--gap", "0.1", "--max-iterations", "9999999"]
-    child = spawn("path", data, "--strengths", "100,10,1e-12", *options)
+    child = spawn("path", data, "--strengths", "100,10,1e-8", *options)
     child.expect("run 3/3")  # which would take minutes
     child.sendintr()
     seen = CONTROL.sub("", ended(child))

@@ -196,7 +196,7 @@ def test_a_search_whose_values_do_not_follow_their_slopes_ends_the_run(solver):
 
 @pytest.mark.parametrize(
     ("solver", "iterations"),
-    [("bmrm", 100), ("ls-bmrm", 2), ("agm-1", 100), ("agm-inf", 1100), ("fista", 1100)],
+    [("bmrm", 100), ("ls-bmrm", 2), ("agm-1", 1100), ("agm-inf", 1100), ("fista", 1100)],
 )
 def test_whatever_a_solver_makes_of_such_a_loss_it_comes_to_an_end(solver, iterations):
     problem = fenchel.problem(X, Y, loss=Flat(), strength=1e-3)
