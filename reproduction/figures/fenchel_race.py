@@ -1,5 +1,5 @@
 """The solvers of fenchel that suit a problem run it from 0, each until it has certified
-a gap of 1e-4, and `auto` with them. `fenchel race` does the same with any data, loss and strength.
+a gap of 1e-4, and auto with them. "fenchel race" does the same with any data, loss and strength.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reproduction import Check, Panel, Results, Run, Series, Table, run, solve
 
 TITLE = "Race: who certifies what first"
-CLAIM = """Nothing is claimed by others. We claim that all certificates agree, and that `auto`,
+CLAIM = """Nothing is claimed by others. We claim that all certificates agree, and that auto,
 which chooses by the data alone, is never far behind the best."""
 HERE = """A hinge loss and a logistic one on few columns (a9a) and on many (20 newsgroups, even
 against odd), and an L1 penalty. Distances are measured from the best lower bound of all runs."""

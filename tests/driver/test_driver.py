@@ -382,7 +382,10 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
     assert re.search("bundle" if "bmrm" in suited else "differentiable|smooth", reason)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "softmax", "multiclass_hinge"])
+SLACK = fenchel.losses.MulticlassHinge(rescaling="slack")  # of which polish knows nothing
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "softmax", "multiclass_hinge", SLACK])
 def test_auto_takes_no_coordinate_ascent_for_few_numbers(loss):
     """Its models depend on the order of the rows, if by less than the gap."""
     X = np.random.default_rng(0).normal(size=(60, 3))
@@ -417,6 +420,11 @@ def test_auto_leaves_columns_that_are_not_scaled_to_others_than_coordinate_ascen
     )
     solver, reason = auto(problem)
     assert solver.name != "sdca" and "sdca would be slow" in reason
+
+
+def test_auto_does_so_where_nothing_else_is_measured():
+    X = 1e4 * np.random.default_rng(0).normal(size=(1000, 400))
+    assert auto(fenchel.problem(X, X[:, 0] > 0, loss=SLACK, intercept=True))[0].name == "bmrm"
 
 
 def test_auto_knows_text_from_tables():

@@ -64,6 +64,8 @@ _LIKE, _NEAR = 3, 0.1
 # passes of coordinate ascent grow with it, and those of unscaled columns have no end.
 _BEYOND = 1.0
 
+_ALONE = "no other can minimise such a problem as fast"
+
 # What is tried for all other problems, in this order, and why.
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
@@ -84,10 +86,9 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         candidates = CANDIDATES.get(kind, ())
         if len(problem.regularizer.free(problem.risk.n_parameters)):
             candidates = tuple(each for each in candidates if each is not LineSearchBMRM)
-        able: list[type[Solver]] = []
         if problem.risk.n_numbers < _SMALL:
-            able = _able(problem, (each for each in candidates if each is not SDCA))
-        able = able or _able(problem, candidates)
+            candidates = tuple(each for each in candidates if each is not SDCA)
+        able = _able(problem, candidates)
         if NewtonCG in able and serves(problem) and not in_kernel(problem):
             able.remove(NewtonCG)  # what was measured is the kernel
         if isinstance(problem.risk, LinearRisk) and type(problem.risk.loss) is SquaredError:
@@ -160,18 +161,20 @@ def shape_of(problem: Problem) -> tuple[float, ...]:
 
 
 def _measured(able: list[type[Solver]], kind: str, problem: Problem) -> tuple[Solver, str]:
-    if len(able) == 1:
-        return able[0](), "no other can minimise such a problem as fast"
+    if len(able) == 1 and SDCA not in able:
+        return able[0](), _ALONE
     shape, cases, reasons = shape_of(problem), _table()[kind], []
     likest = likest_of(cases, shape)
     if SDCA in able and shape[-1] > max(case["shape"][-1] for _, case in likest) + _BEYOND:
-        able = [each for each in able if each is not SDCA] or able
+        able = [each for each in able if each is not SDCA]
+        if not able:
+            return _preferred(problem)
         reasons.append("sdca would be slow with columns so large for the strength")
     best = fastest(able, likest)
     if others := " and ".join(each.name for each in able if each is not best):
         name = likest[0][1]["name"]
         reasons.append(f"better than {others} on the measured problems most like it, first {name}")
-    return best(), "; ".join(reasons)
+    return best(), "; ".join(reasons) or _ALONE
 
 
 def fastest(able: list[type[Solver]], likest: list[tuple[float, Case]]) -> type[Solver]:
