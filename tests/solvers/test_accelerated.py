@@ -135,6 +135,9 @@ class Quadratic:
     def value(self, at):
         return self.f(at.x) + self.Psi(at.x)
 
+    def foresee(self, at):
+        pass
+
     def tangent(self, at):
         self.tangents += 1
         gradient = self.H @ at.x + self.b

@@ -85,6 +85,13 @@ class Iterate(NamedTuple, Generic[X, Y]):
     memory: Callable[[], State]
 
 
+class Start(NamedTuple, Generic[X, Y]):
+    """The weight a of a step, and the place u of its tangent."""
+
+    a: float
+    u: Imaged[X, Y]
+
+
 class Accelerated(Solver):
     """An accelerated gradient method in one of its forms.
 
@@ -301,16 +308,14 @@ class _Stages(Generic[X, Y]):
 
     def _proved(self, it: Iterate[X, Y]) -> tuple[float, Callable[[], Witness]]:
         """What [Zhang11]'s mean proves, or the best mean."""
-        J, hull = self._with_duals, self.hull
-        mean = J.dual(it.x, it.alpha)
-        duals: list[DualPoint] = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
-        cuts = [J.cut(dual) for dual in duals]
-        bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
+        J = self._with_duals
+        of_all = self._n_looks % _MODEL == 0
+        dual: DualPoint = self.hull.best(J) if of_all else J.dual(it.x, it.alpha)
+        cut = J.cut(dual)
+        bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         if self.solver.form == "homotopy":
-            pairs = zip(bounds, duals, strict=True)
-            self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
-        best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))  # nan where a number overflowed
-        return bounds[best], cuts[best].witness
+            self.smoothed_bound = bound - J.roughness(dual)
+        return bound, cut.witness
 
     def is_over(self, it: Iterate[X, Y]) -> bool:
         """Whether the next stage is due; if so, it is prepared."""

@@ -54,6 +54,10 @@ class Composite(ABC, Generic[X, Y]):
     def tangent(self, at: Imaged[X, Y]) -> Linearisation[X, Y]:
         """f(x) and its gradient: a pass."""
 
+    def foresee(self, at: Imaged[X, Y]) -> None:
+        """The next tangent may be that at this very point: where it saves a round, with f's."""
+        return None
+
     @abstractmethod
     def Psi(self, x: X) -> float:
         """The simple part: no pass, and no image is needed."""

@@ -26,9 +26,11 @@ import numpy as np
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
+from fenchel.engines.base import Elsewhere
 from fenchel.losses import Loss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
+from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
@@ -37,7 +39,8 @@ from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.prox_functions import OwnGeometry, ProxFunction
-from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
+from fenchel.risks.views.smoothing import Pending, Smooth, SmoothedRisk
+from fenchel.witness import Bracket
 
 _SCALES = 25  # of a dual point, that are tried at once
 
@@ -230,21 +233,50 @@ class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
         return Imaged(u, self.adjoint(u))
 
     def f(self, at: PrimalPoint) -> float:
-        return self._smooth(at).value
+        """R_mu; without an intercept R too, in the same round, as J is asked for next."""
+        if self.risk.facts.has_intercept:
+            return self._smooth(at).value
+        ahead = None if self._ahead is None else self._ahead[1]
+        value, self._exact = self.smoothed.beside(at.image.parts, ahead)
+        self._met = at
+        return value
+
+    _met: PrimalPoint | None = None  # where f was asked for last
+    _exact = np.nan  # R there
+    _ahead: tuple[PrimalPoint, Pending] | None = None  # what was foreseen
+
+    def point(self, x: PrimalPoint, alpha: DualPoint) -> LinearPoint:
+        """The risk itself at x: nothing more where f was asked for."""
+        point = super().point(x, alpha)
+        if x is self._met:
+            point.offset = Offset(Bracket(), 0.0, self._exact, self._exact)
+        return point
+
+    def foresee(self, at: PrimalPoint) -> None:
+        """Rows that are elsewhere are asked once for f here and the tangent there.
+
+        What is foreseen in vain counts as no pass, so that all engines count alike.
+        """
+        if isinstance(self.risk.engine, Elsewhere) and not self.risk.facts.has_intercept:
+            self._ahead = at, self.smoothed.gradient_task(at.image.parts)
 
     def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         """R_mu(w), and its gradient X'u with the slopes u of the rows."""
         if self.risk.facts.has_intercept:
             smooth = self._smooth(at)
             u = RowVector(self.risk, smooth.u)
-            gradient = self.adjoint(u)
+            gradient, rough = self.adjoint(u), np.nan if self.mu > 0 else 0.0
         else:  # in one round
             self.problem.pulse()
-            smooth, gradient = self.smoothed.with_gradient(at.image.parts)
+            ahead, self._ahead = self._ahead, None
+            if ahead is not None and ahead[0] is at:
+                task = ahead[1]
+            else:
+                task = self.smoothed.gradient_task(at.image.parts)
+            smooth, rough, gradient = self.smoothed.with_gradient(task)
             u = RowVector(self.risk, smooth.u)
-        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
-        # that alone: nan leaves it to `measured`.
-        height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u); nan leaves R* to `measured`.
+        height = smooth.value - float(gradient @ at.x) + self.mu * rough
         return Linearisation(smooth.value, gradient, Imaged(u, gradient, height))
 
     def _smooth(self, at: PrimalPoint) -> Smooth:
@@ -274,14 +306,14 @@ class WholeForm(PrimalForm):
         self.L = np.inf
 
     def f(self, at: PrimalPoint) -> float:
-        return self._met(at).value
+        return self._touched(at).value
 
     def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
-        point = self._met(at)
+        point = self._touched(at)
         slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
         return Linearisation(point.value, point.subgradient, slopes)
 
-    def _met(self, at: PrimalPoint) -> LinearPoint:
+    def _touched(self, at: PrimalPoint) -> LinearPoint:
         point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
         self.b = point.intercept
         return point
