@@ -25,6 +25,7 @@ from fenchel.solvers._line_search import Along, wolfe
 RUNS = [
     ("agm-inf", losses.Hinge(), False),
     ("agm-1", losses.Quantile(), True),
+    ("agm-inf", losses.ROC(), False),
     ("bmrm", losses.Hinge(), True),
     ("bmrm", losses.ROC(), False),
     ("lbfgs", losses.Logistic(), True),
@@ -276,8 +277,8 @@ def test_vectors_go_to_each_host_once_an_iteration_and_come_back_once(solver, lo
 
 @pytest.mark.parametrize("name", ["agm-inf", "agm-1", "pdhg"])
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.Logistic()], ids=ids)
-def test_a_step_of_an_accelerated_method_is_one_round(name, loss, monkeypatch):
-    """But for steps that are tried in vain, and looks at the bound, of some rounds each."""
+def test_iterations_of_accelerated_methods_are_a_round_or_two(name, loss, monkeypatch):
+    """More for looks at the bound, and for steps that are tried in vain."""
     several_shards(monkeypatch, 400)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
@@ -293,7 +294,7 @@ def test_a_step_of_an_accelerated_method_is_one_round(name, loss, monkeypatch):
     )
     rounds = np.diff(marks)
     assert len(rounds) > 30
-    assert np.median(rounds) == 1 and np.mean(rounds[20:]) <= 2.5
+    assert np.median(rounds) <= 2 and np.mean(rounds) <= 2.5
 
 
 def test_hosts_forget_what_nobody_refers_to(monkeypatch):

@@ -35,7 +35,6 @@ from fenchel.risks.views.forms import (
     DualPoint,
     Form,
     LinearForm,
-    primal_form,
 )
 from fenchel.risks.views.images import Imaged, X, Y, packed
 from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_function
@@ -44,6 +43,7 @@ from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths
 from fenchel.risks.views.soft_chains import SoftForm, SoftPoint, is_soft_chain
 from fenchel.risks.views.soft_measures import SoftMeasureForm, is_soft_measure
+from fenchel.risks.views.whole_form import primal_form
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
@@ -270,11 +270,11 @@ class _Stages(Generic[X, Y]):
         self.problem.effort.step = 1 / it.L
         if self.soft is not None:
             return self._soft_step(self.soft, it)
-        point = self.J.point(it.x, it.alpha)
-        self.objective = self.problem.objective(point)
-        state = functools.partial(self._state, point.w, it)
         self._n_steps += 1
         self.looked = self._n_steps >= self._due
+        point = (self.J.point if self.looked else self.J.near_point)(it.x, it.alpha)
+        self.objective = self.problem.objective(point)
+        state = functools.partial(self._state, point.w, it)
         if not self.looked:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))

@@ -32,7 +32,6 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
 from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
-from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
@@ -64,6 +63,10 @@ class Form(Composite[X, Y]):
     @abstractmethod
     def point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> Point:
         """The risk itself at that of the two which is a w: no pass where scores are kept."""
+
+    def near_point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> Point:
+        """The same, with an intercept that may only be nearly the best."""
+        return self.point(x, alpha)
 
 
 class OverParameters(Form[Array, Y]):
@@ -234,22 +237,35 @@ class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
 
     def f(self, at: PrimalPoint) -> float:
         """R_mu; without an intercept R too, in the same round, as J is asked for next."""
+        self._met = at
         if self.risk.facts.has_intercept:
-            return self._smooth(at).value
+            smooth, self._exact = self._smooth(at), np.nan
+            self._met_offset = smooth.b
+            return smooth.value
         ahead = None if self._ahead is None else self._ahead[1]
         value, self._exact = self.smoothed.beside(at.image.parts, ahead)
-        self._met = at
         return value
 
     _met: PrimalPoint | None = None  # where f was asked for last
     _exact = np.nan  # R there
+    _met_offset: float | Array = 0.0  # and the best of R_mu
     _ahead: tuple[PrimalPoint, Pending] | None = None  # what was foreseen
 
     def point(self, x: PrimalPoint, alpha: DualPoint) -> LinearPoint:
         """The risk itself at x: nothing more where f was asked for."""
         point = super().point(x, alpha)
-        if x is self._met:
+        if x is self._met and not np.isnan(self._exact):
             point.offset = Offset(Bracket(), 0.0, self._exact, self._exact)
+        return point
+
+    def near_point(self, x: PrimalPoint, alpha: DualPoint) -> LinearPoint:
+        """With the best offset of R_mu, where a better one would be searched for in many rounds."""
+        point, b = self.point(x, alpha), self._met_offset
+        profiled = self.risk.facts.has_intercept and self.risk.offsets is None
+        if profiled and x is self._met and not self.risk.profiles_at_once:
+            assert isinstance(b, float)
+            value = point.sums(b)[0]
+            point.offset = Offset(Bracket(b, b), b, value, value)
         return point
 
     def foresee(self, at: PrimalPoint) -> None:
@@ -292,38 +308,6 @@ class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
 
     def roughness(self, dual: DualPoint) -> float:
         return self.mu * self.smoothed.d2(dual.x.parts)
-
-
-class WholeForm(PrimalForm):
-    """The same for a smooth loss of all scores at once: its points know all that is needed.
-
-    Rows' slopes come with their weights here. How fast they change is not known.
-    """
-
-    def __init__(self, problem: Problem, prox: ProxFunction | None = None):
-        LinearForm.__init__(self, problem, mu=0.0)
-        self.measured_by(OwnGeometry(problem) if prox is None else prox)
-        self.L = np.inf
-
-    def f(self, at: PrimalPoint) -> float:
-        return self._touched(at).value
-
-    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
-        point = self._touched(at)
-        slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
-        return Linearisation(point.value, point.subgradient, slopes)
-
-    def _touched(self, at: PrimalPoint) -> LinearPoint:
-        point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
-        self.b = point.intercept
-        return point
-
-    def adjoint(self, u: RowVector) -> Array:
-        """X'u: weights and the division by S are in these slopes already. A pass."""
-        self.problem.pulse()
-        self.risk.passes += 1
-        image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
-        return image
 
 
 class DualForm(LinearForm[RowVector, Array]):
@@ -386,15 +370,3 @@ class DualForm(LinearForm[RowVector, Array]):
 
     def dual(self, x: DualPoint, alpha: PrimalPoint) -> DualPoint:
         return x
-
-
-def primal_form(
-    problem: Problem,
-    mu: float,
-    widths: PerShard[Array] | None = None,
-    prox: ProxFunction | None = None,
-) -> PrimalForm:
-    """R of a linear model, smoothed by mu where it is a sum over rows, plus strength * Omega."""
-    if isinstance(problem.risk, MultivariateRisk):
-        return WholeForm(problem, prox)
-    return PrimalForm(problem, mu, widths, prox)
