@@ -138,6 +138,9 @@ class Quadratic:
     def foresee(self, at):
         pass
 
+    def terms(self, x, s):
+        return self.Psi(x), self.d(x), float(s @ x)
+
     def tangent(self, at):
         self.tangents += 1
         gradient = self.H @ at.x + self.b

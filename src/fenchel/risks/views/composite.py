@@ -66,6 +66,10 @@ class Composite(ABC, Generic[X, Y]):
     def ground(self, s: X, c: float, A: float) -> X:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
 
+    def terms(self, x: X, s: X) -> tuple[float, float, float]:
+        """(Psi(x), d(x), <s, x>) of an x that `ground` gave; its image is asked for next."""
+        return self.Psi(x), self.d(x), float(s @ x)
+
     def value(self, at: Imaged[X, Y]) -> float:
         """J(x) = f(x) + Psi(x): no pass."""
         return self.f(at) + self.Psi(at.x)

@@ -329,8 +329,30 @@ class DualForm(LinearForm[RowVector, Array]):
             return "it knows the built-in losses of one score a row only"
         return None
 
+    _met: tuple[RowVector, float, Array] | None = None  # the last x of `terms`, Psi, the image
+
     def imaged(self, x: RowVector) -> DualPoint:
-        return Imaged(x, self.adjoint(x))
+        if self._met is None or self._met[0] is not x:
+            return Imaged(x, self.adjoint(x))
+        self.risk.passes += 1
+        return Imaged(x, self._met[2])
+
+    def terms(self, x: RowVector, s: RowVector) -> tuple[float, float, float]:
+        """All sums over the rows, and the image that is asked for next, in one round."""
+        self.problem.pulse()
+        engine, weight = self.risk.engine, self.risk.weight
+        u = self.feasible(x).parts
+        parts = (
+            engine.map(shardwork.conjugates, self.risk.loss, u, 1.0).split(2)[0],
+            engine.map(shardwork.weighted_inner, x.parts, x.parts),
+            engine.map(shardwork.weighted_inner, s.parts, x.parts),
+            engine.map(shardwork.adjoint, engine.map(shardwork.weighted, x.parts)),
+        )
+        conjugates, square, product, image = engine.totals(*parts)
+        d = float(square) / weight / 2
+        Psi = self.mu * d + float(conjugates) / weight
+        self._met = x, Psi, image.ravel() / weight
+        return Psi, d, float(product) / weight
 
     def start(self, w: Array) -> DualPoint:
         """The slopes at w, of the loss smoothed as kinks have none."""
@@ -354,16 +376,19 @@ class DualForm(LinearForm[RowVector, Array]):
 
     def Psi(self, x: RowVector) -> float:
         """R*(u) + mu d2(u)."""
-        return self.mu * self.d(x) - self.constant(1.0, self.feasible(x))
+        if self._met is not None and self._met[0] is x:
+            return self._met[1]
+        rough = self.mu * self.d(x) if self.mu > 0 else 0.0
+        return rough - self.constant(1.0, self.feasible(x))
 
     def ground(self, s: RowVector, c: float, A: float) -> RowVector:
         """The slopes u of the risk smoothed by c / A, at the scores -s / A.
 
         With an intercept this is a quadratic over a box and a hyperplane ([Zhang11] eq. 64).
         """
-        smoothed = SmoothedRisk(self.risk, c / A + self.mu).at(((-1 / A) * s).parts, self.b)
-        self.b = smoothed.b
-        return RowVector(self.risk, smoothed.u)
+        smoothed = SmoothedRisk(self.risk, c / A + self.mu)
+        u, self.b = smoothed.slopes(((-1 / A) * s).parts, self.b)
+        return RowVector(self.risk, u)
 
     def primal(self, x: DualPoint, alpha: PrimalPoint) -> PrimalPoint:
         return alpha

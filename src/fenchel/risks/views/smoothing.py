@@ -102,6 +102,16 @@ class SmoothedRisk:
             )
         return Smooth(offset.value, u, offset.best)
 
+    def slopes(
+        self, z: PerShard[Array], near: float | Array
+    ) -> tuple[PerShard[Array], float | Array]:
+        """The slopes u there and the offset: no round without an intercept."""
+        if self.risk.facts.has_intercept:
+            smooth = self.at(z, near)
+            return smooth.u, smooth.b
+        settings = self.risk.loss, z, self.mu, self.widths, 0.0
+        return self.risk.engine.map(_smoothed, *settings).split(4)[3], near
+
     def beside(self, z: PerShard[Array], ahead: Pending | None = None) -> tuple[float, float]:
         """(R_mu, R) without an intercept, in one round; and of what is `ahead`, the sums."""
         engine, weight, loss = self.risk.engine, self.risk.weight, self.risk.loss
