@@ -1,7 +1,7 @@
 """The campaign against false certificates: random problems, all solvers, judged by one another.
 
     python fuzz/certificates.py --seconds 60 --jobs 2     a campaign: known problems, then random
-    python fuzz/certificates.py --first 500 --problems 100
+    python fuzz/certificates.py --first 500 --problems 100 [--only bmrm,sdca,pdhg]
     python fuzz/certificates.py --seed 12 [--solver bmrm]           one problem again, in detail
     python fuzz/certificates.py --seed 12 --solver bmrm --script    the same as lines of Python
     python fuzz/certificates.py --seed 12 --solver bmrm --shrink false    of a smaller problem
@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import judging
+import workers
 from conic import conic_value
 from draws import describe, draw, posed
 from judging import Run, judged
@@ -48,12 +49,14 @@ def main() -> int:
     parser.add_argument("--report", type=Path, help="a file for the tables")
     parser.add_argument("--seed", type=int, help="judge the problem of this seed alone, in detail")
     parser.add_argument("--solver", help="with --seed: no other solver")
+    parser.add_argument("--only", help="in a campaign: these solvers alone, with commas between")
     parser.add_argument("--script", action="store_true", help="with --seed: print it as Python")
     parser.add_argument(
         "--shrink", metavar="KIND", help="with both: of a smaller problem, by fault"
     )
     given = parser.parse_args()
     judging.SLOW = given.slow or judging.SLOW
+    workers.ONLY = given.only.split(",") if given.only else None
     if given.seed is not None and (given.script or given.shrink):
         warnings.simplefilter("ignore")
         drawn = draw(given.seed)

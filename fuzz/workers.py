@@ -26,6 +26,7 @@ from tally import Line, Verdict
 from fenchel.errors import FenchelError
 
 SILENT = 4.0  # times what a run may take at most, of processor time: Python is not reached
+ONLY: list[str] | None = None  # the solvers of a campaign; all
 ASLEEP = 900.0  # seconds of the wall clock, for a worker that waits for ever
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -45,7 +46,7 @@ def verdict(seed: int, announce: Any = lambda name: None) -> Verdict:
         made.refused = True
         return made
     made.conic = seed % EVERY == 0
-    runs = judged(problem, drawn, None, conic_value if made.conic else None, announce)
+    runs = judged(problem, drawn, ONLY, conic_value if made.conic else None, announce)
     made.lines = [_line(run) for run in runs]
     return made
 

@@ -23,6 +23,9 @@ from fenchel.risks import shardwork
 from fenchel.solvers._line_search import Along, wolfe
 
 RUNS = [
+    ("agm-inf", losses.Hinge(), False),
+    ("agm-1", losses.Quantile(), True),
+    ("agm-inf", losses.ROC(), False),
     ("bmrm", losses.Hinge(), True),
     ("bmrm", losses.ROC(), False),
     ("lbfgs", losses.Logistic(), True),
@@ -270,6 +273,28 @@ def test_vectors_go_to_each_host_once_an_iteration_and_come_back_once(solver, lo
     assert 2 * result.iterations <= sent <= 2 * (result.iterations + 1)
     # Besides gradients, once the columns' squares, and the kinks of the first line search.
     assert 2 * result.iterations <= received <= 2 * (result.iterations + 2)
+
+
+@pytest.mark.parametrize("name", ["agm-inf", "agm-1", "pdhg"])
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Logistic()], ids=ids)
+def test_iterations_of_accelerated_methods_are_a_round_or_two(name, loss, monkeypatch):
+    """More for looks at the bound, and for steps that are tried in vain."""
+    several_shards(monkeypatch, 400)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    y = np.where(X @ rng.normal(size=6) + rng.normal(size=300) > 0, 1, -1)
+    problem = fenchel.problem(X, y, loss=loss, strength=1e-3, engine=Fragile(2))
+    marks = []
+    fenchel.minimize(
+        problem,
+        name,
+        gap=1e-9,
+        max_iterations=150,
+        callback=lambda record: marks.append(problem.risk.engine.rounds),
+    )
+    rounds = np.diff(marks)
+    assert len(rounds) > 30
+    assert np.median(rounds) <= 2 and np.mean(rounds) <= 2.5
 
 
 def test_hosts_forget_what_nobody_refers_to(monkeypatch):

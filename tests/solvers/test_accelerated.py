@@ -135,6 +135,12 @@ class Quadratic:
     def value(self, at):
         return self.f(at.x) + self.Psi(at.x)
 
+    def foresee(self, at):
+        pass
+
+    def terms(self, x, s):
+        return self.Psi(x), self.d(x), float(s @ x)
+
     def tangent(self, at):
         self.tangents += 1
         gradient = self.H @ at.x + self.b

@@ -76,12 +76,20 @@ def test_soft_tangents_are_cuts_of_the_loss_and_gradients_of_its_soft_version(lo
 @EVERY
 def test_the_kernels_are_the_formulas(loss):
     rng = np.random.default_rng(1)
-    for mu in (1e-3, 0.1):
-        z, sample = drawn(loss, rng, 40)
+    for mu, n in itertools.product((1e-3, 0.1), (40, 2000)):
+        z, sample = drawn(loss, rng, n)
         c, g, lack = twin(loss, sample).soft_tangent(z, mu)
         formula = loss.soft_tangent(z, sample, mu)
         assert np.isclose(c, formula.c, atol=1e-12) and np.isclose(lack, formula.lack, atol=1e-12)
         assert np.allclose(g, formula.g, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [losses.FBeta(), losses.NDCG(3), losses.MRR()], ids=ids)
+def test_scores_that_are_no_numbers_have_no_soft_tangent(loss):
+    z, sample = drawn(loss, np.random.default_rng(4), 8)
+    z[3] = np.inf
+    c, g, lack = twin(loss, sample).soft_tangent(z, 0.1)
+    assert np.isnan([c, lack]).all() and np.isnan(g).all()
 
 
 def test_pairs_are_those_one_by_one():

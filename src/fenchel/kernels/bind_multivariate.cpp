@@ -9,6 +9,7 @@
 #include "pairs.hpp"
 #include "rankings.hpp"
 #include "smoothed_labelings.hpp"
+#include "soft_labelings.hpp"
 #include "soft_pairs.hpp"
 
 namespace bindings {
@@ -29,6 +30,19 @@ double guarded(const Vector<double>& f, const Output& g, Tangent&& tangent) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     std::fill(g.data(), g.data() + g.size(), nan);
     return nan;
+}
+
+/// (c, lack) of a soft tangent, likewise.
+template <class Tangent>
+std::pair<double, double> guarded_soft(const Vector<double>& f, const Output& g,
+                                       Tangent&& tangent) {
+    double lack = std::numeric_limits<double>::quiet_NaN();
+    const double c = guarded(f, g, [&] {
+        const auto [height, less] = tangent();
+        lack = less;
+        return height;
+    });
+    return {c, lack};
 }
 
 fenchel::Groups groups_of(const Vector<std::int64_t>& start, std::size_t n) {
@@ -67,17 +81,14 @@ double pairwise_hinge(Vector<double> f, Vector<std::int32_t> level, Weights s,
 
 std::pair<double, double> soft_pairwise_hinge(Vector<double> f, Vector<std::int32_t> level,
                                               Weights s, Vector<std::int64_t> start,
-                                              std::optional<Matrix> cost, double width, Output g) {
+                                              std::optional<Matrix> cost, double mu, Output g) {
     const auto rows = levels_of(f, level, s, cost);
     const auto groups = groups_of(start, f.size());
-    double lack = std::numeric_limits<double>::quiet_NaN();
-    const double c = guarded(f, g, [&] {
-        fenchel::SoftPairs pairs(f.data(), rows, cost ? cost->data() : nullptr, width, g.data());
+    return guarded_soft(f, g, [&] {
+        fenchel::SoftPairs pairs(f.data(), rows, cost ? cost->data() : nullptr, 2 * mu, g.data());
         for (std::size_t q = 0; q < groups.size(); ++q) pairs.add(groups[q], groups.share());
-        lack = pairs.sums().lack;
-        return pairs.sums().c;
+        return std::pair(pairs.sums().c, pairs.sums().lack);
     });
-    return {c, lack};
 }
 
 /// Positives are there, and negatives.
@@ -93,6 +104,13 @@ double fbeta(Vector<double> f, Vector<double> y, double beta, Output g) {
     require_both(f, y);
     return guarded(f, g,
                    [&] { return fenchel::fbeta(beta, f.data(), y.data(), f.size(), g.data()); });
+}
+
+std::pair<double, double> soft_fbeta(Vector<double> f, Vector<double> y, double beta, double mu,
+                                     Output g) {
+    require_both(f, y);
+    return guarded_soft(
+        f, g, [&] { return fenchel::SoftFBeta(beta, mu, f.data(), y.data(), f.size())(g.data()); });
 }
 
 std::pair<double, double> least_fbeta(Vector<double> f, Vector<double> y, double beta, double guess,
@@ -128,15 +146,28 @@ fenchel::Documents documents_of(const Vector<double>& f, const Vector<std::int32
     return {level.data(), gain.data(), groups_of(start, f.size())};
 }
 
-double discounted_gain(Vector<double> f, Vector<std::int32_t> level, Vector<double> gain,
-                       Vector<std::int64_t> start, Vector<double> sums, Output g) {
-    const auto documents = documents_of(f, level, gain, start);
+fenchel::Rankings<fenchel::DiscountedGain> gains_of(const fenchel::Documents& documents,
+                                                    const Vector<double>& sums) {
     for (std::size_t q = 0; q < documents.queries.size(); ++q) {
         const std::size_t size = documents.queries[q].size();
         require(size < sums.size(), "sums", sums.size(), size + 1);
     }
-    fenchel::Rankings loss(fenchel::DiscountedGain{sums.data()});
+    return fenchel::Rankings(fenchel::DiscountedGain{sums.data()});
+}
+
+double discounted_gain(Vector<double> f, Vector<std::int32_t> level, Vector<double> gain,
+                       Vector<std::int64_t> start, Vector<double> sums, Output g) {
+    const auto documents = documents_of(f, level, gain, start);
+    auto loss = gains_of(documents, sums);
     return guarded(f, g, [&] { return loss(f.data(), documents, g.data()); });
+}
+
+std::pair<double, double> soft_discounted_gain(Vector<double> f, Vector<std::int32_t> level,
+                                               Vector<double> gain, Vector<std::int64_t> start,
+                                               Vector<double> sums, double mu, Output g) {
+    const auto documents = documents_of(f, level, gain, start);
+    auto loss = gains_of(documents, sums);
+    return guarded_soft(f, g, [&] { return loss.soft(f.data(), documents, mu, g.data()); });
 }
 
 double reciprocal_rank(Vector<double> f, Vector<std::int32_t> level, Vector<double> gain,
@@ -146,14 +177,24 @@ double reciprocal_rank(Vector<double> f, Vector<std::int32_t> level, Vector<doub
     return guarded(f, g, [&] { return loss(f.data(), documents, g.data()); });
 }
 
+std::pair<double, double> soft_reciprocal_rank(Vector<double> f, Vector<std::int32_t> level,
+                                               Vector<double> gain, Vector<std::int64_t> start,
+                                               double mu, Output g) {
+    const auto documents = documents_of(f, level, gain, start);
+    fenchel::Rankings loss(fenchel::ReciprocalRank{});
+    return guarded_soft(f, g, [&] { return loss.soft(f.data(), documents, mu, g.data()); });
+}
+
 }  // namespace
 
 void bind_multivariate_losses(nb::module_& m) {
     m.def("pairwise_hinge", &pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(), "s"_a.none(),
           "start"_a.noconvert(), "cost"_a.none(), "g"_a.noconvert());
     m.def("soft_pairwise_hinge", &soft_pairwise_hinge, "f"_a.noconvert(), "level"_a.noconvert(),
-          "s"_a.none(), "start"_a.noconvert(), "cost"_a.none(), "width"_a, "g"_a.noconvert());
+          "s"_a.none(), "start"_a.noconvert(), "cost"_a.none(), "mu"_a, "g"_a.noconvert());
     m.def("fbeta", &fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "g"_a.noconvert());
+    m.def("soft_fbeta", &soft_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "mu"_a,
+          "g"_a.noconvert());
     m.def("least_fbeta", &least_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "guess"_a,
           "g"_a.noconvert());
     m.def("smoothed_fbeta", &smoothed_fbeta, "f"_a.noconvert(), "y"_a.noconvert(), "beta"_a, "mu"_a,
@@ -162,8 +203,13 @@ void bind_multivariate_losses(nb::module_& m) {
           "g"_a.noconvert());
     m.def("discounted_gain", &discounted_gain, "f"_a.noconvert(), "level"_a.noconvert(),
           "gain"_a.noconvert(), "start"_a.noconvert(), "sums"_a.noconvert(), "g"_a.noconvert());
+    m.def("soft_discounted_gain", &soft_discounted_gain, "f"_a.noconvert(), "level"_a.noconvert(),
+          "gain"_a.noconvert(), "start"_a.noconvert(), "sums"_a.noconvert(), "mu"_a,
+          "g"_a.noconvert());
     m.def("reciprocal_rank", &reciprocal_rank, "f"_a.noconvert(), "level"_a.noconvert(),
           "gain"_a.noconvert(), "start"_a.noconvert(), "g"_a.noconvert());
+    m.def("soft_reciprocal_rank", &soft_reciprocal_rank, "f"_a.noconvert(), "level"_a.noconvert(),
+          "gain"_a.noconvert(), "start"_a.noconvert(), "mu"_a, "g"_a.noconvert());
 }
 
 }  // namespace bindings

@@ -77,14 +77,14 @@ void multiply(Weights<Value>& weights, std::size_t first, const std::int64_t* y,
         weights.add(first, atoms[i], y, 1.0);
         for (std::size_t j = 0; j <= i; ++j)
             atoms[i].products.push_back(weights.product(first, atoms[j], y));
-        weights.move(0.0);
+        weights.clear();
     }
 }
 
 /// Moves weight from labellings to better ones; how many steps that took. w follows.
 template <class Value>
-std::size_t settle(Weights<Value>& weights, std::size_t first, const std::int64_t* y, double share,
-                   double lambda, std::vector<Atom>& atoms) {
+FENCHEL_INLINE std::size_t settle(Weights<Value>& weights, std::size_t first, const std::int64_t* y,
+                                  double share, double lambda, std::vector<Atom>& atoms) {
     double least = 0;
     std::size_t n_steps = 0;
     for (Atom& atom : atoms) atom.moved = 0;
@@ -105,9 +105,7 @@ std::size_t settle(Weights<Value>& weights, std::size_t first, const std::int64_
             atoms[k].height -=
                 moved * share / lambda * (product_of(atoms, k, to) - product_of(atoms, k, from));
     }
-    for (const Atom& atom : atoms)
-        if (atom.moved != 0) weights.add(first, atom, y, atom.moved);
-    weights.move(-share / lambda);
+    weights.shift(first, atoms, y, -share / lambda, &Atom::moved);
     return n_steps;
 }
 
@@ -126,21 +124,21 @@ inline void forget(std::vector<Atom>& atoms) {
         std::erase_if(atoms, [](const Atom& atom) { return !(atom.weight > 0); });
 }
 
-/// The worst labelling of a sequence at the numbers as they are, by a search.
-template <int Lanes, class Value>
-FENCHEL_INLINE void search(const Chains<Value>& chains, const Gold& gold, bool slack,
-                           std::size_t first, std::size_t n, const Weights<Value>& weights,
-                           PathRoom& room, std::int64_t* labels) {
+/// The worst labelling of a sequence by the scores Z of its tokens, by a search.
+template <int Lanes>
+FENCHEL_INLINE void search(const double* Z, const double* T, const Gold& gold, bool slack,
+                           std::size_t first, std::size_t n, PathRoom& room, std::int64_t* labels) {
     const std::size_t L = room.n_labels, width = room.width;
-    const double* T = weights.transitions();
-    const Gold scored{gold.y, slack ? nullptr : gold.cost};
-    score_sequence(chains, first, n, scored, weights.states(), width, room.Z.data());
+    const std::int64_t* y = gold.y + first;
+    std::copy_n(Z, n * width, room.Z.data());
     if (!slack) {
+        for (std::size_t t = 0; t < n; ++t)
+            for (std::size_t k = 0; k < L; ++k)
+                room.Z[t * width + k] += gold.cost[k * L + static_cast<std::size_t>(y[t])];
         best_labels<Lanes>(room.Z.data(), T, L, width, n, room.delta.data(), labels);
         return;
     }
     std::copy_n(T, width * width, room.T.data());  // where best_slack reads them
-    const std::int64_t* y = gold.y + first;
     const double right = score_of(room.Z.data(), T, width, y, n);
     double wrong = 0;
     best_slack<Lanes>(room, y, n, right, room.delta.data(), labels, &wrong);
@@ -164,6 +162,7 @@ FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Go
     weights.read(w);
     PathRoom room(chains, w, !searching ? 0 : slack ? most + 1 : 1);
     std::vector<std::int64_t> labels(most);
+    std::vector<double> Z(most * room.width);
     BlockSweep sweep;
     for (std::size_t i = 0; i < n_order; ++i) {
         const auto s = static_cast<std::size_t>(order[i]);
@@ -177,14 +176,16 @@ FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Go
             use(gold, slack, L, first, n, y, atoms);
             atoms[0].weight = 1;
         }
+        score_sequence(chains, first, n, Gold{gold.y}, weights.states(), room.width, Z.data());
         if (searching) {
             forget(atoms);
-            search<Lanes>(chains, gold, slack, first, n, weights, room, labels.data());
+            search<Lanes>(Z.data(), weights.transitions(), gold, slack, first, n, room,
+                          labels.data());
             use(gold, slack, L, first, n, labels.data(), atoms);
         }
         double mean = 0, total = 0, highest = kMinusInf;
         for (Atom& atom : atoms) {
-            atom.height = weights.height(first, atom, y);
+            atom.height = weights.height(Z.data(), atom, y);
             highest = std::max(highest, atom.height);
             mean += atom.weight * atom.height;
             total += atom.weight;
@@ -239,13 +240,10 @@ double expected_plane(const Chains<Value>& chains, const Gold& gold, Atoms& of, 
         const bool off = std::abs(total - 1) > detail::kDrift;
         for (Atom& atom : of[s]) {
             if (off) atom.weight /= total;
-            if (atom.weight == 0) continue;
-            const double weight = gold.weight_of(s) * atom.weight;
-            cost += weight * atom.cost;
-            const auto first = static_cast<std::size_t>(chains.start[s]);
-            weights.add(first, atom, gold.y + first, weight);
+            cost += gold.weight_of(s) * atom.weight * atom.cost;
         }
-        weights.move(1.0);
+        const auto first = static_cast<std::size_t>(chains.start[s]);
+        weights.shift(first, of[s], gold.y + first, gold.weight_of(s), &Atom::weight);
     }
     weights.write(g);
     return cost;

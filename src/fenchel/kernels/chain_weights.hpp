@@ -65,12 +65,9 @@ class Weights {
         });
     }
 
-    /// numbers += scale times the change, which is cleared.
-    void move(double scale) {
-        for (const std::size_t at : touched_) {
-            if (scale != 0) numbers[at] += scale * change_[at];
-            change_[at] = 0;
-        }
+    /// change = 0.
+    void clear() {
+        for (const std::size_t at : touched_) change_[at] = 0;
         touched_.clear();
     }
 
@@ -81,11 +78,45 @@ class Weights {
         return sum;
     }
 
-    /// H_i of an atom at the numbers as they are.
-    double height(std::size_t first, const Atom& atom, const std::int64_t* y) const {
-        double sum = atom.cost;
-        visit(first, atom, y, [&](std::size_t at, double x) { sum += x * numbers[at]; });
-        return sum;
+    /// H_i of an atom, by the scores Z of its tokens at the numbers as they are.
+    double height(const double* Z, const Atom& atom, const std::int64_t* y) const {
+        const double* T = transitions();
+        double sum = 0;
+        for (std::size_t t = 0; t < atom.labels.size(); ++t) {
+            const std::size_t k = atom.labels[t], l = static_cast<std::size_t>(y[t]);
+            if (k != l) sum += Z[t * width_ + k] - Z[t * width_ + l];
+            if (t == 0) continue;
+            const std::size_t i = atom.labels[t - 1], j = static_cast<std::size_t>(y[t - 1]);
+            if (k != l || i != j) sum += T[i * width_ + k] - T[j * width_ + l];
+        }
+        return atom.cost + atom.scale * sum;
+    }
+
+    /// numbers += scale times the sum of all psi times that share of each atom. Labels are added up
+    /// token by token, so that each feature is visited once, however many atoms there are.
+    FENCHEL_INLINE void shift(std::size_t first, const std::vector<Atom>& atoms,
+                              const std::int64_t* y, double scale, double Atom::* share) {
+        const std::size_t n = atoms.empty() ? 0 : atoms[0].labels.size();
+        slopes_.assign(n * width_, 0.0);
+        moves_.assign(n, 0);
+        for (const Atom& atom : atoms) {
+            const double each = scale * (atom.*share) * atom.scale;
+            if (each == 0) continue;
+            for (std::size_t t = 0; t < n; ++t) {
+                const std::size_t k = atom.labels[t], l = static_cast<std::size_t>(y[t]);
+                if (k != l) {
+                    slopes_[t * width_ + k] += each, slopes_[t * width_ + l] -= each;
+                    moves_[t] = 1;
+                }
+                if (t == 0) continue;
+                const std::size_t i = atom.labels[t - 1], j = static_cast<std::size_t>(y[t - 1]);
+                if (k == l && i == j) continue;
+                add_step(i, k, each);
+                add_step(j, l, -each);
+            }
+        }
+        for (std::size_t t = 0; t < n; ++t)
+            if (moves_[t]) add_token(first + t, slopes_.data() + t * width_);
     }
 
   private:
@@ -126,6 +157,31 @@ class Weights {
         }
     }
 
+    void add_step(std::size_t before, std::size_t label, double x) {
+        const std::size_t at = steps_ + before * width_ + label;
+        numbers[at] += known_[at - dense_] * x;
+    }
+
+    /// numbers(f, l) += x_f a(l) for a token.
+    FENCHEL_INLINE void add_token(std::size_t token, const double* a) {
+        for (std::int64_t n = chains_.row_start[token]; n < chains_.row_start[token + 1]; ++n) {
+            const double x = chains_.value[n];
+            const std::int32_t place = chains_.place[n];
+            if (place >= 0) {
+                const std::size_t row = static_cast<std::size_t>(place) * width_;
+                const double* known = known_.data() + row;
+                double* of_row = numbers.data() + dense_ + row;
+                for (std::size_t l = 0; l < width_; ++l) of_row[l] += known[l] * (x * a[l]);
+                continue;
+            }
+            for (std::int32_t k = ~place;; ++k) {
+                const std::uint16_t label = chains_.pairs.run[k];
+                numbers[k] += x * a[label & ~kLast];
+                if (label & kLast) break;
+            }
+        }
+    }
+
     template <class Use>
     void of_token(std::size_t token, std::size_t label, double scale, Use&& use) const {
         for (std::int64_t n = chains_.row_start[token]; n < chains_.row_start[token + 1]; ++n) {
@@ -137,13 +193,13 @@ class Weights {
     template <class Use>
     void of_step(std::size_t before, std::size_t label, double scale, Use&& use) const {
         const std::size_t at = steps_ + before * width_ + label;
-        if (known_[at - dense_]) use(at, scale);
+        if (known_[at - dense_] != 0) use(at, scale);
     }
 
     std::size_t place(std::int32_t place, std::size_t label) const {
         if (place >= 0) {
             const std::size_t at = dense_ + static_cast<std::size_t>(place) * width_ + label;
-            return known_[at - dense_] ? at : kNowhere;
+            return known_[at - dense_] != 0 ? at : kNowhere;
         }
         for (std::int32_t k = ~place;; ++k) {
             const std::uint16_t run = chains_.pairs.run[k];
@@ -160,8 +216,10 @@ class Weights {
 
   private:
     std::vector<double> change_;
-    std::vector<char> known_;
+    std::vector<double> known_;  // 1 for pairs that there are, 0 for others
     std::vector<std::size_t> touched_;
+    std::vector<double> slopes_;  // of one sequence: for each token and label
+    std::vector<char> moves_;     // and whether a token has any
 };
 
 }  // namespace detail

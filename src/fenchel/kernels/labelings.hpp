@@ -36,6 +36,35 @@ struct TwoClasses {
 
 /// Delta = 1 - F_beta with a true and b lost positives, c false ones:
 /// F_beta = (1 + beta^2) a / D,  D = beta^2 (a + b) + a + c.
+class FScore {
+  public:
+    FScore(double beta, std::size_t n_positive)
+        : square_(beta * beta), n_positive_(static_cast<double>(n_positive)) {}
+
+    double delta(std::size_t b, double c) const {
+        const double a = n_positive_ - static_cast<double>(b);
+        return 1.0 - (1.0 + square_) * a / (square_ * n_positive_ + a + c);
+    }
+
+    /// Delta(b, c + 1) - Delta(b, c).
+    double rise(std::size_t b, double c) const {
+        const double a = n_positive_ - static_cast<double>(b);
+        const double D = square_ * n_positive_ + a + c;
+        return (1.0 + square_) * a / (D * (D + 1.0));
+    }
+
+    /// Delta between whole numbers, of `most` at most: straight.
+    double between(std::size_t b, double c, std::size_t most) const {
+        const double low = std::min(std::floor(c), static_cast<double>(most) - 1.0);
+        const double at_low = delta(b, low);
+        return at_low + (c - low) * (delta(b, low + 1.0) - at_low);
+    }
+
+  private:
+    double square_, n_positive_;
+};
+
+/// The worst labelling by Delta = 1 - F_beta.
 ///
 /// For a fixed b the maximum over c is that of a concave function: -1/D is concave in c, and so
 /// are the sums of the highest scores. Where its increments
@@ -47,11 +76,12 @@ struct TwoClasses {
 class FBeta {
   public:
     FBeta(double beta, const double* f, const double* y, std::size_t n)
-        : rows_(f, y, n), square_(beta * beta), step_(2.0 / static_cast<double>(n)) {
+        : rows_(f, y, n),
+          measure_(beta, rows_.positive.size()),
+          step_(2.0 / static_cast<double>(n)) {
         std::vector<Scored> spare;
         sort_rows(rows_.positive, spare, Order::rising);
         sort_rows(rows_.negative, spare, Order::falling);
-        n_positive_ = static_cast<double>(rows_.positive.size());
         gain_.assign(rows_.negative.size() + 1, 0.0);
         for (std::size_t c = 0; c < rows_.negative.size(); ++c)
             gain_[c + 1] = gain_[c] + rows_.negative[c].score;
@@ -124,37 +154,15 @@ class FBeta {
     static constexpr double kRoundOff = 1e-15;
 
     double delta(std::size_t b, std::size_t c) const {
-        const double a = n_positive_ - static_cast<double>(b);
-        return 1.0 - (1.0 + square_) * a / (square_ * n_positive_ + a + static_cast<double>(c));
+        return measure_.delta(b, static_cast<double>(c));
     }
 
     /// How many of the increments for this b are > 0; near `guess` most of the time.
     std::size_t count(std::size_t b, double t, std::size_t guess) const {
-        const double a = n_positive_ - static_cast<double>(b);
-        const auto rises = [&](std::size_t c) {
-            const double D = square_ * n_positive_ + a + static_cast<double>(c);
-            return (1.0 + square_) * a / (D * (D + 1.0)) + step_ * (rows_.negative[c].score + t) >
-                   0;
-        };
-        std::size_t low = 0, high = rows_.negative.size(), step = 1;  // the count is in [low, high]
-        if (guess < high && rises(guess)) {
-            low = guess + 1;
-            while (low + step < high && rises(low + step)) low += step + 1, step *= 2;
-            high = std::min(high, low + step);
-        } else {
-            high = guess;
-            while (high > step && !rises(high - step)) high -= step, step *= 2;
-            low = high > step ? high - step + 1 : 0;
-        }
-        while (low < high) {
-            const std::size_t middle = low + (high - low) / 2;
-            if (rises(middle)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
+        return count_first(rows_.negative.size(), guess, [&](std::size_t c) {
+            const double rise = measure_.rise(b, static_cast<double>(c));
+            return rise + step_ * (rows_.negative[c].score + t) > 0;
+        });
     }
 
     /// How far to look for the least loss at first: a share of how far the scores are apart.
@@ -171,7 +179,8 @@ class FBeta {
     }
 
     TwoClasses rows_;
-    double square_, step_, n_positive_;
+    FScore measure_;
+    double step_;
     std::vector<double> gain_;  // of the c highest negatives
 };
 

@@ -83,6 +83,31 @@ inline void sort_rows(std::vector<Scored>& rows, std::vector<Scored>& spare, Ord
     }
 }
 
+/// How many of 0 .. n - 1 are such that `holds`, which holds for the first of them alone. It is
+/// searched for from a guess, n at most, in steps that double.
+template <class Holds>
+std::size_t count_first(std::size_t n, std::size_t guess, Holds&& holds) {
+    std::size_t low = 0, high = n, step = 1;  // the count is in [low, high]
+    if (guess < high && holds(guess)) {
+        low = guess + 1;
+        while (low + step < high && holds(low + step)) low += step + 1, step *= 2;
+        high = std::min(high, low + step);
+    } else {
+        high = guess;
+        while (high > step && !holds(high - step)) high -= step, step *= 2;
+        low = high > step ? high - step + 1 : 0;
+    }
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (holds(middle)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 inline bool all_finite(const double* f, std::size_t n) {
     double sum = 0.0;  // of zeros and nans: without a branch for each
     for (std::size_t i = 0; i < n; ++i) sum += f[i] - f[i];

@@ -125,7 +125,10 @@ class _Formula(NamedTuple):
 
 
 class _Native(NamedTuple):
-    """A kernel by its name, with the arguments between scores and slopes; and one for shifts."""
+    """A kernel by its name, with the arguments between scores and slopes; and one for shifts.
+
+    The soft version of a kernel is named so, and takes mu after these arguments.
+    """
 
     formula: _Formula
     kernel: str
@@ -138,13 +141,13 @@ class _Native(NamedTuple):
 
     def soft_tangent(self, z: Array, mu: float) -> SoftTangent:
         loss, sample = self.formula
-        if isinstance(loss, PairwiseHinge):
-            g, (level, s, start, cost) = np.empty_like(z), self.arguments
-            c, lack = _kernels.soft_pairwise_hinge(z, level, s, start, cost, 2 * mu, g)
-            return SoftTangent(c, g, lack)
-        if isinstance(loss, TopK) and np.isfinite(z).all():
+        if isinstance(loss, TopK):
+            if not np.isfinite(z).all():
+                return self.formula.soft_tangent(z, mu)
             return _soft_top_k(loss, sample, z, mu)
-        return self.formula.soft_tangent(z, mu)
+        g = np.empty_like(z)
+        c, lack = getattr(_kernels, f"soft_{self.kernel}")(z, *self.arguments, mu, g)
+        return SoftTangent(c, g, lack)
 
     def least(self, z: Array, guess: float) -> tuple[float, float, Array] | None:
         if self.shifting is None:

@@ -35,7 +35,6 @@ from fenchel.risks.views.forms import (
     DualPoint,
     Form,
     LinearForm,
-    primal_form,
 )
 from fenchel.risks.views.images import Imaged, X, Y, packed
 from fenchel.risks.views.prox_functions import KINDS, ProxFunction, prox_function
@@ -44,6 +43,7 @@ from fenchel.risks.views.row_space import RowSpace
 from fenchel.risks.views.smoothing import is_smoothable, optimised_widths
 from fenchel.risks.views.soft_chains import SoftForm, SoftPoint, is_soft_chain
 from fenchel.risks.views.soft_measures import SoftMeasureForm, is_soft_measure
+from fenchel.risks.views.whole_form import primal_form
 from fenchel.settings import one_of, positive
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers._dual_hull import DualHull
@@ -83,6 +83,13 @@ class Iterate(NamedTuple, Generic[X, Y]):
     share: float
     L: float
     memory: Callable[[], State]
+
+
+class Start(NamedTuple, Generic[X, Y]):
+    """The weight a of a step, and the place u of its tangent."""
+
+    a: float
+    u: Imaged[X, Y]
 
 
 class Accelerated(Solver):
@@ -263,11 +270,11 @@ class _Stages(Generic[X, Y]):
         self.problem.effort.step = 1 / it.L
         if self.soft is not None:
             return self._soft_step(self.soft, it)
-        point = self.J.point(it.x, it.alpha)
-        self.objective = self.problem.objective(point)
-        state = functools.partial(self._state, point.w, it)
         self._n_steps += 1
         self.looked = self._n_steps >= self._due
+        point = (self.J.point if self.looked else self.J.near_point)(it.x, it.alpha)
+        self.objective = self.problem.objective(point)
+        state = functools.partial(self._state, point.w, it)
         if not self.looked:
             return Step(point, self.objective, state=state, phase=self.stage)
         self._due = self._n_steps + max(_LOOK, int(_REST * self._n_steps))
@@ -301,16 +308,14 @@ class _Stages(Generic[X, Y]):
 
     def _proved(self, it: Iterate[X, Y]) -> tuple[float, Callable[[], Witness]]:
         """What [Zhang11]'s mean proves, or the best mean."""
-        J, hull = self._with_duals, self.hull
-        mean = J.dual(it.x, it.alpha)
-        duals: list[DualPoint] = [mean] if self._n_looks % _MODEL else [mean, hull.best(J)]
-        cuts = [J.cut(dual) for dual in duals]
-        bounds = [self.problem.bound(cut.a, cut.b, cut.sizes) for cut in cuts]
+        J = self._with_duals
+        of_all = self._n_looks % _MODEL == 0
+        dual: DualPoint = self.hull.best(J) if of_all else J.dual(it.x, it.alpha)
+        cut = J.cut(dual)
+        bound = self.problem.bound(cut.a, cut.b, cut.sizes)
         if self.solver.form == "homotopy":
-            pairs = zip(bounds, duals, strict=True)
-            self.smoothed_bound = max(bound - J.roughness(dual) for bound, dual in pairs)
-        best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))  # nan where a number overflowed
-        return bounds[best], cuts[best].witness
+            self.smoothed_bound = bound - J.roughness(dual)
+        return bound, cut.witness
 
     def is_over(self, it: Iterate[X, Y]) -> bool:
         """Whether the next stage is due; if so, it is prepared."""

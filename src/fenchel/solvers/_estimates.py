@@ -74,5 +74,6 @@ class Estimate(Generic[X, Y]):
     def minimum(self) -> Minimum[X]:
         """The minimum of psi and where it is, by a call of J.ground."""
         x = self.J.ground(self.s, self.c, self.A)
-        terms = self.A * self.J.Psi(x), self.c * self.J.d(x), float(self.s @ x)
+        Psi, d, product = self.J.terms(x, self.s)
+        terms = self.A * Psi, self.c * d, product
         return Minimum(x, sum(terms) + self.constant, sum(map(abs, terms)) + self.size)

@@ -23,6 +23,7 @@ from fenchel.solvers._accelerated import (
     GAMMA_U,
     Accelerated,
     Iterate,
+    Start,
     accepted,
     lowered,
     remember,
@@ -51,29 +52,41 @@ class AGMInf(Accelerated):
         if state is not None:
             z, psi, mean, one = remembered(J, state)
             A = psi.A
+
+        def start(L: float, x: Imaged[X, Y], z: Imaged[X, Y], A: float) -> Start[X, Y]:
+            """Line 9, and u."""
+            a = _root(L / sigma - lambda_1, one + 2 * lambda_ * A, A * (one + lambda_ * A))
+            of_z, of_x = a * (one + lambda_ * A), A * (one + lambda_ * (A + a))
+            return Start(a, (of_z / (of_z + of_x)) * z + (of_x / (of_z + of_x)) * x)
+
+        L = lowered(J, L / GAMMA_D)
+        trial = start(L, x, z, A)
         while True:  # 5
-            L = lowered(J, L / GAMMA_D)  # 6, and the first 8
             while True:  # 7
-                a = _root(L / sigma - lambda_1, one + 2 * lambda_ * A, A * (one + lambda_ * A))  # 9
+                a, u = trial
                 A_next = A + a
-                of_z, of_x = a * (one + lambda_ * A), A * (one + lambda_ * A_next)
-                u = (of_z / (of_z + of_x)) * z + (of_x / (of_z + of_x)) * x
                 at_u = J.tangent(u)
                 psi_next = psi.plus(a, at_u, u)
                 psi_min = psi_next.minimum()
                 z_next = J.imaged(psi_min.x)
                 x_next = (A / A_next) * x + (a / A_next) * z_next
+                L_next = lowered(J, L / GAMMA_D)  # 6, and the first 8 of the next step
+                following = start(L_next, x_next, z_next, A_next)
+                J.foresee(following.u)
                 if accepted(J, x_next, psi_min.over(A_next), L):  # 11
                     break
                 L *= GAMMA_U  # 8
+                trial = start(L, x, z, A)
             alpha = at_u.alpha
             share = a / A_next
             mean = alpha if mean is None else (1 - share) * mean + share * alpha  # eq. 22
             x, z, psi, A = x_next, z_next, psi_next, A_next
             if A > _LARGE:
                 psi, one, A = psi.times(1 / A), one / A, 1.0
+                following = start(L_next, x, z, A)
             memory = functools.partial(remember, z, psi, mean, one)
             yield Iterate(x, mean, (z, alpha), share, L, memory)
+            L, trial = L_next, following
 
 
 def _root(Q: float, B: float, C: float) -> float:

@@ -22,6 +22,7 @@ from fenchel.solvers._accelerated import (
     GAMMA_U,
     Accelerated,
     Iterate,
+    Start,
     accepted,
     lowered,
     remember,
@@ -57,25 +58,36 @@ class AGMOne(Accelerated):
             yield Iterate(x, mean, (z, mean), 1.0, L, functools.partial(remember, z, q, mean, c))
         else:
             z, q, mean, c = remembered(J, state)
+
+        def start(L: float, x: Imaged[X, Y], z: Imaged[X, Y], c: float) -> Start[X, Y]:
+            """Lines 12 and 8."""
+            a = _root(L / sigma + lambda_2, c - lambda_1 - lambda_2, c)
+            of_z = a * c / ((1 - a) * c + (lambda_1 + lambda_2) * a + a * c)
+            return Start(a, (1 - of_z) * x + of_z * z)
+
+        L = lowered(J, L / GAMMA_D)
+        trial = start(L, x, z, c)
         while True:  # 8
-            L = lowered(J, L / GAMMA_D)  # 9, and the first 11
             while True:  # 10
-                a = _root(L / sigma + lambda_2, c - lambda_1 - lambda_2, c)  # 12
+                a, u = trial
                 c_next = (1 - a) * c + (lambda_1 + lambda_2) * a  # 7 of algorithm 3
-                of_z = a * c / (c_next + a * c)
-                u = (1 - of_z) * x + of_z * z  # 8
                 at_u = J.tangent(u)
                 psi_min = q.times(1 - a).plus(a, at_u, u).minimum()  # 9
                 z_next = J.imaged(psi_min.x)  # 10
                 x_next = (1 - a) * x + a * z_next  # 11
+                L_next = lowered(J, L / GAMMA_D)  # 9, and the first 11 of the next step
+                following = start(L_next, x_next, z_next, c_next)
+                J.foresee(following.u)
                 if accepted(J, x_next, psi_min, L):  # 14
                     break
                 L *= GAMMA_U  # 11
+                trial = start(L, x, z, c)
             alpha = at_u.alpha
             mean = (1 - a) * mean + a * alpha  # eq. 35
             x, z, c = x_next, z_next, c_next
             q = Estimate.around(J, c, z.x, psi_min)  # 12
             yield Iterate(x, mean, (z, alpha), a, L, functools.partial(remember, z, q, mean, c))
+            L, trial = L_next, following
 
 
 def _root(Q: float, B: float, c: float) -> float:

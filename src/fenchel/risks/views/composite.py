@@ -54,6 +54,10 @@ class Composite(ABC, Generic[X, Y]):
     def tangent(self, at: Imaged[X, Y]) -> Linearisation[X, Y]:
         """f(x) and its gradient: a pass."""
 
+    def foresee(self, at: Imaged[X, Y]) -> None:
+        """The next tangent may be that at this very point: where it saves a round, with f's."""
+        return None
+
     @abstractmethod
     def Psi(self, x: X) -> float:
         """The simple part: no pass, and no image is needed."""
@@ -61,6 +65,10 @@ class Composite(ABC, Generic[X, Y]):
     @abstractmethod
     def ground(self, s: X, c: float, A: float) -> X:
         """Argmin over x of A Psi(x) + c d(x) + <s, x>."""
+
+    def terms(self, x: X, s: X) -> tuple[float, float, float]:
+        """(Psi(x), d(x), <s, x>) of an x that `ground` gave; its image is asked for next."""
+        return self.Psi(x), self.d(x), float(s @ x)
 
     def value(self, at: Imaged[X, Y]) -> float:
         """J(x) = f(x) + Psi(x): no pass."""

@@ -8,6 +8,8 @@ class has too much of to another (class_flows.py; offsets.py has the derivation)
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from fenchel.data.shards import Shard
@@ -25,17 +27,27 @@ def cut_of(risk: LinearRisk, a: PerShard[Array], adjoint: Array | None) -> Cut:
     """The cut that slopes make whose X'(s a)/S may be known; with an intercept, once balanced."""
     engine, loss = risk.engine, risk.loss
     a = engine.map(shardwork.feasible, loss, a)
-    balanced = _balanced(risk, a) if has_offsets(risk) else a
-    if adjoint is None or balanced is not a:
+    if has_offsets(risk):
+        balanced = _balanced(risk, a)
+        a, adjoint = balanced, adjoint if balanced is a else None
+    sums = [engine.map(_square, a), *engine.map(shardwork.conjugates, loss, a, 1.0).split(2)]
+    if adjoint is None:
         risk.passes += 1
-        a = balanced
-        adjoint = engine.total(engine.map(_adjoint, a)).ravel() / risk.weight
+        square, total, size, image = engine.totals(*sums, engine.map(_adjoint, a))
+        adjoint = image.ravel() / risk.weight
         adjoint[adjoint.size - risk.n_offsets * risk.n_outputs :] = 0.0  # but for round-off
-    alpha = engine.gather(engine.map(shardwork.weighted, a)).ravel() / risk.weight
-    total, size = engine.totals(*engine.map(shardwork.conjugates, loss, a, 1.0).split(2))
-    slopes = float(np.linalg.norm(alpha)) * np.sqrt(risk.n_rows)
+    else:
+        square, total, size = engine.totals(*sums)
+
+    @functools.cache
+    def witness() -> Witness:
+        """The dual variables, from where the rows are, if they are asked for."""
+        weighted = engine.gather(engine.map(shardwork.weighted, a))
+        return Witness(alpha=weighted.ravel() / risk.weight)
+
+    slopes = float(np.sqrt(square * risk.n_rows)) / risk.weight
     sizes = risk.length * slopes, float(size) / risk.weight
-    return Cut(adjoint, -float(total) / risk.weight, sizes, lambda: Witness(alpha=alpha))
+    return Cut(adjoint, -float(total) / risk.weight, sizes, witness)
 
 
 def has_offsets(risk: LinearRisk) -> bool:
@@ -76,6 +88,12 @@ def _moved(shard: Shard, a: Array, by: Array) -> Array:
 def _evened_classes(shard: Shard, loss: Loss, a: Array, moves: Array, keep: float) -> Array:
     moved = offset_rows.evened(shard.bound(loss), shardwork.weighted(shard, a), moves, keep)
     return shardwork.unweighted(shard, moved, 1.0, loss)
+
+
+def _square(shard: Shard, a: Array) -> float:
+    """sum_i |s_i a_i|^2."""
+    weighted = shardwork.weighted(shard, a)
+    return float(np.vdot(weighted, weighted))
 
 
 def _adjoint(shard: Shard, a: Array) -> Array:

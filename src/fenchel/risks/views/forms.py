@@ -26,18 +26,20 @@ import numpy as np
 
 from fenchel.data.shards import Shard
 from fenchel.engines import PerShard
+from fenchel.engines.base import Elsewhere
 from fenchel.losses import Loss
 from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Cut, Point, Problem, Risk
+from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
-from fenchel.risks.multivariate import MultivariateRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.dual_cut import cut_of
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector, X, Y
 from fenchel.risks.views.prox_functions import OwnGeometry, ProxFunction
-from fenchel.risks.views.smoothing import Smooth, SmoothedRisk
+from fenchel.risks.views.smoothing import Pending, Smooth, SmoothedRisk
+from fenchel.witness import Bracket
 
 _SCALES = 25  # of a dual point, that are tried at once
 
@@ -61,6 +63,10 @@ class Form(Composite[X, Y]):
     @abstractmethod
     def point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> Point:
         """The risk itself at that of the two which is a w: no pass where scores are kept."""
+
+    def near_point(self, x: Imaged[X, Y], alpha: Imaged[Y, X]) -> Point:
+        """The same, with an intercept that may only be nearly the best."""
+        return self.point(x, alpha)
 
 
 class OverParameters(Form[Array, Y]):
@@ -230,21 +236,63 @@ class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
         return Imaged(u, self.adjoint(u))
 
     def f(self, at: PrimalPoint) -> float:
-        return self._smooth(at).value
+        """R_mu; without an intercept R too, in the same round, as J is asked for next."""
+        self._met = at
+        if self.risk.facts.has_intercept:
+            smooth, self._exact = self._smooth(at), np.nan
+            self._met_offset = smooth.b
+            return smooth.value
+        ahead = None if self._ahead is None else self._ahead[1]
+        value, self._exact = self.smoothed.beside(at.image.parts, ahead)
+        return value
+
+    _met: PrimalPoint | None = None  # where f was asked for last
+    _exact = np.nan  # R there
+    _met_offset: float | Array = 0.0  # and the best of R_mu
+    _ahead: tuple[PrimalPoint, Pending] | None = None  # what was foreseen
+
+    def point(self, x: PrimalPoint, alpha: DualPoint) -> LinearPoint:
+        """The risk itself at x: nothing more where f was asked for."""
+        point = super().point(x, alpha)
+        if x is self._met and not np.isnan(self._exact):
+            point.offset = Offset(Bracket(), 0.0, self._exact, self._exact)
+        return point
+
+    def near_point(self, x: PrimalPoint, alpha: DualPoint) -> LinearPoint:
+        """With the best offset of R_mu, where a better one would be searched for in many rounds."""
+        point, b = self.point(x, alpha), self._met_offset
+        profiled = self.risk.facts.has_intercept and self.risk.offsets is None
+        if profiled and x is self._met and not self.risk.profiles_at_once:
+            assert isinstance(b, float)
+            value = point.sums(b)[0]
+            point.offset = Offset(Bracket(b, b), b, value, value)
+        return point
+
+    def foresee(self, at: PrimalPoint) -> None:
+        """Rows that are elsewhere are asked once for f here and the tangent there.
+
+        What is foreseen in vain counts as no pass, so that all engines count alike.
+        """
+        if isinstance(self.risk.engine, Elsewhere) and not self.risk.facts.has_intercept:
+            self._ahead = at, self.smoothed.gradient_task(at.image.parts)
 
     def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
         """R_mu(w), and its gradient X'u with the slopes u of the rows."""
         if self.risk.facts.has_intercept:
             smooth = self._smooth(at)
             u = RowVector(self.risk, smooth.u)
-            gradient = self.adjoint(u)
+            gradient, rough = self.adjoint(u), np.nan if self.mu > 0 else 0.0
         else:  # in one round
             self.problem.pulse()
-            smooth, gradient = self.smoothed.with_gradient(at.image.parts)
+            ahead, self._ahead = self._ahead, None
+            if ahead is not None and ahead[0] is at:
+                task = ahead[1]
+            else:
+                task = self.smoothed.gradient_task(at.image.parts)
+            smooth, rough, gradient = self.smoothed.with_gradient(task)
             u = RowVector(self.risk, smooth.u)
-        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u). With mu > 0 R*(u) is not known from
-        # that alone: nan leaves it to `measured`.
-        height = smooth.value - float(gradient @ at.x) if self.mu == 0 else np.nan
+        # Fenchel-Young: R_mu(w) = <X'u, w> - R*(u) - mu d2(u); nan leaves R* to `measured`.
+        height = smooth.value - float(gradient @ at.x) + self.mu * rough
         return Linearisation(smooth.value, gradient, Imaged(u, gradient, height))
 
     def _smooth(self, at: PrimalPoint) -> Smooth:
@@ -260,38 +308,6 @@ class PrimalForm(OverParameters[RowVector], LinearForm[Array, RowVector]):
 
     def roughness(self, dual: DualPoint) -> float:
         return self.mu * self.smoothed.d2(dual.x.parts)
-
-
-class WholeForm(PrimalForm):
-    """The same for a smooth loss of all scores at once: its points know all that is needed.
-
-    Rows' slopes come with their weights here. How fast they change is not known.
-    """
-
-    def __init__(self, problem: Problem, prox: ProxFunction | None = None):
-        LinearForm.__init__(self, problem, mu=0.0)
-        self.measured_by(OwnGeometry(problem) if prox is None else prox)
-        self.L = np.inf
-
-    def f(self, at: PrimalPoint) -> float:
-        return self._met(at).value
-
-    def tangent(self, at: PrimalPoint) -> Linearisation[Array, RowVector]:
-        point = self._met(at)
-        slopes = Imaged(RowVector(self.risk, point.slopes), point.subgradient)
-        return Linearisation(point.value, point.subgradient, slopes)
-
-    def _met(self, at: PrimalPoint) -> LinearPoint:
-        point = self.risk.point(self.risk, at.x, at.image.parts, self.b)
-        self.b = point.intercept
-        return point
-
-    def adjoint(self, u: RowVector) -> Array:
-        """X'u: weights and the division by S are in these slopes already. A pass."""
-        self.problem.pulse()
-        self.risk.passes += 1
-        image: Array = self.risk.engine.total(self.risk.engine.map(shardwork.adjoint, u.parts))
-        return image
 
 
 class DualForm(LinearForm[RowVector, Array]):
@@ -313,8 +329,30 @@ class DualForm(LinearForm[RowVector, Array]):
             return "it knows the built-in losses of one score a row only"
         return None
 
+    _met: tuple[RowVector, float, Array] | None = None  # the last x of `terms`, Psi, the image
+
     def imaged(self, x: RowVector) -> DualPoint:
-        return Imaged(x, self.adjoint(x))
+        if self._met is None or self._met[0] is not x:
+            return Imaged(x, self.adjoint(x))
+        self.risk.passes += 1
+        return Imaged(x, self._met[2])
+
+    def terms(self, x: RowVector, s: RowVector) -> tuple[float, float, float]:
+        """All sums over the rows, and the image that is asked for next, in one round."""
+        self.problem.pulse()
+        engine, weight = self.risk.engine, self.risk.weight
+        u = self.feasible(x).parts
+        parts = (
+            engine.map(shardwork.conjugates, self.risk.loss, u, 1.0).split(2)[0],
+            engine.map(shardwork.weighted_inner, x.parts, x.parts),
+            engine.map(shardwork.weighted_inner, s.parts, x.parts),
+            engine.map(shardwork.adjoint, engine.map(shardwork.weighted, x.parts)),
+        )
+        conjugates, square, product, image = engine.totals(*parts)
+        d = float(square) / weight / 2
+        Psi = self.mu * d + float(conjugates) / weight
+        self._met = x, Psi, image.ravel() / weight
+        return Psi, d, float(product) / weight
 
     def start(self, w: Array) -> DualPoint:
         """The slopes at w, of the loss smoothed as kinks have none."""
@@ -338,31 +376,22 @@ class DualForm(LinearForm[RowVector, Array]):
 
     def Psi(self, x: RowVector) -> float:
         """R*(u) + mu d2(u)."""
-        return self.mu * self.d(x) - self.constant(1.0, self.feasible(x))
+        if self._met is not None and self._met[0] is x:
+            return self._met[1]
+        rough = self.mu * self.d(x) if self.mu > 0 else 0.0
+        return rough - self.constant(1.0, self.feasible(x))
 
     def ground(self, s: RowVector, c: float, A: float) -> RowVector:
         """The slopes u of the risk smoothed by c / A, at the scores -s / A.
 
         With an intercept this is a quadratic over a box and a hyperplane ([Zhang11] eq. 64).
         """
-        smoothed = SmoothedRisk(self.risk, c / A + self.mu).at(((-1 / A) * s).parts, self.b)
-        self.b = smoothed.b
-        return RowVector(self.risk, smoothed.u)
+        smoothed = SmoothedRisk(self.risk, c / A + self.mu)
+        u, self.b = smoothed.slopes(((-1 / A) * s).parts, self.b)
+        return RowVector(self.risk, u)
 
     def primal(self, x: DualPoint, alpha: PrimalPoint) -> PrimalPoint:
         return alpha
 
     def dual(self, x: DualPoint, alpha: PrimalPoint) -> DualPoint:
         return x
-
-
-def primal_form(
-    problem: Problem,
-    mu: float,
-    widths: PerShard[Array] | None = None,
-    prox: ProxFunction | None = None,
-) -> PrimalForm:
-    """R of a linear model, smoothed by mu where it is a sum over rows, plus strength * Omega."""
-    if isinstance(problem.risk, MultivariateRisk):
-        return WholeForm(problem, prox)
-    return PrimalForm(problem, mu, widths, prox)

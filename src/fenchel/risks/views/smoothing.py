@@ -17,7 +17,8 @@ R_mu is a function of the scores: where they are known, its value and its slopes
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,15 @@ class _Sums(NamedTuple):
     u: PerShard[Array]
 
 
+@dataclass
+class Pending:
+    """Sums that have yet to be asked for, and what stays with the rows."""
+
+    parts: tuple[PerShard[Any], ...]
+    u: PerShard[Array]
+    sums: list[Any] | None = None
+
+
 class SmoothedRisk:
     """R_mu as a function of the scores; with mu = 0 the risk itself, if that is differentiable.
 
@@ -92,14 +102,42 @@ class SmoothedRisk:
             )
         return Smooth(offset.value, u, offset.best)
 
-    def with_gradient(self, z: PerShard[Array]) -> tuple[Smooth, Array]:
-        """The same without an intercept, and X'(s u) / S: a pass and one round."""
-        engine, weight = self.risk.engine, self.risk.weight
-        self.risk.passes += 1
+    def slopes(
+        self, z: PerShard[Array], near: float | Array
+    ) -> tuple[PerShard[Array], float | Array]:
+        """The slopes u there and the offset: no round without an intercept."""
+        if self.risk.facts.has_intercept:
+            smooth = self.at(z, near)
+            return smooth.u, smooth.b
+        settings = self.risk.loss, z, self.mu, self.widths, 0.0
+        return self.risk.engine.map(_smoothed, *settings).split(4)[3], near
+
+    def beside(self, z: PerShard[Array], ahead: Pending | None = None) -> tuple[float, float]:
+        """(R_mu, R) without an intercept, in one round; and of what is `ahead`, the sums."""
+        engine, weight, loss = self.risk.engine, self.risk.weight, self.risk.loss
+        soft = engine.map(_smoothed, loss, z, self.mu, self.widths, 0.0).split(4)[0]
+        exact = engine.map(_value, loss, z)
+        parts = () if ahead is None else ahead.parts
+        value, objective, *more = engine.totals(soft, exact, *parts)
+        if ahead is not None:
+            ahead.sums = more
+        return float(value) / weight, float(objective) / weight
+
+    def gradient_task(self, z: PerShard[Array]) -> Pending:
+        """What R_mu and its gradient at these scores are made of, without an intercept."""
         settings = self.risk.loss, z, self.mu, self.widths
-        value, gradient, u = engine.map(_smoothed_product, *settings).split(3)
-        total, image = engine.totals(value, gradient)
-        return Smooth(float(total) / weight, u, 0.0), image.ravel() / weight
+        value, rough, image, u = self.risk.engine.map(_smoothed_product, *settings).split(4)
+        return Pending((value, rough, image), u)
+
+    def with_gradient(self, task: Pending) -> tuple[Smooth, float, Array]:
+        """(R_mu and the slopes u, d2(u), X'(s u) / S): a pass, and one round if none was."""
+        weight = self.risk.weight
+        self.risk.passes += 1
+        if task.sums is None:
+            task.sums = list(self.risk.engine.totals(*task.parts))
+        total, rough, image = task.sums
+        smooth = Smooth(float(total) / weight, task.u, 0.0)
+        return smooth, float(rough) / weight, image.ravel() / weight
 
     def _at_offsets(self, offsets: Offsets, z: PerShard[Array], near: float | Array) -> Smooth:
         """The same of K offsets, as high as what its slopes prove."""
@@ -193,10 +231,16 @@ def _smoothed(
 
 def _smoothed_product(
     shard: Shard, loss: Loss, z: Array, mu: float, widths: Array | None
-) -> tuple[float, Array, Array]:
-    """(sum_i s_i l_mu(z_i), X'(s u), u)."""
+) -> tuple[float, float, Array, Array]:
+    """(sum_i s_i l_mu(z_i), that of d2, X'(s u), u)."""
     value, _, _, u = shard.bound(loss).smoothed(z, mu, widths, 0.0)
-    return value, shard.rows.adjoint(shardwork.weighted(shard, u)), u
+    rough = _d2(shard, loss, u, widths) if mu > 0 else 0.0
+    return value, rough, shard.rows.adjoint(shardwork.weighted(shard, u)), u
+
+
+def _value(shard: Shard, loss: Loss, z: Array) -> float:
+    """sum_i s_i l(z_i)."""
+    return float(shardwork.sums(shard, loss, z, 0.0)[0])
 
 
 def _smoothed_offset(

@@ -19,10 +19,11 @@ from fenchel.risks import shardwork
 from fenchel.risks.base import Array, Problem, Risk
 from fenchel.risks.intercept import profile
 from fenchel.risks.multivariate import MultivariateRisk, SoftTouch
-from fenchel.risks.views.forms import PrimalPoint, WholeForm
+from fenchel.risks.views.forms import PrimalPoint
 from fenchel.risks.views.images import Imaged, Linearisation, RowVector
 from fenchel.risks.views.prox_functions import ProxFunction
 from fenchel.risks.views.soft_chains import SoftPoint
+from fenchel.risks.views.whole_form import WholeForm
 from fenchel.tolerances import OFFSET_BLUR
 from fenchel.witness import Bracket
 
