@@ -82,9 +82,11 @@ class SDCA(Solver):
             start = problem.risk.at(w)
             yield Step(start, problem.objective(start))
             dual.start(start.duals, dual.offset_at(start))
-        point = dual.point(dual.w if ascent.n_rounds == 0 else ascent.mean)
         if state is None and not w.any():
+            point = dual.point(w)
             dual.b = dual.offset_at(point)  # labels may be far from 0
+        else:
+            point = dual.point(dual.w.copy() if ascent.n_rounds == 0 else ascent.mean)
         while True:
             cut, here = dual.cut(), functools.partial(ascent.state, point.w)
             bound = problem.bound(cut.a, cut.b, cut.sizes)
@@ -128,9 +130,11 @@ class _Ascent:
         self.n_rounds += 1
         w, share = self.dual.w, _LATE / self.n_rounds
         if share < 1:
-            w -= self.mean
+            w = w - self.mean
             w *= share
             w += self.mean
+        elif share == 1:
+            w = w.copy()  # for the next mean, when a sweep has changed it
         self.mean = w
 
     def state(self, w: Array) -> State:

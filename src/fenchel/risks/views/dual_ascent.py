@@ -97,6 +97,7 @@ class DualAscent:
         total = self.engine.total(self.engine.map(shardwork.total, squares))
         self.offset_rate = row_duals.offset_rate(total / risk.n_rows, risk, strength, self.crowd)
         unit = 1 / (strength * risk.weight)
+        self._is_plain = shrinkage is None and not self.n_free
         self.rows = self.engine.map(
             row_duals.row_duals,
             risk.loss,
@@ -123,7 +124,12 @@ class DualAscent:
 
     @property
     def w(self) -> Array:
-        """The primal point that goes with the slopes, grad Omega*(v), and the offsets if free."""
+        """The primal point that goes with the slopes, grad Omega*(v), and the offsets if free.
+
+        Under plain L2 it is v itself, no copy, which the next sweep changes; `settle` leaves it.
+        """
+        if self._is_plain:
+            return self.v
         w = self.regularizer.conjugate_argmax(self.v)
         if self.n_free:
             w[-self.n_free :] = self.b
