@@ -109,6 +109,8 @@ def several() -> Iterator[Data]:
     yield Data("20news", *real("20news/train.tfidf.svm", 130107))
     X, y = real("mnist/mnist", 780)
     yield Data("mnist", X[:10000].toarray() / 255, y[:10000])
+    X, y = real("letter/letter", 16)
+    yield Data("letter as it comes", X.toarray(), y)
 
 
 def labels() -> Iterator[Data]:

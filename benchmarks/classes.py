@@ -1,4 +1,6 @@
-"""Several classes beside liblinear's `-s 4`, scikit-learn and cyanure, to 1e-3 and 1e-6 of min J.
+"""Several classes beside liblinear's `-s 4`, scikit-learn and cyanure, to 1e-3 and 1e-6 of min J;
+and two classes of dense rows, mnist's even digits against the odd ones, beside liblinear's trust
+region (`-s 2`, `-s 0`) and cyanure.
 
     FENCHEL_DATA=... python benchmarks/classes.py [--only WORD] [--solver NAME] [--limit SECONDS]
 
@@ -23,6 +25,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from data import mnist
 from multiclass import loaded
 from peers import limited, objective
 from scipy import sparse
@@ -59,7 +62,11 @@ LINES = (
     *(Line("softmax", "usps", strength) for strength in (1e-3, 1e-4)),
     Line("softmax", "20news", 1e-4, intercept=True),
     *(Line("multiclass_hinge", name, 1e-4, intercept=True) for name in ("letter", "20news")),
+    *(Line("squared_hinge", "mnist even", strength) for strength in (1e-4, 1e-6)),
+    *(Line("logistic", "mnist even", strength) for strength in (1e-4, 1e-6)),
 )
+# Losses of two classes: liblinear's number, its loss over ours, and cyanure's name.
+BINARY = {"squared_hinge": (2, 2.0, "sqhinge"), "logistic": (0, 1.0, "logistic")}
 SMALL = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 
 
@@ -69,15 +76,33 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - start, done
 
 
-def liblinear(X: Any, y: np.ndarray, strength: float) -> Fits:
-    """Keerthi et al.'s sequential dual method."""
-    from liblinear.liblinearutil import problem, train
+def given(name: str) -> tuple[Any, np.ndarray]:
+    """The rows of a line, and their labels."""
+    return mnist() if name == "mnist even" else loaded(name)
 
-    rows, C = problem(y, sparse.csr_matrix(X)), 1 / (strength * X.shape[0])
-    for tol in TOLERANCES:
-        seconds, model = timed(lambda tol=tol: train(rows, f"-s 4 -q -c {C!r} -e {tol!r}"))
-        W = np.ctypeslib.as_array(model.w, (model.nr_feature, model.nr_class)).T
-        yield seconds, W[np.argsort(model.get_labels())].copy()
+
+def liblinear(solver: int, factor: float = 1.0) -> Peer:
+    """Of its losses by number, which are so many times ours."""
+
+    def fits(X: Any, y: np.ndarray, strength: float) -> Fits:
+        from liblinear.liblinearutil import problem, train
+
+        rows, C = problem(y, sparse.csr_matrix(X)), 1 / (factor * strength * X.shape[0])
+        for tol in TOLERANCES:
+            settings = f"-s {solver} -q -c {C!r} -e {tol!r}"
+            seconds, model = timed(lambda settings=settings: train(rows, settings))
+            yield seconds, coefficients(model)
+
+    return fits
+
+
+def coefficients(model: Any) -> np.ndarray:
+    """Of liblinear's model, classes in ascending order; of two those of the second."""
+    labels = np.array(model.get_labels())
+    if len(labels) == 2:
+        return np.sign(labels[0]) * np.ctypeslib.as_array(model.w, (model.nr_feature,))
+    W = np.ctypeslib.as_array(model.w, (model.nr_feature, model.nr_class)).T
+    return W[np.argsort(labels)].copy()
 
 
 def logistic(solver: str, intercept: bool = False) -> Peer:
@@ -96,35 +121,44 @@ def logistic(solver: str, intercept: bool = False) -> Peer:
     return fits
 
 
-def cyanure(X: Any, y: np.ndarray, strength: float) -> Fits:
-    from cyanure.estimators import Classifier
+def cyanure(loss: str) -> Peer:
+    def fits(X: Any, y: np.ndarray, strength: float) -> Fits:
+        from cyanure.estimators import Classifier
 
-    for tol in TOLERANCES:
-        model = Classifier(
-            loss="multiclass-logistic",
-            penalty="l2",
-            lambda_1=strength,
-            tol=tol,
-            fit_intercept=False,
-            max_iter=1000,
-            duality_gap_interval=1,
-            verbose=False,
-        )
-        seconds, _ = timed(lambda model=model: model.fit(X, y))
-        W = np.asarray(model.coef_)
-        yield seconds, W if len(W) == len(np.unique(y)) else W.T
+        for tol in TOLERANCES:
+            model = Classifier(
+                loss=loss,
+                penalty="l2",
+                lambda_1=strength,
+                tol=tol,
+                fit_intercept=False,
+                max_iter=1000,
+                duality_gap_interval=1,
+                verbose=False,
+                n_threads=1,
+            )
+            seconds, _ = timed(lambda model=model: model.fit(X, y))
+            W = np.asarray(model.coef_)
+            yield seconds, W if len(W) in (1, len(np.unique(y))) else W.T
+
+    return fits
 
 
 def peers_of(line: Line) -> dict[str, Peer]:
+    has_cyanure = importlib.util.find_spec("cyanure") is not None
+    if line.loss in BINARY:
+        number, factor, name = BINARY[line.loss]
+        others = {"cyanure": cyanure(name)} if has_cyanure else {}
+        return {"liblinear": liblinear(number, factor), **others}
     if line.loss == "multiclass_hinge":
-        return {} if line.intercept else {"liblinear": liblinear}
+        return {} if line.intercept else {"liblinear": liblinear(4)}
     found = {"lbfgs": logistic("lbfgs", line.intercept)}
     if line.intercept:
         return found
     if line.data != "20news":
         found["newton-cg"] = logistic("newton-cg")
-    if importlib.util.find_spec("cyanure"):
-        found["cyanure"] = cyanure
+    if has_cyanure:
+        found["cyanure"] = cyanure("multiclass-logistic")
     return found
 
 
@@ -167,6 +201,8 @@ def import_all() -> None:
     """What fenchel imports at its first fit, peers have imported before their clock starts."""
     for loss in ("softmax", "multiclass_hinge"):
         fenchel.Classifier(loss=loss).fit(np.eye(3), np.arange(3))
+    for loss in BINARY:
+        fenchel.Classifier(loss=loss).fit(np.eye(2), np.arange(2))
 
 
 def small(name: str, loss: str, solver: str) -> None:
@@ -204,7 +240,7 @@ def main() -> None:
         if options.only not in f"{line.loss} {line.data}{' intercept' if line.intercept else ''}":
             continue
         if line.data not in kept:
-            kept = {line.data: loaded(line.data)}
+            kept = {line.data: given(line.data)}
         compare(line, *kept[line.data], options.solver, options.limit)
     print("\n| loss | data | fenchel | scikit-learn | ratio |\n|---|---|---|---|---|")
     for name in SMALL:

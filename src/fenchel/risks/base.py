@@ -265,7 +265,7 @@ class Problem:
         """
         if self.strength == 0:
             return b if not a.any() else -np.inf
-        u = -a / self.strength
+        u = a / -self.strength
         reach = self.regularizer.reach(u, b / self.strength)
         error = ROUND_OFF * sizes[0]  # of a; it enters Omega* to first and to second order
         doubt = ROUND_OFF * sizes[1] + error * reach

@@ -54,12 +54,12 @@ class LinearRisk(ShardedLoss):
         return (n_features,) if self.classes is None else (self.n_outputs, n_features)
 
     def presented(self, w: Array, intercept: float | Array) -> tuple[Array, float | Array]:
-        """The model as its user sees it: w in `shape`, and an intercept for each class."""
+        """The model as its user sees it: w in `shape`, no copy, and an intercept for each class."""
         if self.classes is None:
             return w, intercept
         W, n_features = self.outputs(w), self.shape[1]
         offsets = W[n_features] if self.n_offsets else np.broadcast_to(intercept, self.n_outputs)
-        return np.ascontiguousarray(W[:n_features].T), np.array(offsets, dtype=np.float64)
+        return W[:n_features].T, np.array(offsets, dtype=np.float64)
 
     def flattened(self, w: Array, intercept: float | Array) -> Array:
         """The parameters for a w in `shape`; an intercept that is profiled out is none of them."""

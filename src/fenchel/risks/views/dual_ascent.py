@@ -90,6 +90,7 @@ class DualAscent:
         self.crowd = engine.n_shards if at_once else None
         self.n_free = risk.n_offsets * risk.n_outputs  # coordinates of w that are offsets
         self.v, self.b = np.zeros(risk.n_parameters), self._offset(0.0)
+        self.late = self.v  # its mean over the last sweeps
         self._unpaid = 0.0  # part of a pass that was not yet counted
         risk.passes += 1
         shrinkage = _shrinkage(problem, self.n_free)
@@ -97,6 +98,7 @@ class DualAscent:
         total = self.engine.total(self.engine.map(shardwork.total, squares))
         self.offset_rate = row_duals.offset_rate(total / risk.n_rows, risk, strength, self.crowd)
         unit = 1 / (strength * risk.weight)
+        self._is_plain = shrinkage is None and not self.n_free
         self.rows = self.engine.map(
             row_duals.row_duals,
             risk.loss,
@@ -123,8 +125,13 @@ class DualAscent:
 
     @property
     def w(self) -> Array:
-        """The primal point that goes with the slopes, grad Omega*(v), and the offsets if free."""
-        w = self.regularizer.conjugate_argmax(self.v)
+        """The primal point that goes with late slopes, grad Omega*(v), and the offsets if free.
+
+        Under plain L2 it may be v itself, no copy: the next sweep changes it, `settle` does not.
+        """
+        if self._is_plain:
+            return self.late
+        w = self.regularizer.conjugate_argmax(self.late)
         if self.n_free:
             w[-self.n_free :] = self.b
         return w
@@ -174,6 +181,7 @@ class DualAscent:
         """Computes v from the slopes, without the round-off of many steps: a pass."""
         self.risk.passes += 1
         self.v = self._padded(self.engine.total(self.engine.map(row_duals.combined, self.rows)))
+        self.late = self.v
 
     def _padded(self, V: Array) -> Array:
         """A matrix of v as a vector, with zeros for the coordinates that are offsets."""
@@ -202,21 +210,25 @@ class DualAscent:
         shift = self.b - point.w[-self.n_free :] if self.n_free else self.b
         self.engine.map(row_duals.release, self.rows, z, shift, margin)
 
-    def sweep(self, seeds: Sequence[int], margin: float) -> tuple[float, float]:
+    def sweep(
+        self, seeds: Sequence[int], margin: float, enough: float = 0.0
+    ) -> tuple[float, float, float]:
         """Steps on the active rows, then, for each further seed, on those that the last ones moved.
 
-        Rows that lie more than `margin` inside a flat piece of their loss, and have its slope, are
-        left out from now on.
+        Until those raise the dual by no more than is `enough`; gives the largest violation, and the
+        rise by the first and by the last steps. Rows that lie more than `margin` inside a flat
+        piece of their loss, and have its slope, are left out from now on.
         """
-        settings = self.rows, self.offset_rate, seeds, margin, self.crowd
+        settings = self.rows, self.offset_rate, seeds, margin, self.crowd, enough
         v = self.risk.outputs(self.v[: len(self.v) - self.n_free])
-        *summed, violation = self.engine.map(row_duals.sweep, v, self.b, *settings).split(5)
-        change, db, rise, visits = self.engine.totals(*summed)
+        *summed, violation = self.engine.map(row_duals.sweep, v, self.b, *settings).split(7)
+        change, db, rise, faded, visits, late = self.engine.totals(*summed)
         change = self._padded(change)
         self.v = change if self.crowd is None else self.v + change
+        self.late = self._padded(late) if self.crowd is None else self.v
         self.b = self.b + db
         self._pay(2 * visits / self.risk.n_rows)
-        return max(violation), rise
+        return max(violation), rise, faded
 
     def _pay(self, passes: float) -> None:
         self._unpaid += passes

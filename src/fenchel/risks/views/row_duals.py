@@ -36,6 +36,8 @@ from fenchel.risks.linear import LinearRisk
 _OFFSET, _REACH, _REACH_AT_ONCE = 10.0, 0.3, 0.01
 OVER = 1.5  # nine tenths of the passes of exact steps on kinked losses, four fifths on others
 _FEW = 0.9  # of the active rows: where more of them moved, they are not visited again before others
+_LAST = 0.3  # the share of the last sweep in a mean of late v
+_MANY = 64  # numbers in X for each column, from which on such a mean costs next to nothing
 _FADED = 0.05  # the rise of a sweep over the rows that moved, relative to the first, that ends them
 
 
@@ -131,8 +133,16 @@ def sweep(
     seeds: Sequence[int],
     margin: float,
     crowd: int | None,
-) -> tuple[Array, float | Array, float, int, float]:
-    """v, the change of b, the dual's rise by the first seed, the steps, and their violation.
+    enough: float = 0.0,
+) -> tuple[Array, float | Array, float, float, int, Array, float]:
+    """v, the change of b, the rise by the first and the last seed, the steps.
+
+    And v's late mean, and the steps' violation. No further seed is taken once the rise by one is no
+    more than `enough`.
+
+    The dual rises steadily while v leaps with the rows visited last: J is less where v was on
+    average after the last sweeps, each of which counts for less than the next. That mean is v
+    itself where it would cost as much as sweeps do, and not given of a crowd.
 
     Of K shards at once (a `crowd`) each changes its own slopes, and what comes of it is added up:
     v + sum_k d_k. As Omega* is convex,
@@ -145,19 +155,22 @@ def sweep(
     new, n = v if crowd is None else v.copy(), rows.n_active
     X, last = swept(shard), b if isinstance(b, float) else b.copy()
     state = offset_rate, rows.active
+    few = crowd is None and len(v) * _MANY <= X.n_numbers
     last, rows.n_active, n_moved, violation, rise = X.sweep(
         rows.native, rows.a, new, last, *state, n, margin, seeds[0]
     )
+    late, faded = new.copy() if few else new, rise
     for seed in seeds[1:] if n_moved <= _FEW * n else ():
         n += n_moved
         last, _, n_moved, _, faded = X.sweep(
             rows.native, rows.a, new, last, *state, n_moved, 0.0, seed
         )
-        if faded <= _FADED * rise:
+        late = late + _LAST * (new - late) if few else new
+        if faded <= max(_FADED * rise, enough):
             break
     if crowd is None:
-        return new, last - b, rise, n, violation
-    return (new - v) / crowd, (last - b) / crowd, rise, n, violation
+        return new, last - b, rise, faded, n, late, violation
+    return (new - v) / crowd, (last - b) / crowd, rise, faded, n, np.zeros(0), violation
 
 
 @mutates
