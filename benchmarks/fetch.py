@@ -21,6 +21,7 @@ import lzma
 import os
 import sys
 import tarfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -123,8 +124,12 @@ def digest(text: bytes) -> str:
 
 
 def _downloaded(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        content: bytes = answer.read()
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            content: bytes = answer.read()
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the answer
+        raise
     return content
 
 

@@ -406,8 +406,8 @@ def test_shards_agree_whatever_runs_them(loss, at_once, monkeypatch):
     for engine in ("serial", "threads"):
         problem = fenchel.problem(X, y, loss=loss, strength=1e-3, engine=engine)
         assert problem.risk.engine.n_shards > 1
-        results.append(fenchel.minimize(problem, SDCA(at_once=at_once), gap=1e-3))
-        assert results[-1].converged
+        results.append(fenchel.minimize(problem, SDCA(at_once=at_once), gap=0.1))
+        assert results[-1].converged and results[-1].iterations > 1
         fenchel.verify(results[-1], problem)
     assert np.array_equal(results[0].w, results[1].w)
 

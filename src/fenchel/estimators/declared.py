@@ -48,6 +48,7 @@ def _understanding(kind: type, settings: Sequence[str]) -> None:
         construct(self, *args, **given)
 
     init.__signature__ = construct.__signature__  # type: ignore[attr-defined]
+    init.__annotations__ = construct.__annotations__  # from Python 3.14 on not copied by `wraps`
     kind.__init__ = init  # type: ignore[misc]
 
 
