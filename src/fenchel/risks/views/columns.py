@@ -58,6 +58,7 @@ _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
 _GRAM_SLOW = 2000  # the same where descent without it is slow
 _GRAM_WORK = 12  # products of a Gram matrix in the time in which descent reads a number of X
+_FLAT = 1e-3  # of the mean curvature: rows below it add nothing to a Gram matrix
 _ALIKE = 0.2  # change of curvatures, relative to their sum, that a Gram matrix outlives
 
 
@@ -74,6 +75,7 @@ class RowState(NamedTuple):
 class Columns:
     """The columns of a linear risk; see `columns_of`."""
 
+    _start: npt.NDArray[np.int64]  # of the columns, in the copy of sparse ones
     _last_gram: Gram | None = None
     _slow = False  # the last descent read so much of X that a Gram matrix would have been cheaper
 
@@ -91,6 +93,7 @@ class Columns:
         self.few = self.n_columns <= FEW
         self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
+        self.all_count = False  # rows whose curvature is far below the mean, too
         self.outworn = True  # the last Gram matrix has served as long as it could
 
     @classmethod
@@ -170,23 +173,19 @@ class Columns:
         """The columns in C++, of a copy unless they are contiguous as they are."""
         rows = self.rows
         if isinstance(rows, SparseRows):
-            X = rows.matrix().tocsc()
-            start, row = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-            return _kernels.sparse_columns(start, row, X.data, self.n_rows)
+            self._start, row, value = rows.by_columns()
+            return _kernels.sparse_columns(self._start, row, value, self.n_rows)
         assert isinstance(rows, DenseRows)
         return _kernels.dense_columns(np.asfortranarray(rows.values))
 
     def _count(self, which: Which) -> float:
         """The share of X's numbers that some columns have."""
+        if self.few:
+            return 1.0  # row by row
         if isinstance(self.rows, SparseRows):
-            return float(np.sum(self._counts[which])) / max(self.n_numbers, 1)
+            numbers = np.sum(self._start[which + 1] - self._start[which])
+            return float(numbers) / max(self.n_numbers, 1)
         return len(which) / self.n_columns
-
-    @functools.cached_property
-    def _counts(self) -> npt.NDArray[np.int64]:
-        assert isinstance(self.rows, SparseRows)
-        first, last = self.rows.row_start[0], self.rows.row_start[-1]
-        return np.bincount(self.rows.column[first:last], minlength=self.n_columns)
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha."""
@@ -233,20 +232,20 @@ class Columns:
 
     def descend(
         self, which: Which, rows: RowState, v: Array, w: Array, penalty: Penalty, tolerance: float
-    ) -> float:
-        """Lowers the risk's model and the penalty on some columns; w changes; the offset's step.
+    ) -> tuple[float, Array | None]:
+        """Lowers the risk's model and the penalty on some columns; w changes.
 
-        v is X'alpha in those columns.
+        v is X'alpha in those columns. The offset's step, and the curvatures that the model has.
         """
         if not self._by_gram(len(which)):
-            return self._descend_rows(which, rows, w, penalty, tolerance)
+            return self._descend_rows(which, rows, w, penalty, tolerance), rows.h
         gram, start = self.gram(which, rows.h), w.copy()
         offset = -float(np.sum(rows.alpha)) / gram.total if self.has_intercept else 0.0
         g = v + (offset * gram.total) * gram.mean
         if rows.h is None or self.few:
             tolerance *= _TIGHT
         _kernels.descend_gram(gram.G, 0.0, g, w, *penalty, tolerance, 100 * _EPOCHS)
-        return offset - float(gram.mean @ (w - start))
+        return offset - float(gram.mean @ (w - start)), gram.h
 
     def _descend_rows(
         self, which: Which, rows: RowState, w: Array, penalty: Penalty, tolerance: float
@@ -284,7 +283,11 @@ class Columns:
         if last is not None and np.array_equal(last.which, which):
             if h is last.h or (not self.outworn and h is not None and self._alike(h, last)):
                 return last
+        h, flat = self._bent(h)
         G, mean = self._weighted_gram(which, h)
+        if flat is not None:
+            self.unpaid += 1
+            G.flat[:: len(G) + 1] += self.rows.squares(flat)[which]
         total = 1.0 if h is None else float(np.sum(h))
         mean /= total
         if self.has_intercept:
@@ -293,6 +296,16 @@ class Columns:
             mean[:] = 0.0
         self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
+
+    def _bent(self, h: Array | None) -> tuple[Array | None, Array | None]:
+        """The curvatures without those far below their mean, unless all count; and those.
+
+        Of a logistic loss most rows may be so flat. Of their products the squares alone are kept.
+        """
+        if h is None or self.all_count:
+            return h, None
+        flat = h < _FLAT * float(np.mean(h))
+        return np.where(flat, 0.0, h), np.where(flat, h, 0.0)
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
@@ -306,8 +319,9 @@ class Columns:
         if self.few:
             return row_gram(self.rows, which, weights)
         if len(which) > _GRAM_SPARSE:
-            X = self.rows.matrix()[:, which]
-            return dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
+            bent, X = np.flatnonzero(weights), self.rows.matrix()
+            X = X[:, which] if len(bent) == self.n_rows else X[bent][:, which]
+            return dense_gram(X, np.arange(len(which), dtype=np.int32), weights[bent])
         return column_gram(self.native, which, weights)
 
     # The cut.
