@@ -229,8 +229,8 @@ def test_the_copy_by_columns_is_scipys():
 def test_flat_rows_are_left_out_of_the_model_alone(strength, monkeypatch):
     """Where most rows are flat, the minimum is that of all of them."""
     monkeypatch.setattr(columns, "_SMALL", 0)
-    monkeypatch.setattr(columns, "_FLAT", 0.5)
-    X = np.random.default_rng(2).normal(size=(300, 8))
+    monkeypatch.setattr(grams, "_FLAT", 0.5)
+    X = sparse.csr_array(np.random.default_rng(2).normal(size=(300, 8)))
     y = np.sign(X @ np.arange(8.0) + 0.3)
     options = {"loss": "logistic", "strength": strength, "gap": 1e-8}
     there = solved(X, y, **options)

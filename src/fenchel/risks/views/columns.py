@@ -38,6 +38,7 @@ from fenchel.risks.views.grams import (
     Gram,
     Penalty,
     Which,
+    bent_and_flat,
     column_gram,
     dense_gram,
     row_gram,
@@ -58,7 +59,6 @@ _TIGHT = 0.01  # of the tolerance, where a Gram matrix makes it cheap
 _GRAM_SPARSE, _GRAM_DENSE = 48, 400  # columns of a working set up to which its Gram matrix pays
 _GRAM_SLOW = 2000  # the same where descent without it is slow
 _GRAM_WORK = 12  # products of a Gram matrix in the time in which descent reads a number of X
-_FLAT = 1e-3  # of the mean curvature: rows below it add nothing to a Gram matrix
 _ALIKE = 0.2  # change of curvatures, relative to their sum, that a Gram matrix outlives
 
 
@@ -283,11 +283,12 @@ class Columns:
         if last is not None and np.array_equal(last.which, which):
             if h is last.h or (not self.outworn and h is not None and self._alike(h, last)):
                 return last
-        h, flat = self._bent(h)
+        flat = None
+        if h is not None and isinstance(self.rows, SparseRows) and not self.all_count:
+            h, flat = bent_and_flat(h)
         G, mean = self._weighted_gram(which, h)
-        if flat is not None:
-            self.unpaid += 1
-            G.flat[:: len(G) + 1] += self.rows.squares(flat)[which]
+        if flat is not None and flat.any():
+            G.flat[:: len(G) + 1] += self._squares(which, flat)
         total = 1.0 if h is None else float(np.sum(h))
         mean /= total
         if self.has_intercept:
@@ -297,15 +298,13 @@ class Columns:
         self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
 
-    def _bent(self, h: Array | None) -> tuple[Array | None, Array | None]:
-        """The curvatures without those far below their mean, unless all count; and those.
-
-        Of a logistic loss most rows may be so flat. Of their products the squares alone are kept.
-        """
-        if h is None or self.all_count:
-            return h, None
-        flat = h < _FLAT * float(np.mean(h))
-        return np.where(flat, 0.0, h), np.where(flat, h, 0.0)
+    def _squares(self, which: Which, h: Array) -> Array:
+        self.unpaid += self._count(which)
+        if self.few:
+            return self.rows.squares(h)[which]
+        mean, square = np.empty((2, len(which)))
+        self.native.chosen_moments(which, h, 0.0, mean, square)
+        return square
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
