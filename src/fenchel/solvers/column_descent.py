@@ -20,7 +20,8 @@ The third line reads all columns at first, later few: |v_j| changes by at most |
 alpha changes by, so that a column far inside its bound is known to have stayed there. This is what
 safe screening does ("Gap Safe", Ndiaye et al. 2017), but for the slopes at hand instead of the
 best ones, so that the dual point alpha, scaled into the box |v_j| <= t_j, is feasible for all
-columns, and proves its bound to whoever recomputes it.
+columns, and proves its bound to whoever recomputes it. Near the minimum the slopes that Newton's
+model has at its minimiser, which are inside the box but for other columns, prove more.
 """
 
 from __future__ import annotations
