@@ -13,6 +13,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 import fenchel
 from fenchel import _kernels
+from fenchel.data.rows import SparseRows
 from fenchel.errors import Incompatible
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks.views import columns, grams
@@ -197,6 +198,45 @@ def test_steps_go_on_where_the_loss_still_falls():
 
     assert there.value + penalty.value(eta * to) == pytest.approx(J(eta), rel=1e-12)
     assert J(eta) < J(eta / 2) < J(0)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_certified_gap_is_near_the_distance(intercept, monkeypatch):
+    """As the model's slopes prove it: those of the rows leave a hundred times as much."""
+    monkeypatch.setattr(columns, "_SMALL", 0)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 40))
+    y = np.sign(X[:, :6].sum(axis=1) + rng.normal(size=400) + 0.5)
+    options = {"loss": "logistic", "strength": 0.01, "intercept": intercept}
+    minimum = solved(X, y, gap=1e-10, **options).objective
+    result = solved(X, y, gap=1e-3, **options)
+    distance = result.objective - minimum
+    assert result.objective - result.lower_bound <= 5 * distance
+
+
+def test_the_copy_by_columns_is_scipys():
+    X = sparse.random_array((50, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    for first, last in ((0, 50), (7, 31), (3, 3)):
+        rows = SparseRows(X.indptr[first : last + 1].astype(np.int64), X.indices, X.data, 30)
+        theirs = X[first:last].tocsc()
+        for ours, their in zip(
+            rows.by_columns(), (theirs.indptr, theirs.indices, theirs.data), strict=True
+        ):
+            np.testing.assert_array_equal(ours, their)
+
+
+@pytest.mark.parametrize("strength", [1e-2, 1e-5])
+def test_flat_rows_are_left_out_of_the_model_alone(strength, monkeypatch):
+    """Where most rows are flat, the minimum is that of all of them."""
+    monkeypatch.setattr(columns, "_SMALL", 0)
+    monkeypatch.setattr(grams, "_FLAT", 0.5)
+    X = sparse.csr_array(np.random.default_rng(2).normal(size=(300, 8)))
+    y = np.sign(X @ np.arange(8.0) + 0.3)
+    options = {"loss": "logistic", "strength": strength, "gap": 1e-8}
+    there = solved(X, y, **options)
+    assert there.objective == pytest.approx(
+        solved(X, y, solver=OWLQN(), **options).objective, rel=1e-7
+    )
 
 
 def test_columns_that_are_not_read_again_are_inside_their_bounds():

@@ -163,6 +163,14 @@ class SparseRows:
         empty = sparse.csr_array((self.n_rows, self.n_columns))
         return filled(empty, self.value[first:last], self.column[first:last], start)
 
+    def by_columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Any]:
+        """A copy in compressed column storage: where columns start, rows, and values."""
+        start = np.empty(self.n_columns + 1, dtype=np.int64)
+        row = np.empty(self.n_numbers, dtype=np.int32)
+        value = np.empty(self.n_numbers, dtype=self.value.dtype)
+        _kernels.csr_by_columns(self.row_start, self.column, self.value, start, row, value)
+        return start, row, value
+
     def take(self, rows: npt.NDArray[np.intp]) -> SparseRows:
         X = self.matrix()[rows]
         return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, self.n_columns)

@@ -251,8 +251,30 @@ void gram_path(const Matrix& G, const Vector<double>& c, double q, const Vector<
     }
 }
 
+template <class Value, class Column>
+void by_columns(const Vector<std::int64_t>& row_start, const Vector<Column>& column,
+                const Vector<Value>& value, Written<std::int64_t>& start,
+                Written<std::int32_t>& row, Written<Value>& out) {
+    require(start.size() > 0, "start", 0, 1);
+    const auto X = csr_view(row_start, column, value, start.size() - 1);
+    const auto count = std::size_t(X.row_start[X.n_rows] - X.row_start[0]);
+    require(row.size() == count, "row", row.size(), count);
+    require(out.size() == count, "out", out.size(), count);
+    nb::gil_scoped_release unlocked;
+    fenchel::by_columns(X, start.data(), row.data(), out.data());
+}
+
+template <class Value, class Column>
+void bind_turn(nb::module_& m) {
+    m.def("csr_by_columns", &by_columns<Value, Column>, "row_start"_a.noconvert(),
+          "column"_a.noconvert(), "value"_a.noconvert(), "start"_a.noconvert(), "row"_a.noconvert(),
+          "out"_a.noconvert());
+}
+
 template <class Value>
 void bind_storage(nb::module_& m) {
+    bind_turn<Value, std::int32_t>(m);
+    bind_turn<Value, std::int64_t>(m);
     m.def("sparse_columns", &sparse_columns<Value>, "start"_a.noconvert(), "row"_a.noconvert(),
           "value"_a.noconvert(), "n_rows"_a);
     m.def("dense_columns", &dense_columns<Value>, "X"_a.noconvert());

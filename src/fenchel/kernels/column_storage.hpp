@@ -1,6 +1,7 @@
 // Columns of X, compressed or dense: their products with numbers of the rows, and sums of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -40,6 +41,9 @@ struct RowCurvature {
 };
 
 namespace detail {
+
+// Nonzeros between prefetch and use of the place that a column has got to.
+inline constexpr std::size_t kColumnsAhead = 16;
 
 /// x'u in four partial sums, so that additions do not wait on each other.
 template <int Lanes, class Value>
@@ -189,6 +193,29 @@ void gram(const DenseColumns<Value>& X, const std::int32_t* which, std::size_t s
         for (std::size_t q = p; q < size; ++q)
             G[p * size + q] = G[q * size + p] = product(X, std::size_t(which[q]), space);
     }
+}
+
+/// X by columns, which begin at `start` (n_columns + 1 numbers), each in the order of the rows.
+///
+/// Until the end start[j] is where column j has got to: places all over memory, fetched ahead.
+template <class Value, class Pointer, class Column>
+void by_columns(const Csr<Value, Pointer, Column>& X, std::int64_t* start, std::int32_t* row,
+                Value* value) {
+    const std::size_t d = X.n_columns, end = std::size_t(X.row_start[X.n_rows]);
+    std::fill(start, start + d + 1, 0);
+    for (auto k = std::size_t(X.row_start[0]); k < end; ++k) ++start[std::size_t(X.column[k]) + 1];
+    for (std::size_t j = 0; j < d; ++j) start[j + 1] += start[j];
+    for (std::size_t i = 0; i < X.n_rows; ++i)
+        for (auto k = std::size_t(X.row_start[i]); k < std::size_t(X.row_start[i + 1]); ++k) {
+            const std::size_t later = std::min(k + detail::kColumnsAhead, end - 1);
+            const std::int64_t there = start[X.column[later]], here = start[X.column[k]]++;
+            fetch(row + there);
+            fetch(value + there);
+            row[here] = std::int32_t(i);
+            value[here] = X.value[k];
+        }
+    std::copy_backward(start, start + d, start + d + 1);
+    start[0] = 0;
 }
 
 }  // namespace fenchel

@@ -20,7 +20,8 @@ The third line reads all columns at first, later few: |v_j| changes by at most |
 alpha changes by, so that a column far inside its bound is known to have stayed there. This is what
 safe screening does ("Gap Safe", Ndiaye et al. 2017), but for the slopes at hand instead of the
 best ones, so that the dual point alpha, scaled into the box |v_j| <= t_j, is feasible for all
-columns, and proves its bound to whoever recomputes it.
+columns, and proves its bound to whoever recomputes it. Near the minimum the slopes that Newton's
+model has at its minimiser, which are inside the box but for other columns, prove more.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from fenchel.solvers.column_line import ModelLine
 from fenchel.witness import Witness
 
 _FORCING = 0.1  # the violation that is left in the working set, relative to that before
+_LOOSE = 100  # times the violation at which the gap is reached: Gram matrices allow for that
 _LOOKS = 10  # at a strength of a path
 _NEWTON_STEPS = 20  # on one working set, at most
-_SPARE = 1.2  # columns in a working set for each that is not 0, at least; at most it is 2
 _REFRESHED = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
-_SLOWER = 0.9  # times the violation, after a Newton step that calls for a new Gram matrix
+_SLOWER = 0.9  # times the violation, after a step that calls for a new Gram matrix, of all rows
 _MANY = 3  # steps back in a search after which that is raised
 _AIM = 0.3  # of the gap: what moments tell is off by a part of the rest
 _CERTAIN = 1 - 1e-9  # times t_j: a bound of |v_j| below it holds after rounding
@@ -78,6 +79,8 @@ class ColumnDescent(Solver):
         """Working set after working set."""
         near = float(state["b"]) if state is not None and "b" in state else 0.0
         at = _Descent(problem, w, self._gap, near)
+        if state is None and _told_by_moments(at.columns, *at.rates):
+            at.solve()
         while True:
             J, bound = at.look()
             point = point_at(problem.risk, at.w, at.rows)
@@ -148,7 +151,6 @@ class _Descent:
         t, m = (strength * each for each in self.rates)
         self.penalty = Penalty(t, m, np.where(t > 0, t, strength))
         self.free = problem.regularizer.free(d)
-        self.exact = _told_by_moments(self.columns, *self.rates)  # and not yet asked
         self.rows = self.columns.at(self.columns.scores(self.w), near)
         self.drift = 0  # steps since the scores were computed from w
         self.v, self.top, self.way = np.zeros(d), np.full(d, np.inf), 0.0
@@ -157,6 +159,8 @@ class _Descent:
         self.best = -math.inf
         self.worst = 0.0  # the violation before the last Newton step
         self.floor = _FLOOR
+        self.model: RowState | None = None  # the last one's rows at its minimiser, where w is
+        self.stale = False  # v is not that of the rows' alpha
         self.which: Which = np.empty(0, dtype=np.int32)  # the last working set
 
     def look(self) -> tuple[float, Bound]:
@@ -164,15 +168,48 @@ class _Descent:
         columns = self.columns
         if self.drift > _REFRESHED:
             self.rows, self.drift = columns.at(columns.scores(self.w), self.rows.b), 0
-        alpha = columns.balanced(self.rows, self.free)
+        penalty = self.problem.strength * self.problem.regularizer.value(self.w)
+        self.J = penalty + self.rows.value
+        bound = self._foreseen()
+        if self.J - bound[0] > self.gap * abs(self.J):
+            alpha = self._advance()
+            bound = (-math.inf, None) if alpha is None else self._bound(alpha)
+        columns.pay(self.problem.risk)
+        return self.J, bound
+
+    def _advance(self) -> Array | None:
+        """v at the gradient; the gradient itself, or what is near it and orthogonal."""
+        alpha = self.columns.balanced(self.rows, self.free)
         if alpha is not None and not len(self.free):  # else it is no gradient
             self.rows = self.rows._replace(alpha=alpha)
         self._multiply(self.rows.alpha)
-        penalty = self.problem.strength * self.problem.regularizer.value(self.w)
-        self.J = penalty + self.rows.value
-        bound: Bound = (-math.inf, None) if alpha is None else self._bound(alpha)
-        columns.pay(self.problem.risk)
-        return self.J, bound
+        self.stale = False
+        return alpha
+
+    def _foreseen(self) -> Bound:
+        """What the model's slopes prove; nothing where they are not yet near those of the rows.
+
+        At the model's minimiser w they are within their bounds in the columns of the working set,
+        which the rows' own are not: these have to be scaled by as much as they exceed them, to
+        first order in Newton's step. What the model's slopes a prove less than J(w) is no more than
+        sum_i l(z_i) + l*(a_i) - a_i z_i, which is of fourth order in it, as J(w) - min J is.
+        """
+        if self.model is None or len(self.free) or not self._near():
+            return -math.inf, None
+        columns = self.columns
+        alpha = columns.share * columns.loss.feasible(columns.slopes(self.model.alpha))
+        alpha = even(alpha) if columns.has_intercept else alpha
+        self._multiply(alpha)
+        self.stale = True
+        return self._bound(alpha)
+
+    def _near(self) -> bool:
+        """Whether that sum, to second order in the difference of the slopes, is below the gap."""
+        if self.model is None or self.model.h is None:
+            return False
+        apart, h = self.model.alpha - self.rows.alpha, self.model.h
+        each = np.divide(apart * apart, h, out=apart, where=h > 0)
+        return 0.5 * float(np.sum(each)) <= self.gap * abs(self.J)
 
     def _multiply(self, alpha: Array) -> None:
         """v = X'alpha, where it may exceed its bound."""
@@ -209,6 +246,8 @@ class _Descent:
 
     def improve(self, least: int) -> bool:
         """Lowers J on a working set; False where nothing moves any more."""
+        if self.stale:
+            self._advance()
         worst = float(np.max(self.penalty.violation(self.w, self.v), initial=0.0))
         if worst == 0:
             return False
@@ -217,8 +256,6 @@ class _Descent:
         if worst <= self.goal:
             self.goal = 0.1 * worst
         tolerance = max(_FORCING * worst, 0.5 * self.goal)
-        if self.exact and self._solve():
-            return True
         if self.columns.small and not self.columns.quadratic:
             return self.newton_on_all(0.1 * min(self.gap, worst))
         which = self._working_set(least)
@@ -231,14 +268,12 @@ class _Descent:
         self.drift += 1
         return moved
 
-    def _solve(self) -> bool:
-        """The minimiser that the moments tell; what they are off by is left to later descents."""
+    def solve(self) -> None:
+        """The minimiser that the moments tell; what they are off by is left to descents."""
         columns, strength = self.columns, np.array([self.problem.strength])
         W, _, _ = moments(self.problem.risk).path(*self.rates, strength, _AIM * self.gap, self.w)
-        moved = not np.array_equal(W[0], self.w)
-        self.w, self.exact = W[0], False
+        self.w = W[0]
         self.rows = columns.at(columns.scores(self.w), self.rows.b)
-        return moved
 
     def closed(self) -> tuple[float, float]:
         """J and its bound after as many looks as the gap takes, or as few as do any good."""
@@ -268,8 +303,8 @@ class _Descent:
         inside[self.free] = True
         excess = np.abs(self.v) - self.penalty.t
         outside = inside | (excess > 0)
-        n, beyond = int(np.count_nonzero(inside)), int(np.count_nonzero(outside))
-        size = max(min(beyond, 2 * n), int(_SPARE * n), n + least)
+        n = int(np.count_nonzero(inside))
+        size = max(2 * n, n + least)
         if columns.few or size >= d:
             return np.arange(d, dtype=np.int32)
         outside[self.which] = False
@@ -289,36 +324,58 @@ class _Descent:
         return bool(np.any(p))
 
     def _newton(self, which: Which, w: Array, penalty: Penalty, tolerance: float) -> bool:
-        """Proximal Newton steps on the working set; one where `look` follows at the same cost."""
-        v, moved = self.v[which], False
-        for _ in range(1 if self.columns.few else _NEWTON_STEPS):
+        """Proximal Newton steps on the working set; one where `look` follows at the same cost.
+
+        Once the model is as good as the risk itself, its minimiser is sought as exactly as the gap
+        asks for.
+        """
+        columns, v, moved = self.columns, self.v[which], False
+        for _ in range(1 if columns.few else _NEWTON_STEPS):
             worst = float(np.max(penalty.violation(w, v), initial=0.0))
             if worst <= tolerance:
                 break
-            self.columns.outworn = self.columns.few or worst > _SLOWER * self.worst
+            columns.all_count = worst > _SLOWER * self.worst
+            columns.outworn = columns.few or columns.all_count
             self.worst = worst
-            if not self._line(which, v, w, penalty, _FORCING * worst):
+            near = min(_FORCING * worst, _LOOSE * self.goal if columns.few else math.inf)
+            if not self._line(which, v, w, penalty, near, self._bent(self.rows)):
                 break
             moved = True
-            if not self.columns.few:
-                v = self.columns.products(which, self.rows.alpha)
+            if columns.few:
+                break
+            if self.model is not None and self._near():
+                v = columns.products(which, self.model.alpha)
+                self._line(which, v, w, penalty, max(self.goal, _FORCING * tolerance), self.model)
+                break
+            v = columns.products(which, self.rows.alpha)
         return moved
 
-    def _line(self, which: Which, v: Array, w: Array, penalty: Penalty, tolerance: float) -> bool:
+    def _line(
+        self,
+        which: Which,
+        v: Array,
+        w: Array,
+        penalty: Penalty,
+        tolerance: float,
+        model: RowState,
+    ) -> bool:
         """A point on the line to the minimiser of the model; False if there is none."""
         columns, to = self.columns, w.copy()
-        step = columns.descend(which, self._bent(self.rows), v, to, penalty, tolerance)
+        step, h = columns.descend(which, model, v, to, penalty, tolerance)
         p = to - w
         if not np.any(p) and step == 0:
             return False
-        line = ModelLine(columns, self.rows, (columns.moved(which, p), step), penalty, (w, p))
-        found = line.lower()
+        change = columns.moved(which, p), step
+        found = ModelLine(columns, self.rows, change, penalty, (w, p)).lower()
         if found is None:
             return False
         eta, self.rows, trials = found
         factor = 100.0 if trials > _MANY else 0.1 if trials == 0 else 1.0
         self.floor = min(max(factor * self.floor, _LOWEST), 1.0)
         w[:] = to if eta == 1 else w + eta * p
+        assert h is not None
+        there = model.alpha + h * (change[0] + step)
+        self.model = model._replace(alpha=there, h=h) if eta == 1 else None
         return True
 
     def _bent(self, rows: RowState) -> RowState:

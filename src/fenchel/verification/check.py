@@ -42,7 +42,7 @@ def recomputed(result: Result, problem: Problem, evidence: Evidence) -> Recomput
     upper = problem.strength * penalty + evidence.value(w, b)
     lower = _proved(evidence, problem, result.witness or Witness(), w, b)
     doubt = ROUND_OFF * (abs(upper) + problem.strength * size)
-    if not (abs(upper - result.objective) <= doubt and lower <= upper + doubt):
+    if not lower <= upper + doubt:
         doubt += evidence.blur(w, b)  # for passes that are only worth it where something is odd
     if evidence.nonnegative and -doubt <= upper < 0:
         upper = 0.0  # J is not negative; beyond the doubt that is refuted
@@ -59,6 +59,8 @@ def judged(result: Result, problem: Problem, evidence: Evidence) -> Certificate:
         return _touching(result, problem, evidence)
     try:
         lower, upper, doubt, _ = recomputed(result, problem, evidence)
+        if not abs(upper - result.objective) <= doubt:
+            doubt += evidence.blur(*evidence.parameters(result))
     except InvalidCertificate as error:
         _check_objective(result, *_objective(result, problem, evidence))
         raise InvalidCertificate(

@@ -140,10 +140,9 @@ def adjoint_and_error(shard: Shard, a: Array) -> tuple[Array, Array]:
     """X' a of rows in this memory, and by how much it may be off."""
     X, size, parts = shard.rows.matrix(), np.abs(a), chunks(shard)
     total, sizes = np.zeros((2, X.shape[1], *a.shape[1:]))
-    for rows in parts:
-        part = _part(X, rows)
-        total += part.T @ a[rows]
-        sizes += _magnitudes(part).T @ size[rows]
+    for rows, part in _transposes(X, parts):
+        total += part @ a[rows]
+        sizes += _magnitudes(part) @ size[rows]
     return total, _rounding(parts) * sizes
 
 
@@ -164,14 +163,15 @@ def sizes(shard: Shard, W: Array) -> Array:
 def adjoint(shard: Shard, a: Array) -> Array:
     """X' a."""
     with _matrix(shard) as X:
-        return _total(_transposed(X, rows) @ a[rows] for rows in chunks(shard))
+        return _total(part @ a[rows] for rows, part in _transposes(X, chunks(shard)))
 
 
 def magnitude(shard: Shard, a: Array) -> Array:
     """|X|' |a|."""
     a = np.abs(a)
     with _matrix(shard) as X:
-        return _total(_magnitudes(_transposed(X, rows)) @ a[rows] for rows in chunks(shard))
+        parts = _transposes(X, chunks(shard))
+        return _total(_magnitudes(part) @ a[rows] for rows, part in parts)
 
 
 def error_length(shards: Sequence[Shard], line: RowCut) -> float:
@@ -242,11 +242,21 @@ def _part(X: Any, rows: slice) -> Any:
     return _with_rows(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
 
 
-def _transposed(X: Any, rows: slice) -> Any:
-    """The transpose of some rows, no copy."""
+def _transposes(X: Any, parts: Sequence[slice]) -> Iterator[tuple[slice, Any]]:
+    """The transposes of parts of the rows, one after the other, no copies.
+
+    Of a SciPy matrix it is one object for all parts of a size, whose numbers are exchanged: to make
+    one takes longer than most products with it.
+    """
     if not sparse.issparse(X):
-        return X[rows].T
-    return _with_rows(sparse.csc_array((X.shape[1], rows.stop - rows.start)), X, rows)
+        yield from ((rows, X[rows].T) for rows in parts)
+        return
+    empty: dict[int, Any] = {}
+    for rows in parts:
+        n = rows.stop - rows.start
+        if n not in empty:
+            empty[n] = sparse.csc_array((X.shape[1], n))
+        yield rows, _with_rows(empty[n], X, rows)
 
 
 def _with_rows(part: Any, X: Any, rows: slice) -> Any:

@@ -38,6 +38,7 @@ from fenchel.risks.views.grams import (
     Gram,
     Penalty,
     Which,
+    bent_and_flat,
     column_gram,
     dense_gram,
     row_gram,
@@ -74,6 +75,7 @@ class RowState(NamedTuple):
 class Columns:
     """The columns of a linear risk; see `columns_of`."""
 
+    _start: npt.NDArray[np.int64]  # of the columns, in the copy of sparse ones
     _last_gram: Gram | None = None
     _slow = False  # the last descent read so much of X that a Gram matrix would have been cheaper
 
@@ -91,6 +93,7 @@ class Columns:
         self.few = self.n_columns <= FEW
         self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
+        self.all_count = False  # rows whose curvature is far below the mean, too
         self.outworn = True  # the last Gram matrix has served as long as it could
 
     @classmethod
@@ -170,23 +173,19 @@ class Columns:
         """The columns in C++, of a copy unless they are contiguous as they are."""
         rows = self.rows
         if isinstance(rows, SparseRows):
-            X = rows.matrix().tocsc()
-            start, row = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-            return _kernels.sparse_columns(start, row, X.data, self.n_rows)
+            self._start, row, value = rows.by_columns()
+            return _kernels.sparse_columns(self._start, row, value, self.n_rows)
         assert isinstance(rows, DenseRows)
         return _kernels.dense_columns(np.asfortranarray(rows.values))
 
     def _count(self, which: Which) -> float:
         """The share of X's numbers that some columns have."""
+        if self.few:
+            return 1.0  # row by row
         if isinstance(self.rows, SparseRows):
-            return float(np.sum(self._counts[which])) / max(self.n_numbers, 1)
+            numbers = np.sum(self._start[which + 1] - self._start[which])
+            return float(numbers) / max(self.n_numbers, 1)
         return len(which) / self.n_columns
-
-    @functools.cached_property
-    def _counts(self) -> npt.NDArray[np.int64]:
-        assert isinstance(self.rows, SparseRows)
-        first, last = self.rows.row_start[0], self.rows.row_start[-1]
-        return np.bincount(self.rows.column[first:last], minlength=self.n_columns)
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha."""
@@ -233,20 +232,20 @@ class Columns:
 
     def descend(
         self, which: Which, rows: RowState, v: Array, w: Array, penalty: Penalty, tolerance: float
-    ) -> float:
-        """Lowers the risk's model and the penalty on some columns; w changes; the offset's step.
+    ) -> tuple[float, Array | None]:
+        """Lowers the risk's model and the penalty on some columns; w changes.
 
-        v is X'alpha in those columns.
+        v is X'alpha in those columns. The offset's step, and the curvatures that the model has.
         """
         if not self._by_gram(len(which)):
-            return self._descend_rows(which, rows, w, penalty, tolerance)
+            return self._descend_rows(which, rows, w, penalty, tolerance), rows.h
         gram, start = self.gram(which, rows.h), w.copy()
         offset = -float(np.sum(rows.alpha)) / gram.total if self.has_intercept else 0.0
         g = v + (offset * gram.total) * gram.mean
         if rows.h is None or self.few:
             tolerance *= _TIGHT
         _kernels.descend_gram(gram.G, 0.0, g, w, *penalty, tolerance, 100 * _EPOCHS)
-        return offset - float(gram.mean @ (w - start))
+        return offset - float(gram.mean @ (w - start)), gram.h
 
     def _descend_rows(
         self, which: Which, rows: RowState, w: Array, penalty: Penalty, tolerance: float
@@ -284,7 +283,12 @@ class Columns:
         if last is not None and np.array_equal(last.which, which):
             if h is last.h or (not self.outworn and h is not None and self._alike(h, last)):
                 return last
+        flat = None
+        if h is not None and isinstance(self.rows, SparseRows) and not self.all_count:
+            h, flat = bent_and_flat(h)
         G, mean = self._weighted_gram(which, h)
+        if flat is not None and flat.any():
+            G.flat[:: len(G) + 1] += self._squares(which, flat)
         total = 1.0 if h is None else float(np.sum(h))
         mean /= total
         if self.has_intercept:
@@ -293,6 +297,14 @@ class Columns:
             mean[:] = 0.0
         self._last_gram = Gram(which, h, G, mean, total)
         return self._last_gram
+
+    def _squares(self, which: Which, h: Array) -> Array:
+        self.unpaid += self._count(which)
+        if self.few:
+            return self.rows.squares(h)[which]
+        mean, square = np.empty((2, len(which)))
+        self.native.chosen_moments(which, h, 0.0, mean, square)
+        return square
 
     def _alike(self, h: Array, last: Gram) -> bool:
         return last.h is not None and float(np.sum(np.abs(h - last.h))) <= _ALIKE * last.total
@@ -306,8 +318,9 @@ class Columns:
         if self.few:
             return row_gram(self.rows, which, weights)
         if len(which) > _GRAM_SPARSE:
-            X = self.rows.matrix()[:, which]
-            return dense_gram(X, np.arange(len(which), dtype=np.int32), weights)
+            bent, X = np.flatnonzero(weights), self.rows.matrix()
+            X = X[:, which] if len(bent) == self.n_rows else X[bent][:, which]
+            return dense_gram(X, np.arange(len(which), dtype=np.int32), weights[bent])
         return column_gram(self.native, which, weights)
 
     # The cut.

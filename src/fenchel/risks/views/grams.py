@@ -19,6 +19,7 @@ from fenchel.risks.base import Array
 
 Which = npt.NDArray[np.int32]  # indices of columns
 
+_FLAT = 1e-3  # of the mean curvature
 _BLOCKS = 8  # of NUMBERS_PER_BLOCK that are made dense at a time
 
 
@@ -52,6 +53,16 @@ class Gram(NamedTuple):
     G: Array
     mean: Array  # sum_i h_i x_i / sum_i h_i, or 0 without an intercept
     total: float  # sum_i h_i
+
+
+def bent_and_flat(h: Array) -> tuple[Array, Array]:
+    """The curvatures without those far below their mean, and those.
+
+    Of a logistic loss most rows may be so flat. Of their products the squares alone are kept, which
+    takes a pass at most; the others make no difference to where Newton's step leads.
+    """
+    flat = h < _FLAT * float(np.mean(h))
+    return np.where(flat, 0.0, h), np.where(flat, h, 0.0)
 
 
 def row_gram(rows: SparseRows, which: Which, h: Array) -> tuple[Array, Array]:

@@ -97,6 +97,7 @@ def _response(columns: Columns) -> Response:
 
 def _anew(columns: Columns) -> Moments:
     gram = columns.gram(np.arange(columns.n_columns, dtype=np.int32), None)
+    columns.norms = np.sqrt(np.diag(gram.G) + gram.mean**2)  # the same, without a pass
     response = _response(columns)
     y, share = response.values, response.share
     size = math.sqrt(float(share @ np.square(np.abs(response.y) + np.abs(response.y - y))))
