@@ -16,8 +16,9 @@ def scaled(
 ) -> dict[str, Any]:
     """Seconds an iteration and busy CPU seconds of the busiest worker, for each number of workers.
 
-    `products` are the CPU seconds of the same work without workers. In a process of its own: those
-    that make runs may not start others.
+    `driver` are the CPU seconds of its own programme in an iteration, without those of sending;
+    `products` those of the same work without workers. In a process of its own: those that make runs
+    may not start others.
     """
     given = json.dumps([loss, data, strength, rows, workers, iterations])
     done = subprocess.run(
@@ -77,7 +78,13 @@ def _measured(
     X, y, groups = load(data, rows)
     if loss == "ordinal":
         y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y).astype(float)
-    told: dict[str, Any] = {"workers": workers, "seconds": [], "busy": [], "shards": 0}
+    told: dict[str, Any] = {
+        "workers": workers,
+        "seconds": [],
+        "busy": [],
+        "driver": [],
+        "shards": 0,
+    }
     told["products"] = _alone(fenchel.problem(X, y, groups=groups, loss=loss, engine=Serial()))
     for n in workers:
         with (
@@ -93,16 +100,20 @@ def _measured(
             told["shards"] = problem.risk.engine.n_shards
             clock: list[float] = []
             busy: list[list[float]] = []
+            own = 0.0
             for _ in fenchel.solver("bmrm").iterate(problem, np.zeros(problem.risk.n_parameters)):
                 if not clock:
                     busy.append(_cpu(client))  # not before: a first call has things to import
+                    own = time.thread_time()  # not of the threads that send
                 clock.append(time.perf_counter())
                 if len(clock) > iterations:
                     break
+            own = time.thread_time() - own
             busy.append(_cpu(client))
         spent = max(after - before for before, after in zip(*busy, strict=True))
         told["seconds"].append(statistics.median(np.diff(clock)))
         told["busy"].append(spent / iterations)
+        told["driver"].append(own / iterations)
     return told
 
 

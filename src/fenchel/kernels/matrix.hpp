@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 
-#include "pack.hpp"
+#include "lines.hpp"
 #include "simd.hpp"
 
 namespace fenchel {
@@ -38,9 +38,9 @@ namespace detail {
 // and 5e7 nonzeros. Prefetching g[column] itself costs 1.1x to 1.3x; AVX2 gathers cost 1.3x.
 inline constexpr std::size_t kAhead = 384;
 
-// Nonzeros scored before they are scattered. So many that w, then g, has the second cache to
-// itself: blocks of 4096 are 1.1x to 1.2x slower (20news, imdb, uniform columns).
-inline constexpr std::size_t kBlockNonzeros = std::size_t{1} << 20;
+// Nonzeros scored before they are scattered: their columns and values are then still in the second
+// cache. On Zen 5 blocks of 2^20 are 1.1x to 1.3x slower (imdb, 20news), those of 1024 1.3x.
+inline constexpr std::size_t kBlockNonzeros = std::size_t{1} << 14;
 
 /// The distance to prefetch at from a row ending at `end`: 0 where it would leave the shard.
 inline std::size_t distance(std::size_t end, std::size_t shard_end) {
@@ -102,132 +102,28 @@ Csr<Value, Pointer, Column> rows(const Csr<Value, Pointer, Column>& X, std::size
 
 // ---- Dense -----------------------------------------------------------------------------------
 
-// Lines are what is contiguous: the rows of a row-major matrix, the columns of a column-major one.
-template <class Value>
-struct Lines {
-    std::size_t count, length;
-    const Value* first;
-    std::ptrdiff_t stride;
-    std::size_t reachable;  // lines from `first` that prefetching may touch; 0 for no prefetching
-};
-
-// Four lines at a time: w or g is then read (and written) once per four.
-inline constexpr int kTogether = 4;
-
-/// out[l] += sum_k x[l stride + k] w[k] for L lines, prefetching `ahead` elements further on.
-template <int Lanes, int L, class Value>
-FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
-                            std::ptrdiff_t ahead, const double* w, double* out) {
-    Pack<Lanes> sum[L] = {}, wk, xk;
-    std::size_t k = 0;
-    for (; k + 8 <= length; k += 8) {
-        for (int l = 0; l < L; ++l) fetch(x + k + (l * stride + ahead));
-        for (int u = 0; u < 8; u += Lanes) {
-            load<Lanes>(w + k + u, wk);
-            for (int l = 0; l < L; ++l) {
-                load<Lanes>(x + k + (l * stride + u), xk);
-                sum[l] += xk * wk;
-            }
-        }
-    }
-    for (int l = 0; l < L; ++l) {
-        double total = 0;
-        for (int u = 0; u < Lanes; ++u) total += sum[l][u];
-        for (std::size_t r = k; r < length; ++r) total += (x + l * stride)[r] * w[r];
-        out[l] += total;
-    }
-}
-
-/// g[k] += sum_l a[l] x[l stride + k] over L lines, prefetching `ahead` elements further on.
-template <int Lanes, int L, class Value>
-FENCHEL_INLINE void add_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
-                            std::ptrdiff_t ahead, const double* a, double* __restrict g) {
-    Pack<Lanes> gk, xk;
-    std::size_t k = 0;
-    for (; k + 8 <= length; k += 8) {
-        for (int l = 0; l < L; ++l) fetch(x + k + (l * stride + ahead));
-        for (int u = 0; u < 8; u += Lanes) {
-            load<Lanes>(g + k + u, gk);
-            for (int l = 0; l < L; ++l) {
-                load<Lanes>(x + k + (l * stride + u), xk);
-                gk += a[l] * xk;
-            }
-            std::memcpy(g + k + u, &gk, sizeof gk);
-        }
-    }
-    for (; k < length; ++k)
-        for (int l = 0; l < L; ++l) g[k] += a[l] * (x + l * stride)[k];
-}
-
-/// The prefetch distance at line l: the same place in the next four lines, 0 if there are none.
-template <class Value>
-FENCHEL_INLINE std::ptrdiff_t distance(const Lines<Value>& X, std::size_t l) {
-    return l + 2 * kTogether <= X.reachable ? kTogether * X.stride : 0;
-}
-
-/// out[l] += sum_k x(l, k) w[k] over the lines l
-template <int Lanes, class Value>
-FENCHEL_INLINE void dot_body(const Lines<Value>& X, const double* w, double* out) {
-    std::size_t l = 0;
-    const Value* x = X.first;
-    for (; l + kTogether <= X.count; l += kTogether, x += kTogether * X.stride)
-        dot_few<Lanes, kTogether>(x, X.stride, X.length, distance(X, l), w, out + l);
-    for (; l < X.count; ++l, x += X.stride) dot_few<Lanes, 1>(x, X.stride, X.length, 0, w, out + l);
-}
-
-/// g[k] += sum_l a[l] x(l, k)
-template <int Lanes, class Value>
-FENCHEL_INLINE void add_body(const Lines<Value>& X, const double* a, double* g) {
-    std::size_t l = 0;
-    const Value* x = X.first;
-    for (; l + kTogether <= X.count; l += kTogether, x += kTogether * X.stride)
-        if (std::any_of(a + l, a + l + kTogether, [](double al) { return al != 0; }))
-            add_few<Lanes, kTogether>(x, X.stride, X.length, distance(X, l), a + l, g);
-    for (; l < X.count; ++l, x += X.stride)
-        if (a[l] != 0) add_few<Lanes, 1>(x, X.stride, X.length, 0, a + l, g);
-}
-
-template <class Value>
-FENCHEL_AVX2 void dot_avx2(const Lines<Value>& X, const double* w, double* out) {
-    dot_body<4>(X, w, out);
-}
-
-template <class Value>
-FENCHEL_AVX2 void add_avx2(const Lines<Value>& X, const double* a, double* g) {
-    add_body<4>(X, a, g);
-}
-
-template <class Value>
-void dot(const Lines<Value>& X, const double* w, double* out) {
-    has_avx2() ? dot_avx2(X, w, out) : dot_body<2>(X, w, out);
-}
-
-template <class Value>
-void add(const Lines<Value>& X, const double* a, double* g) {
-    has_avx2() ? add_avx2(X, a, g) : add_body<2>(X, a, g);
-}
-
 template <class Value>
 bool row_major(const Dense<Value>& X) {
     return X.column_stride == 1;
 }
 
-/// Rows first .. last - 1 as lines; `ahead` says whether to prefetch the lines that follow.
+/// Rows first .. last - 1 as lines: those of the next block are prefetched, or the next columns.
 template <class Value>
-Lines<Value> lines(const Dense<Value>& X, std::size_t first, std::size_t last, bool ahead) {
+Lines<Value> lines(const Dense<Value>& X, std::size_t first, std::size_t last) {
     const Value* value = X.value + static_cast<std::ptrdiff_t>(first) * X.row_stride;
     if (row_major(X))
-        return {last - first, X.n_columns, value, X.row_stride, ahead ? X.n_rows - first : 0};
-    return {X.n_columns, last - first, value, X.column_stride, ahead ? X.n_columns : 0};
+        return {last - first, X.n_columns, value, X.row_stride, last - first, X.n_rows - first};
+    return {X.n_columns, last - first, value, X.column_stride, kTogether, X.n_columns};
 }
 
-// Rows per block: a row-major block stays in the first cache between the two products, a
-// column-major one in the second, in pieces of a column of 1 KB or more.
+// Rows per block: a row-major block stays in the first cache between the two products, together
+// with the next one, which is being fetched; a column-major one in the second, in pieces of a
+// column of 1 KB or more.
 template <class Value>
 std::size_t block_rows(const Dense<Value>& X) {
     const std::size_t row_bytes = sizeof(Value) * std::max<std::size_t>(X.n_columns, 1);
     if (row_major(X))
-        return std::clamp<std::size_t>((std::size_t{32} << 10) / row_bytes / 4 * 4, 4, 512);
+        return std::clamp<std::size_t>((std::size_t{16} << 10) / row_bytes / 4 * 4, 4, 512);
     return std::clamp<std::size_t>((std::size_t{800} << 10) / row_bytes / 8 * 8, 128, 4096);
 }
 
@@ -239,19 +135,19 @@ void for_each_block(const Dense<Value>& X, Body&& body) {
         body(first, std::min(first + step, X.n_rows));
 }
 
-template <class Value>
+template <Fetched fetched, class Value>
 void dense_scores(const Dense<Value>& X, std::size_t first, std::size_t last, const double* w,
                   double* z) {
     std::fill(z + first, z + last, 0.0);
-    const Lines<Value> block = lines(X, first, last, true);
-    row_major(X) ? dot(block, w, z + first) : add(block, w, z + first);
+    const Lines<Value> block = lines(X, first, last);
+    row_major(X) ? dot<fetched>(block, w, z + first) : add<kAll>(block, w, z + first);
 }
 
-template <class Value>
+template <Fetched fetched, class Value>
 void dense_adjoint(const Dense<Value>& X, std::size_t first, std::size_t last, const double* a,
-                   double* g, bool ahead) {
-    const Lines<Value> block = lines(X, first, last, ahead);
-    row_major(X) ? add(block, a + first, g) : dot(block, a + first, g);
+                   double* g) {
+    const Lines<Value> block = lines(X, first, last);
+    row_major(X) ? add<fetched>(block, a + first, g) : dot<kAll>(block, a + first, g);
 }
 
 }  // namespace detail
@@ -299,7 +195,7 @@ void evaluate(const Csr<Value, Pointer, Column>& X, const double* w, double* z, 
 template <class Value>
 void scores(const Dense<Value>& X, const double* w, double* z) {
     detail::for_each_block(X, [&](std::size_t first, std::size_t last) {
-        detail::dense_scores(X, first, last, w, z);
+        detail::dense_scores<detail::kAll>(X, first, last, w, z);
     });
 }
 
@@ -307,7 +203,7 @@ void scores(const Dense<Value>& X, const double* w, double* z) {
 template <class Value>
 void adjoint(const Dense<Value>& X, const double* a, double* g) {
     detail::for_each_block(X, [&](std::size_t first, std::size_t last) {
-        detail::dense_adjoint(X, first, last, a, g, true);
+        detail::dense_adjoint<detail::kAll>(X, first, last, a, g);
     });
 }
 
@@ -315,12 +211,10 @@ void adjoint(const Dense<Value>& X, const double* a, double* g) {
 template <class Value, class Slopes>
 void evaluate(const Dense<Value>& X, const double* w, double* z, double* a, double* g,
               Slopes&& slopes) {
-    // A row-major block is still in the first cache for the adjoint: no prefetching again.
-    const bool ahead = !detail::row_major(X);
     detail::for_each_block(X, [&](std::size_t first, std::size_t last) {
-        detail::dense_scores(X, first, last, w, z);
+        detail::dense_scores<detail::kFirstTwo>(X, first, last, w, z);
         slopes(first, last);
-        detail::dense_adjoint(X, first, last, a, g, ahead);
+        detail::dense_adjoint<detail::kLastTwo>(X, first, last, a, g);
     });
 }
 

@@ -13,15 +13,17 @@
 #define FENCHEL_INLINE_LAMBDA __attribute__((always_inline))
 #endif
 
-// The wheel is built for SSE2; AVX2 is chosen at run time (AVX-512 adds nothing: memory is the
-// limit). By a plain test, as an ifunc would be resolved before the sanitizers are ready. Not with
-// the tools of Windows: the compiler has no functions for other machines than the program's, and
-// clang there lacks the library that knows the processor.
+// The wheel is built for SSE2; AVX2 is chosen at run time, and AVX-512 where float32 is converted,
+// as else memory is the limit. By a plain test, as an ifunc would be resolved before the sanitizers
+// are ready. Not with the tools of Windows: the compiler has no functions for other machines than
+// the program's, and clang there lacks the library that knows the processor.
 #if defined(__x86_64__) && !defined(_MSC_VER)
 #define FENCHEL_HAS_AVX2_FUNCTIONS
 #define FENCHEL_AVX2 __attribute__((target("avx2,fma")))
+#define FENCHEL_AVX512 __attribute__((target("avx2,fma,avx512f")))
 #else
 #define FENCHEL_AVX2
+#define FENCHEL_AVX512
 #endif
 
 namespace fenchel {
@@ -29,6 +31,14 @@ namespace fenchel {
 inline bool has_avx2() {
 #if defined(FENCHEL_HAS_AVX2_FUNCTIONS)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+inline bool has_avx512() {
+#if defined(FENCHEL_HAS_AVX2_FUNCTIONS)
+    return has_avx2() && __builtin_cpu_supports("avx512f");
 #else
     return false;
 #endif

@@ -66,8 +66,15 @@ class LinearPoint:
         """The best intercept at these scores; 0 with R(w) as its value without one."""
         if self.risk.facts.has_intercept:
             return self._profiled()
-        value = self.sums(0.0)[0]
+        value = self._evaluated[0] if self.risk.evaluates_at_once else self.sums(0.0)[0]
         return Offset(Bracket(), 0.0, value, value)
+
+    @functools.cached_property
+    def _evaluated(self) -> tuple[float, PerShard[Array]]:
+        """(R(w), the slopes) without an intercept: the exponentials of both are the same."""
+        engine = self.risk.engine
+        values, a = engine.map(shardwork.evaluated, self.risk.loss, self.z).split(2)
+        return float(engine.total(values)) / self.risk.weight, a
 
     def _profiled(self) -> Offset:
         risk, near = self.risk, float(self.near)
@@ -99,6 +106,8 @@ class LinearPoint:
     @functools.cached_property
     def slopes(self) -> PerShard[Array]:
         """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
+        if self.risk.evaluates_at_once:
+            return self._evaluated[1]
         return self.risk.engine.map(shardwork.slopes, self.risk.loss, self.z, self.offset.bracket)
 
     @functools.cached_property

@@ -99,6 +99,12 @@ class ShardedLoss:
         profiled = self.facts.has_intercept and self.facts.separable
         return profiled and self.engine.n_shards == 1 and is_built_in(self.loss)
 
+    @functools.cached_property
+    def evaluates_at_once(self) -> bool:
+        """Values and slopes take one kernel: of a smooth built-in loss without an intercept."""
+        smooth = self.facts.differentiable and not self.facts.has_intercept
+        return smooth and is_built_in(self.loss)
+
     @property
     def n_duals(self) -> int:
         return self.n_rows * self.n_outputs

@@ -121,6 +121,11 @@ def step_along(
     return moved, a, (Offset(Bracket(*bracket), best, value, floor), rate)
 
 
+def evaluated(shard: Shard, loss: Loss, z: Array) -> tuple[float, Array]:
+    """(sum_i s_i l(z_i, y_i), the slopes s_i l'(z_i, y_i))."""
+    return shard.bound(loss).slopes(z)
+
+
 def slopes(shard: Shard, loss: Loss, z: Array, bracket: Bracket) -> Array:
     """a_i = s_i l'(z_i + b, y_i), mixed over the intercept's bracket."""
     a = shard.bound(loss).slopes(z, bracket.below)[1]

@@ -9,6 +9,8 @@ host: what the device computed is to be verified too.
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +23,7 @@ from fenchel._system import memory
 from fenchel._system.threads import shared
 from fenchel.data.blocks import KeptRows
 from fenchel.data.rows import Rows, WithOnes, filled
-from fenchel.data.shards import Shard
+from fenchel.data.shards import NUMBERS_PER_SHARD, Shard
 from fenchel.tolerances import EPSILON, ROUND_OFF
 from fenchel.verification.duals import RowCut
 
@@ -103,8 +105,12 @@ def by_columns(engine: Any, product: Callable[[Shard, Array], Array], a: Array) 
 def _each(
     engine: Any, product: Callable[[Shard, Array], Array], calls: list[tuple[Shard, Array]]
 ) -> list[Array]:
-    """The products of shards, in as many threads as the engine's work: each by one of them."""
-    return shared(engine.n_threads, product, calls)
+    """The products of shards, in as many threads as the engine's work: each by one of them.
+
+    Of few numbers in one thread: chunks are then so small that threads wait for Python's lock.
+    """
+    numbers = sum(shard.rows.n_numbers for shard in engine.shards)
+    return shared(engine.n_threads if numbers >= NUMBERS_PER_SHARD else 1, product, calls)
 
 
 def chunks(shard: Shard) -> list[slice]:
@@ -239,31 +245,30 @@ def _part(X: Any, rows: slice) -> Any:
     """Some rows: of a SciPy matrix, too, no copy."""
     if not sparse.issparse(X):
         return X[rows]
-    return _with_rows(sparse.csr_array((rows.stop - rows.start, X.shape[1])), X, rows)
+    return _with_rows(sparse.csr_array, (rows.stop - rows.start, X.shape[1]), X, rows)
 
 
 def _transposes(X: Any, parts: Sequence[slice]) -> Iterator[tuple[slice, Any]]:
-    """The transposes of parts of the rows, one after the other, no copies.
-
-    Of a SciPy matrix it is one object for all parts of a size, whose numbers are exchanged: to make
-    one takes longer than most products with it.
-    """
-    if not sparse.issparse(X):
-        yield from ((rows, X[rows].T) for rows in parts)
-        return
-    empty: dict[int, Any] = {}
+    """The transposes of parts of the rows, one after the other, no copies."""
     for rows in parts:
-        n = rows.stop - rows.start
-        if n not in empty:
-            empty[n] = sparse.csc_array((X.shape[1], n))
-        yield rows, _with_rows(empty[n], X, rows)
+        if sparse.issparse(X):
+            yield rows, _with_rows(sparse.csc_array, (X.shape[1], rows.stop - rows.start), X, rows)
+        else:
+            yield rows, X[rows].T
 
 
-def _with_rows(part: Any, X: Any, rows: slice) -> Any:
-    """An empty matrix with the numbers of some rows."""
+def _with_rows(kind: type, shape: tuple[int, int], X: Any, rows: slice) -> Any:
+    """A matrix of this shape with the numbers of some rows."""
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
     start = X.indptr[rows.start : rows.stop + 1] - first
+    part = copy.copy(_empty(kind, shape))
     return filled(part, X.data[first:last], X.indices[first:last], start)
+
+
+@functools.lru_cache(maxsize=8)
+def _empty(kind: type, shape: tuple[int, int]) -> Any:
+    """To be copied: a constructor takes as long as the products of a chunk."""
+    return kind(shape)
 
 
 def _magnitudes(X: Any) -> Any:
