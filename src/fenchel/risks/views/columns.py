@@ -34,6 +34,7 @@ from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.balance import are_orthogonal, orthogonal
+from fenchel.risks.views.column_storage import native_columns
 from fenchel.risks.views.grams import (
     Gram,
     Penalty,
@@ -168,13 +169,7 @@ class Columns:
     @functools.cached_property
     def native(self) -> _kernels.Columns:
         """The columns in C++, of a copy unless they are contiguous as they are."""
-        rows = self.rows
-        if isinstance(rows, SparseRows):
-            X = rows.matrix().tocsc()
-            start, row = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-            return _kernels.sparse_columns(start, row, X.data, self.n_rows)
-        assert isinstance(rows, DenseRows)
-        return _kernels.dense_columns(np.asfortranarray(rows.values))
+        return native_columns(self.rows)
 
     def _count(self, which: Which) -> float:
         """The share of X's numbers that some columns have."""
