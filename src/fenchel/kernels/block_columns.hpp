@@ -123,27 +123,62 @@ void bend(const Column& x, const RowHessians& H, const double* d, double* U) {
     }
 }
 
+/// The same as `offset`, of a pack that is known when the program runs.
+inline std::size_t offset_of(std::size_t p, std::size_t P, std::size_t width) {
+    return p + 1 < P ? p * kLanes : width - kLanes;
+}
+
+/// Rows 4 B .. 4 B + 3 of sum_n c_n p_n p_n', from their diagonal on, taken off S.
+template <std::size_t P, std::size_t B, class Column>
+FENCHEL_AVX2 void outer_packs(const Column& x, const RowHessians& H, double* S) {
+    const std::size_t K = H.K, first = offset<P>(B, K);
+    Pack<4> sum[kLanes][P - B] = {}, p;
+    for (std::size_t n = 0; n < x.length; ++n) {
+        const auto i = static_cast<std::size_t>(x.column[n]);
+        const double *from = H.p + i * K, hx = H.h[i] * x.value[n];
+        double each[kLanes];
+#pragma GCC unroll 4
+        for (std::size_t r = 0; r < kLanes; ++r) each[r] = hx * from[first + r];
+#pragma GCC unroll 8
+        for (std::size_t a = B; a < P; ++a) {
+            std::memcpy(&p, from + offset<P>(a, K), sizeof p);
+#pragma GCC unroll 4
+            for (std::size_t r = 0; r < kLanes; ++r) sum[r][a - B] += each[r] * p;
+        }
+    }
+    for (std::size_t r = 0; r < kLanes; ++r) {
+        const std::size_t k = first + r;
+        if (k < B * kLanes) continue;  // the block before has it
+        for (std::size_t l = k; l < K; ++l) {
+            const std::size_t a = std::min(l / kLanes, P - 1);
+            S[k * K + l] -= sum[r][a - B][l - offset_of(a, P, K)];
+        }
+    }
+    if constexpr (B + 1 < P) outer_packs<P, B + 1>(x, H, S);
+}
+
 /// S += sum_n c_n H_n over the rows of a column, S of K x K numbers or, without p, of one; the
 /// upper triangle of it.
 template <class Column>
 void add_hessians(const Column& x, const RowHessians& H, double* S) {
     const std::size_t K = H.K;
+    double total = 0;
+    for (std::size_t n = 0; n < x.length; ++n)
+        total += H.h[static_cast<std::size_t>(x.column[n])] * x.value[n];
+    if (H.p == nullptr) {
+        S[0] += total;
+        return;
+    }
+    std::vector<double> diagonal(K);
+    sum_row(weighted(x, H.h), H.p, K, diagonal.data());
+    for (std::size_t k = 0; k < K; ++k) S[k * K + k] += diagonal[k] + H.floor * total;
+    if (K >= kLanes && K <= kPacks * kLanes && has_avx2())
+        return with_packs(K, [&]<std::size_t P>() { outer_packs<P, 0>(x, H, S); });
     for (std::size_t n = 0; n < x.length; ++n) {
         const auto i = static_cast<std::size_t>(x.column[n]);
-        const double hx = H.h[i] * x.value[n];
-        if (H.p == nullptr) {
-            S[0] += hx;
-            continue;
-        }
-        if (hx == 0) continue;
-        const double* __restrict p = H.p + i * K;
-        for (std::size_t k = 0; k < K; ++k) {
-            double* __restrict to = S + k * K;
-            const double each = hx * p[k];
-            to[k] += each + hx * H.floor;
-#pragma omp simd
-            for (std::size_t l = k; l < K; ++l) to[l] -= each * p[l];
-        }
+        const double *p = H.p + i * K, hx = H.h[i] * x.value[n];
+        for (std::size_t k = 0; k < K; ++k)
+            for (std::size_t l = k; l < K; ++l) S[k * K + l] -= hx * p[k] * p[l];
     }
 }
 
