@@ -50,7 +50,7 @@ std::tuple<double, double, double> block_descend(
     require(u.shape(0) == n, "u", u.shape(0), n);
     require(h.size() == n, "h", h.size(), n);
     require(shift.size() == K, "shift", shift.size(), K);
-    if (p) require(p->shape(0) == n && p->shape(1) == K, "p", p->shape(0), n);
+    if (p) require(p->shape(0) == n && p->shape(1) == K && K > 1, "p", p->shape(0), n);
     const fenchel::BlockPenalty lines = block_penalty(c, t, m, unit, groups, w.size());
     const fenchel::RowHessians H{h.data(), p ? p->data() : nullptr, floor, n, K};
     nb::gil_scoped_release unlocked;

@@ -1,5 +1,7 @@
 // Bindings of column_descent.hpp, column_newton.hpp and gram_path.hpp: array types, sizes and the
 // GIL. No mathematics.
+#include "bind_columns.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -14,7 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include "bind_columns.hpp"
 #include "bindings.hpp"
 #include "column_descent.hpp"
 #include "column_newton.hpp"

@@ -46,7 +46,7 @@ struct Columns {
 };
 
 inline fenchel::ColumnPenalty penalty(const Vector<double>& t, const Vector<double>& m,
-                               const Vector<double>& unit, std::size_t size) {
+                                      const Vector<double>& unit, std::size_t size) {
     require(t.size() == size, "t", t.size(), size);
     require(m.size() == size, "m", m.size(), size);
     require(unit.size() == size, "unit", unit.size(), size);

@@ -49,8 +49,7 @@ class BlockDescent {
           to_(model.first(model.groups())),
           steepest_(model.groups()) {
         std::size_t largest = 0;
-        for (std::size_t g = 0; g < model.groups(); ++g)
-            largest = std::max(largest, model.size(g));
+        for (std::size_t g = 0; g < model.groups(); ++g) largest = std::max(largest, model.size(g));
         for (auto* each : {&slope_, &step_, &moved_, &bent_}) each->resize(largest);
     }
 
@@ -112,8 +111,8 @@ class BlockDescent {
         double worst = 0;
         if (!penalty_.c) {
             for (std::size_t k = 0; k < size; ++k)
-                worst = std::max(
-                    worst, penalty_.numbers.violation(first + k, w_[first + k], slope_[k]));
+                worst = std::max(worst,
+                                 penalty_.numbers.violation(first + k, w_[first + k], slope_[k]));
             return worst;
         }
         const double length = norm(w_ + first, size), c = penalty_.c[g];
@@ -134,8 +133,7 @@ class BlockDescent {
             for (std::size_t k = 0; k < size; ++k) {
                 double& w = w_[first + k];
                 const double curvature = model_.curvature(g, k);
-                const double d =
-                    penalty_.numbers.best(first + k, w, slope_[k], curvature) - w;
+                const double d = penalty_.numbers.best(first + k, w, slope_[k], curvature) - w;
                 if (d == 0) continue;
                 w += d;
                 step_[k] += d;
@@ -193,8 +191,7 @@ class BlockDescent {
         const std::size_t first = model_.first(g), size = model_.size(g);
         if (penalty_.c) return penalty_.c[g] * norm(w + first, size);
         double sum = 0;
-        for (std::size_t p = first; p < first + size; ++p)
-            sum += penalty_.numbers.value(p, w[p]);
+        for (std::size_t p = first; p < first + size; ++p) sum += penalty_.numbers.value(p, w[p]);
         return sum;
     }
 

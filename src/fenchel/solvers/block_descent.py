@@ -30,7 +30,7 @@ from fenchel.risks.base import Array, Problem
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views import block_penalty as penalties
-from fenchel.risks.views.block_columns import BlockColumns, block_columns
+from fenchel.risks.views.block_columns import BlockColumns, block_columns, side_of
 from fenchel.settings import whole
 from fenchel.solvers import _scaled_dual
 from fenchel.solvers.base import Needs, Solver, State, Step
@@ -41,6 +41,7 @@ _NEWTON_STEPS = 20  # on one working set, at most
 _SPARE = 1.2  # groups in a working set for each that is not 0, at least; at most it is 2
 _REFRESHED = 10  # working sets after which scores are computed anew
 _FLOOR, _LOWEST = 1e-6, 1e-9  # of curvatures, relative to the largest that the loss has
+_LARGEST, _MOST_CLASSES = 1000, 100  # coefficients in a group; classes
 _MANY = 3  # steps back in a search after which that is raised
 
 
@@ -73,7 +74,17 @@ class BlockDescent(Solver):
     def obstacle(self, problem: Problem) -> str | None:
         """What it needs; and the certificate's obstacles."""
         found = penalties.obstacle(problem) or super().obstacle(problem)
-        return found or _scaled_dual.obstacle(problem)
+        found = found or _scaled_dual.obstacle(problem)
+        return found or _size_obstacle(problem)
+
+
+def _size_obstacle(problem: Problem) -> str | None:
+    """The Hessian of a group, and of a column's K numbers, is kept as a matrix."""
+    side = side_of(problem.risk)
+    if side > _MOST_CLASSES:
+        return f"it takes at most {_MOST_CLASSES} classes"
+    largest = side * penalties.most_columns(problem)
+    return None if largest <= _LARGEST else f"it takes groups of at most {_LARGEST} coefficients"
 
 
 def _state(w: Array, b: Array) -> State:
@@ -129,7 +140,9 @@ class _Descent:
         penalty, places = self.penalty.of(self._working_set(w, least))
         which = self.order[places].astype(np.int32)
         inside = np.ascontiguousarray(self.w.reshape(-1, self.K)[which]).ravel()
-        moved = self._newton(which, self.v.reshape(-1, self.K)[places].ravel(), inside, penalty, tolerance)
+        moved = self._newton(
+            which, self.v.reshape(-1, self.K)[places].ravel(), inside, penalty, tolerance
+        )
         self.w = self.w.copy()
         self.w.reshape(-1, self.K)[which] = inside.reshape(-1, self.K)
         self.drift += 1

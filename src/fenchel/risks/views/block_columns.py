@@ -181,6 +181,12 @@ class BlockColumns:
         return v.ravel()
 
 
+def side_of(risk: Risk) -> int:
+    """How many numbers a row of H_i has: one where it is a multiple of the unit."""
+    assert isinstance(risk, LinearRisk)
+    return risk.n_outputs if type(risk.loss) is Softmax else 1
+
+
 def _has_blocks(risk: LinearRisk) -> bool:
     """Whether H_i is known, and offsets are profiled out or there are none."""
     if risk.n_offsets:

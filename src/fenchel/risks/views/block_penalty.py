@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fenchel.regularizers import GroupL1
 from fenchel.risks.base import Array, Problem
+from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.grams import Penalty, Which
 
 
@@ -120,11 +121,24 @@ def block_penalty(problem: Problem, K: int) -> tuple[BlockPenalty, npt.NDArray[n
     return BlockPenalty(start, K, Penalty(t, m, unit), None, of_groups), np.arange(d)
 
 
+def most_columns(problem: Problem) -> int:
+    """The most columns that a group has."""
+    regularizer, risk = problem.regularizer, problem.risk
+    if not isinstance(regularizer, GroupL1):
+        return 1
+    assert isinstance(risk, LinearRisk)
+    return int(np.max(np.bincount(regularizer.groups))) // risk.n_outputs
+
+
 def obstacle(problem: Problem) -> str | None:
     """Why the regulariser is not of this kind, or None."""
     regularizer = problem.regularizer
     if isinstance(regularizer, GroupL1):
         return None
-    if regularizer.separable and regularizer.has("support") and regularizer.has("orthant_curvature"):
+    if (
+        regularizer.separable
+        and regularizer.has("support")
+        and regularizer.has("orthant_curvature")
+    ):
         return None
     return "it knows penalties of single numbers, as l1 and elastic_net, and of groups, group_l1"
