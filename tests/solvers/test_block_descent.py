@@ -5,7 +5,7 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import LOSSES, ids, problem_for, vector_problem_for
+from catalogue import LOSSES, VECTOR_LOSSES, ids, problem_for, vector_problem_for
 from scipy import sparse
 
 import fenchel
@@ -177,7 +177,8 @@ def test_auto_takes_it_for_groups_and_for_softmax_under_l1():
 
 def test_what_it_does_not_know_is_refused():
     free = vector_problem_for(Softmax(), L1(weights=[0.0, 1.0, 1.0, 1.0]))
-    other = vector_problem_for(HierarchicalSoftmax({"a": "c", "b": "c"}), L1())
+    tree = next(loss for loss in VECTOR_LOSSES if isinstance(loss, HierarchicalSoftmax))
+    other = vector_problem_for(tree, L1())
     large = problem_for(SMOOTH[0], GroupL1(np.zeros(1001, dtype=int)), d=1001)
     for problem, reason in ((free, "unpenalised"), (other, "softmax"), (large, "at most 1000")):
         with pytest.raises(Incompatible, match=reason):

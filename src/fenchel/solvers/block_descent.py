@@ -63,7 +63,7 @@ class BlockDescent(Solver):
 
     def iterate(self, problem: Problem, w: Array, state: State | None = None) -> Iterator[Step]:
         """Working set after working set."""
-        at = _Descent(problem, w, self._gap, state)
+        at = _BlockPlace(problem, w, self._gap, state)
         while True:
             point, J = at.look()
             state_here = functools.partial(_state, at.w, at.rows.b)
@@ -91,7 +91,7 @@ def _state(w: Array, b: Array) -> State:
     return {"w": w, "b": b}
 
 
-class _Descent:
+class _BlockPlace:
     """Where the descent is: w, the rows there, and v = X'alpha in the order of groups."""
 
     def __init__(self, problem: Problem, w: Array, gap: float, state: State | None):
