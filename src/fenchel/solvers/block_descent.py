@@ -189,12 +189,13 @@ class _BlockPlace:
     ) -> bool:
         """A point on the line to the minimiser of the model; False if there is none."""
         columns, to = self.columns, w.copy()
+        self.problem.pulse()
         step = columns.descend(which, self.rows, to, penalty, self.floor, tolerance)
         p = to - w
         if not np.any(p) and not np.any(step):
             return False
         line = BlockLine(columns, self.rows, (columns.moved(which, p), step), penalty, (w, to))
-        self.problem.pulse()
+        columns.pay(self.risk)
         if columns.quadratic:
             w[:], self.rows = to, line.end()
             return True
