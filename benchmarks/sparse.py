@@ -1,5 +1,7 @@
 """Lasso, elastic net and L1 logistic regression: column descent beside the peers, and paths.
 
+Models of several scores and of groups of columns are in sparse_blocks.py.
+
 fenchel's time is that of posing the problem and of a fit that certifies the gap. A peer's is that
 of the loosest tolerance of a ladder whose solution lies within the distance of fenchel's lower
 bound: it is not told when to stop, nor does it know that it may. Imports and compilation are not
@@ -12,7 +14,7 @@ gap / distance is what is certified at 1e-3 over how far J really is from the le
 Columns that only one side has are ties where |v_j| = t_j at the minimum: `tie` is how far the
 worst of them is from that, relative to t_j.
 
-    python benchmarks/sparse.py [lasso|logistic|paths|supports] [name of a set ...]
+    python benchmarks/sparse.py [lasso|logistic|paths|supports|blocks] [name of a set ...]
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from sklearn.linear_model import (
     LogisticRegressionCV,
 )
 from sklearn.preprocessing import MaxAbsScaler, normalize
+from sparse_blocks import blocks
 from threadpoolctl import threadpool_limits
 
 import fenchel
@@ -358,6 +361,7 @@ def supports(names: list[str]) -> list[float]:
 def main() -> None:
     wanted = sys.argv[1:]
     tables = {"lasso": lasso, "logistic": logistic, "paths": paths, "supports": supports}
+    tables["blocks"] = blocks
     names = [each for each in wanted if each not in tables]
     ratios: list[float] = []
     with threadpool_limits(1):

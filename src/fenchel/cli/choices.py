@@ -20,6 +20,7 @@ Solver = Literal[
     "newton-cg",
     "lbfgs",
     "column-descent",
+    "block-descent",
     "owlqn",
     "owlqn-star",
     "kt-split",

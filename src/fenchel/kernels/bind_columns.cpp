@@ -1,5 +1,7 @@
 // Bindings of column_descent.hpp, column_newton.hpp and gram_path.hpp: array types, sizes and the
 // GIL. No mathematics.
+#include "bind_columns.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -24,36 +26,6 @@ using namespace nb::literals;
 
 namespace {
 
-using Which = Vector<std::int32_t>;
-
-void check_inside(const Which& which, std::size_t end, const char* message) {
-    const auto inside = [&](std::int32_t j) { return j >= 0 && std::size_t(j) < end; };
-    if (!std::all_of(which.data(), which.data() + which.size(), inside))
-        throw std::invalid_argument(message);
-}
-
-/// The columns of X, dense or compressed, in single or double precision.
-struct Columns {
-    std::variant<fenchel::SparseColumns<double>, fenchel::SparseColumns<float>,
-                 fenchel::DenseColumns<double>, fenchel::DenseColumns<float>>
-        view;
-    nb::object kept[3];  // the arrays that it is a view of
-
-    std::size_t n_rows() const {
-        return std::visit([](const auto& X) { return X.n_rows; }, view);
-    }
-    std::size_t n_columns() const {
-        return std::visit([](const auto& X) { return X.n_columns; }, view);
-    }
-    fenchel::RowCurvature curvature(const Weights& h, double each) const {
-        if (h) require(h->size() == n_rows(), "h", h->size(), n_rows());
-        return {h ? h->data() : nullptr, each};
-    }
-    void check(const Which& which) const {
-        check_inside(which, n_columns(), "which names a column that is not there");
-    }
-};
-
 template <class Value>
 Columns sparse_columns(const Vector<std::int64_t>& start, const Which& row,
                        const Vector<Value>& value, std::size_t n_rows) {
@@ -75,14 +47,6 @@ Columns dense_columns(const Table<Value>& X) {
         throw std::invalid_argument("X must have contiguous columns");
     return {fenchel::DenseColumns<Value>{X.shape(0), X.shape(1), X.data(), X.stride(1)},
             {nb::cast(X), nb::none(), nb::none()}};
-}
-
-fenchel::ColumnPenalty penalty(const Vector<double>& t, const Vector<double>& m,
-                               const Vector<double>& unit, std::size_t size) {
-    require(t.size() == size, "t", t.size(), size);
-    require(m.size() == size, "m", m.size(), size);
-    require(unit.size() == size, "unit", unit.size(), size);
-    return {t.data(), m.data(), unit.data()};
 }
 
 std::size_t products(const Columns& X, const Vector<double>& a, const Vector<double>& t,

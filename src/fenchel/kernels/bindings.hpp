@@ -99,6 +99,7 @@ auto array_of(std::vector<T>&& numbers, std::size_t width) {
 }
 
 void bind_block_ascent(nb::module_& m);
+void bind_block_columns(nb::module_& m);
 void bind_block_newton(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_columns(nb::module_& m);

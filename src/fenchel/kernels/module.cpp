@@ -297,6 +297,7 @@ NB_MODULE(_kernels, m) {
     bind_block_ascent(m);
     bind_chains(m);
     bind_columns(m);
+    bind_block_columns(m);
     bind_dual_ascent(m);
     bind_ground_problems(m);
     bind_kernel_rows(m);

@@ -15,6 +15,7 @@ from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.auto import auto, unproved
 from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.solvers.bcfw import BCFW
+from fenchel.solvers.block_descent import BlockDescent
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.bmrm_noqp import BMRMWithoutQP
 from fenchel.solvers.column_descent import ColumnDescent
@@ -50,6 +51,7 @@ __all__ = [
     "AGMInf",
     "AGMOne",
     "BMRMWithoutQP",
+    "BlockDescent",
     "ColumnDescent",
     "ExcessiveGap",
     "Found",
@@ -82,6 +84,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Newton,
         NewtonCG,
         ColumnDescent,
+        BlockDescent,
         OWLQN,
         OWLQNStar,
         KTSplit,

@@ -30,6 +30,7 @@ from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
+from fenchel.solvers.block_descent import BlockDescent
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.column_descent import ColumnDescent
 from fenchel.solvers.fista import FISTA
@@ -75,6 +76,7 @@ _ALONE = "no other can minimise such a problem as fast"
 _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (LBFGS, "the loss is differentiable and the regulariser quadratic"),
     (ColumnDescent, "the loss is smooth, the regulariser sparse, and X is in one memory"),
+    (BlockDescent, "the loss is smooth, columns are left out whole or in part, X is in one memory"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),

@@ -34,6 +34,7 @@ from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.balance import are_orthogonal, orthogonal
+from fenchel.risks.views.column_storage import native_columns
 from fenchel.risks.views.grams import (
     Gram,
     Penalty,
@@ -75,7 +76,6 @@ class RowState(NamedTuple):
 class Columns:
     """The columns of a linear risk; see `columns_of`."""
 
-    _start: npt.NDArray[np.int64]  # of the columns, in the copy of sparse ones
     _last_gram: Gram | None = None
     _slow = False  # the last descent read so much of X that a Gram matrix would have been cheaper
 
@@ -169,23 +169,21 @@ class Columns:
     # Columns.
 
     @functools.cached_property
+    def _stored(self) -> tuple[_kernels.Columns, npt.NDArray[np.int64]]:
+        return native_columns(self.rows)
+
+    @property
     def native(self) -> _kernels.Columns:
-        """The columns in C++, of a copy unless they are contiguous as they are."""
-        rows = self.rows
-        if isinstance(rows, SparseRows):
-            self._start, row, value = rows.by_columns()
-            return _kernels.sparse_columns(self._start, row, value, self.n_rows)
-        assert isinstance(rows, DenseRows)
-        return _kernels.dense_columns(np.asfortranarray(rows.values))
+        """The columns in C++."""
+        return self._stored[0]
 
     def _count(self, which: Which) -> float:
         """The share of X's numbers that some columns have."""
         if self.few:
             return 1.0  # row by row
-        if isinstance(self.rows, SparseRows):
-            numbers = np.sum(self._start[which + 1] - self._start[which])
-            return float(numbers) / max(self.n_numbers, 1)
-        return len(which) / self.n_columns
+        start = self._stored[1]
+        numbers = np.sum(start[which + 1] - start[which])
+        return float(numbers) / max(self.n_numbers, 1)
 
     def adjoint(self, alpha: Array) -> Array:
         """X'alpha."""
