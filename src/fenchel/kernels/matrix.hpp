@@ -119,23 +119,31 @@ template <int Lanes, int L, class Value>
 FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t length,
                             std::ptrdiff_t ahead, const double* w, double* out) {
     Pack<Lanes> sum[L] = {}, wk, xk;
+    const auto add = [&](std::size_t k) FENCHEL_INLINE_LAMBDA {
+        load<Lanes>(w + k, wk);
+        for (int l = 0; l < L; ++l) {
+            load<Lanes>(x + k + l * stride, xk);
+            sum[l] += xk * wk;
+        }
+    };
     std::size_t k = 0;
     for (; k + 8 <= length; k += 8) {
         for (int l = 0; l < L; ++l) fetch(x + k + (l * stride + ahead));
-        for (int u = 0; u < 8; u += Lanes) {
-            load<Lanes>(w + k + u, wk);
-            for (int l = 0; l < L; ++l) {
-                load<Lanes>(x + k + (l * stride + u), xk);
-                sum[l] += xk * wk;
-            }
-        }
+        for (int u = 0; u < 8; u += Lanes) add(k + u);
     }
+    for (; k + Lanes <= length; k += Lanes) add(k);
+    double total[L];
+#pragma GCC unroll 4
     for (int l = 0; l < L; ++l) {
-        double total = 0;
-        for (int u = 0; u < Lanes; ++u) total += sum[l][u];
-        for (std::size_t r = k; r < length; ++r) total += (x + l * stride)[r] * w[r];
-        out[l] += total;
+        total[l] = sum[l][0];
+#pragma GCC unroll 4
+        for (int u = 1; u < Lanes; ++u) total[l] += sum[l][u];
     }
+    for (; k < length; ++k)
+#pragma GCC unroll 4
+        for (int l = 0; l < L; ++l) total[l] += (x + l * stride)[k] * w[k];
+#pragma GCC unroll 4
+    for (int l = 0; l < L; ++l) out[l] += total[l];
 }
 
 /// g[k] += sum_l a[l] x[l stride + k] over L lines, prefetching `ahead` elements further on.
