@@ -83,6 +83,19 @@ FENCHEL_INLINE void block_step_loop(const MulticlassHinge& loss, const std::int6
 #pragma omp simd
     for (std::size_t k = 0; k < K; ++k) m[k] = z[k] + margin[k] + kappa * a[k];
     m[y] = z[y] + margin[y] + kappa * (1 + a[y]);
+    std::size_t top = 0;
+    double second = kLowest;
+    for (std::size_t k = 1; k < K; ++k) {
+        const bool above = m[k] > m[top];
+        second = std::max(second, above ? m[top] : m[k]);
+        top = above ? k : top;
+    }
+    if (m[top] - second >= kappa) {  // a class alone, as of most rows
+        std::fill(u, u + K, 0.0);
+        u[y] -= 1;
+        u[top] += 1;
+        return;
+    }
     const double theta = detail::level_of(m, K, kappa);
     double total = 0;  // kappa, up to round-off: divided by it, a class alone has exactly 1
 #pragma omp simd reduction(+ : total)

@@ -38,34 +38,40 @@ FENCHEL_INLINE void tile_dots(const double* x, const double* y, std::size_t stri
         }
 }
 
-/// Entry (i, j) of the factor, of whose sum over k < j the part k < from is known.
-FENCHEL_INLINE double entry(const double* L, std::size_t n, std::size_t i, std::size_t j,
-                            std::size_t from, double known) {
+/// Entry (i, j) of the factor, of whose sum over k < j the part k < from is known; `inverse` are
+/// those of the diagonal.
+FENCHEL_INLINE double entry(const double* L, const double* inverse, std::size_t n, std::size_t i,
+                            std::size_t j, std::size_t from, double known) {
     const double *li = L + i * n, *lj = L + j * n;
     double rest = li[j] - known;
     for (std::size_t k = from; k < j; ++k) rest -= li[k] * lj[k];
-    return i == j ? rest : rest / lj[j];
+    return i == j ? rest : rest * inverse[j];
 }
 
 /// The factor L of a matrix whose lower triangle is given, in its place; false if it has none.
-/// Four rows at a time, and of them tiles of four columns, so that numbers are read once for four.
+/// Four rows at a time, and of them tiles of four columns, so that numbers are read once for four:
+/// where fewer are left, with those before them.
 template <int Lanes>
 FENCHEL_INLINE bool factor_body(double* L, std::size_t n) {
-    double s[kTile][kTile];
+    double s[kTile][kTile] = {};
+    std::vector<double> inverse(n);
+    const std::size_t last = n < kTile ? 0 : n - kTile;
     for (std::size_t i = 0; i < n; i += kTile) {
-        const std::size_t rows = std::min(kTile, n - i);
-        for (std::size_t j = 0; j < i + rows; j += kTile) {
-            const std::size_t columns = std::min(kTile, n - j);
-            const bool whole = rows == kTile && columns == kTile;
-            if (whole) tile_dots<Lanes>(L + i * n, L + j * n, n, j, s);
-            for (std::size_t p = 0; p < rows; ++p)
-                for (std::size_t q = 0; q < columns && j + q <= i + p; ++q) {
-                    const double known = whole ? s[p][q] : dot(L + (i + p) * n, L + (j + q) * n, j);
-                    const double value = entry(L, n, i + p, j + q, j, known);
-                    if (i + p == j + q && !(value > 0 && std::isfinite(value))) return false;
-                    L[(i + p) * n + j + q] = i + p == j + q ? std::sqrt(value) : value;
+        for (std::size_t j = 0; j < std::min(i + kTile, n); j += kTile) {
+            const std::size_t top = std::min(i, last), left = std::min(j, last);
+            if (j > 0) tile_dots<Lanes>(L + top * n, L + left * n, n, j, s);
+            for (std::size_t p = i; p < std::min(i + kTile, n); ++p)
+                for (std::size_t q = j; q < std::min(j + kTile, p + 1); ++q) {
+                    const double known = s[p - top][q - left];
+                    const double value = entry(L, inverse.data(), n, p, q, j, known);
+                    L[p * n + q] = value;
+                    if (p > q) continue;
+                    if (!(value > 0 && std::isfinite(value))) return false;
+                    L[p * n + p] = std::sqrt(value);
+                    inverse[p] = 1 / L[p * n + p];
                 }
         }
+        std::fill_n(&s[0][0], kTile * kTile, 0.0);
     }
     return true;
 }

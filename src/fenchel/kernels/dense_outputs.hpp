@@ -2,8 +2,10 @@
 // W or G that are in registers meet all of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "outputs.hpp"
 
@@ -83,6 +85,32 @@ bool by_rows(const Dense<Value>& X, std::size_t K, std::size_t count, RowAt&& ro
         for (; r < count; ++r) one(r);
     });
     return true;
+}
+
+/// Z_r = W'x_r for fewer outputs than a pack has, with zeros in the place of the others; false
+/// where rows are not in one piece.
+template <class Value, class RowAt>
+bool sum_few(const Dense<Value>& X, const double* W, std::size_t K, std::size_t count,
+             RowAt&& row_at, double* Z) {
+    if (X.column_stride != 1 || K >= kLanes || !has_avx2()) return false;
+    constexpr std::size_t R = kRowsAtOnce<1>;
+    std::vector<double> wide(X.n_columns * kLanes);
+    for (std::size_t j = 0; j < X.n_columns; ++j) std::copy_n(W + j * K, K, &wide[j * kLanes]);
+    double sums[R * kLanes];
+    const auto keep = [&](std::size_t first, std::size_t rows) {
+        for (std::size_t r = 0; r < rows; ++r)
+            std::copy_n(sums + r * kLanes, K, Z + (first + r) * K);
+    };
+    const auto many = [&]<std::size_t P, std::size_t N>(const Value* const* x, std::size_t r) {
+        sum_rows<P, N>(x, X.n_columns, wide.data(), kLanes, kLanes, sums);
+        keep(r, N);
+    };
+    const auto one = [&](std::size_t r) {
+        const Value* x = X.value + static_cast<std::ptrdiff_t>(row_at(r)) * X.row_stride;
+        sum_rows<1, 1>(&x, X.n_columns, wide.data(), kLanes, kLanes, sums);
+        keep(r, 1);
+    };
+    return by_rows(X, kLanes, count, row_at, many, one);
 }
 
 }  // namespace detail

@@ -57,7 +57,7 @@ void gram(const Dense<Value>& X, const double* s, const std::int32_t* chosen, st
           double* G) {
     const std::size_t d = X.n_columns, width = d + 1;
     const std::size_t stride = (width + 2 * detail::kTileColumns - 1) / 8 * 8;
-    std::vector<double> x(detail::kGramRows * stride), y(x.size());
+    std::vector<double> x(std::min(detail::kGramRows, count) * stride), y(x.size());
     for (std::size_t first = 0; first < count; first += detail::kGramRows) {
         const std::size_t block = std::min(detail::kGramRows, count - first);
         for (std::size_t r = 0; r < block; ++r) {

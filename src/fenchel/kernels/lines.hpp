@@ -26,7 +26,7 @@ inline constexpr int kTogether = 4;
 
 // Numbers of a line at a time, each with a sum of its own, however many a pack has: additions do
 // not wait on each other, and the bits do not depend on the instructions.
-inline constexpr int kStep = 8;
+inline constexpr int kStep = 8, kHalfStep = 4;
 
 /// Which of every four lines are prefetched. Two products after each other over a block fetch two
 /// each: so the next block comes in all the while, not during the first one alone.
@@ -35,9 +35,9 @@ struct Fetched {
 };
 inline constexpr Fetched kAll{0, 4}, kFirstTwo{0, 2}, kLastTwo{2, 4};
 
-/// Numbers at a time of a line's end, which is shorter than a step.
+/// Lanes of a pack at a line's end, where less than a step is left.
 template <int Lanes>
-inline constexpr int kHalf = Lanes < 4 ? Lanes : 4;
+inline constexpr int kHalf = std::min(Lanes, kHalfStep);
 
 /// out[l] += sum_k x[l stride + k] w[k] for L lines, prefetching `ahead` elements further on.
 template <int Lanes, Fetched fetched, int L, class Value>
@@ -57,21 +57,30 @@ FENCHEL_INLINE void dot_few(const Value* x, std::ptrdiff_t stride, std::size_t l
             }
         }
     }
-    Pack<half> rest[L] = {}, wr, xr;
-    for (; k + half <= length; k += half) {
-        load<half>(w + k, wr);
-        for (int l = 0; l < L; ++l) {
-            load<half>(x + k + l * stride, xr);
-            rest[l] += xr * wr;
+    Pack<half> rest[L][kHalfStep / half] = {}, wr, xr;
+    if (k + kHalfStep <= length) {
+        for (int u = 0; u < kHalfStep / half; ++u) {
+            load<half>(w + k + u * half, wr);
+            for (int l = 0; l < L; ++l) {
+                load<half>(x + k + (l * stride + u * half), xr);
+                rest[l][u] = xr * wr;
+            }
         }
+        k += kHalfStep;
     }
+    double total[L] = {};
+#pragma GCC unroll 4
     for (int l = 0; l < L; ++l) {
-        double total = 0;
-        for (int u = 0; u < kStep; ++u) total += sum[l][u / Lanes][u % Lanes];
-        for (int u = 0; u < half; ++u) total += rest[l][u];
-        for (std::size_t r = k; r < length; ++r) total += (x + l * stride)[r] * w[r];
-        out[l] += total;
+#pragma GCC unroll 8
+        for (int u = 0; u < kStep; ++u) total[l] += sum[l][u / Lanes][u % Lanes];
+#pragma GCC unroll 4
+        for (int u = 0; u < kHalfStep; ++u) total[l] += rest[l][u / half][u % half];
     }
+    for (; k < length; ++k)
+#pragma GCC unroll 4
+        for (int l = 0; l < L; ++l) total[l] += (x + l * stride)[k] * w[k];
+#pragma GCC unroll 4
+    for (int l = 0; l < L; ++l) out[l] += total[l];
 }
 
 /// g[k] += sum_l a[l] x[l stride + k] over L lines, for the k of one pack.

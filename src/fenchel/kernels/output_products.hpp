@@ -53,6 +53,8 @@ struct OutputProductsOf final : OutputProducts {
                 detail::sum_rows<P, R>(x, X.n_columns, W, K, K, Z + r * K);
             };
             if (by_rows(chosen, count, K, many, one)) return;
+            const auto row_at = [&](std::size_t r) { return row(chosen, r); };
+            if (detail::sum_few(X, W, K, count, row_at, Z)) return;
         }
         for (std::size_t r = 0; r < count; ++r) one(r);
     }

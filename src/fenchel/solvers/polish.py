@@ -37,7 +37,7 @@ from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
 from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
     MultiplierRun,
-    column_terms,
+    has_column_terms,
     in_one_shard,
     serves,
 )
@@ -80,7 +80,7 @@ class Polish(Solver):
         found, regularizer = super().obstacle(problem), problem.regularizer
         if found is not None or serves(problem):
             return found
-        if column_terms(regularizer, problem.strength, problem.risk.n_parameters) is None:
+        if not has_column_terms(regularizer):
             return "it needs one of l2, l1 and elastic_net"
         if not _is_ridge(problem):
             return (

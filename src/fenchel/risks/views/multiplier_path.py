@@ -22,6 +22,7 @@ from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
     PROXIMAL,
     column_terms,
+    has_column_terms,
     in_one_shard,
     native_problem,
     newton_steps,
@@ -42,7 +43,7 @@ def follows(problem: Problem, n_strengths: int) -> bool:
         and in_one_shard(problem)
         and risk.facts.in_one_memory
         and risk.n_rows * n_strengths <= MOST_SLOPES
-        and column_terms(problem.regularizer, 1.0, d) is not None
+        and has_column_terms(problem.regularizer)
         and not len(problem.regularizer.free(d))
     )
 
@@ -66,7 +67,6 @@ class _Path:
         risk = problem.risk
         assert isinstance(risk, LinearRisk)
         terms = column_terms(problem.regularizer, 1.0, risk.n_parameters)
-        assert terms is not None
         self.risk, self.columns = risk, columns_of(risk)
         n, d, m = risk.n_rows, risk.n_parameters, len(strengths)
         self.done, self.taken = 0, 0  # strengths, and Newton steps at the next one

@@ -52,12 +52,16 @@ class ColumnTerms(NamedTuple):
     h: Array
 
 
-def column_terms(regularizer: Regularizer, strength: float, d: int) -> ColumnTerms | None:
-    """The terms of L2, L1 and the elastic net, None for others."""
+def has_column_terms(regularizer: Regularizer) -> bool:
+    """Whether it is L2, L1 or the elastic net."""
+    square = regularizer.quadratic and regularizer.separable
+    return square or (regularizer.has("support") and regularizer.has("orthant_curvature"))
+
+
+def column_terms(regularizer: Regularizer, strength: float, d: int) -> ColumnTerms:
+    """The terms of L2, L1 and the elastic net."""
     if regularizer.quadratic and regularizer.separable:
         return ColumnTerms(np.zeros(d), strength * regularizer.curvature(d))
-    if not (regularizer.has("support") and regularizer.has("orthant_curvature")):
-        return None
     t = strength * regularizer.support(np.zeros(d), np.ones(d))
     return ColumnTerms(t, strength * regularizer.orthant_curvature(d))
 
@@ -65,10 +69,9 @@ def column_terms(regularizer: Regularizer, strength: float, d: int) -> ColumnTer
 def serves(problem: Problem) -> bool:
     """Whether the kernel takes a problem whose risk has an augmented Lagrangian."""
     risk, regularizer, d = problem.risk, problem.regularizer, problem.risk.n_parameters
-    terms = column_terms(regularizer, problem.strength, d)
-    if terms is None or not risk.facts.in_one_memory:
+    if not (risk.facts.in_one_memory and has_column_terms(regularizer)):
         return False
-    return d <= MOST_COLUMNS or bool(terms.t.any())
+    return d <= MOST_COLUMNS or bool(column_terms(regularizer, problem.strength, d).t.any())
 
 
 def in_one_shard(problem: Problem) -> bool:
@@ -109,9 +112,8 @@ class MultiplierRun:
     def __init__(self, problem: Problem, w: Array, growth: float, state: State | None):
         risk = problem.risk
         assert isinstance(risk, LinearRisk)
-        terms = column_terms(problem.regularizer, problem.strength, len(w))
-        assert terms is not None
-        self.problem, self.risk, self.terms = problem, risk, terms
+        self.problem, self.risk = problem, risk
+        self.terms = column_terms(problem.regularizer, problem.strength, len(w))
         self.columns = columns_of(risk)
         if state is not None and "centre" in state:
             self._restore(state)

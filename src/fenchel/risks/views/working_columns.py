@@ -45,9 +45,8 @@ class WorkingRun:
     def __init__(self, problem: Problem, w: Array, growth: float, state: State | None):
         risk = problem.risk
         assert isinstance(risk, LinearRisk)
-        terms = column_terms(problem.regularizer, problem.strength, len(w))
-        assert terms is not None
-        self.problem, self.risk, self.growth, self.t = problem, risk, growth, terms.t
+        self.problem, self.risk, self.growth = problem, risk, growth
+        self.t = column_terms(problem.regularizer, problem.strength, len(w)).t
         self.columns, self.free = columns_of(risk), problem.regularizer.free(len(w))
         if state is not None and "which" in state:
             self.which = np.array(state["which"])
