@@ -4,9 +4,9 @@ softmax under L1, and under a group lasso of rows (one group = all classes of a 
 intercepts: `block-descent` beside fenchel's own OWL-QN and FISTA with restarts, and scikit-learn's
 saga for L1. Squares of several targets under the rows' group lasso beside the MultiTaskLasso of
 scikit-learn and skglm (celer's does not run with today's scikit-learn); the group lasso of one
-target beside celer's and skglm's. Times and ladders are those of sparse.py, whose last part this is: CPU seconds of one
-thread, ours and those of our other solvers with a certificate of the gap; "-" where a fit took
-LIMIT seconds.
+target beside celer's and skglm's. Times and ladders are those of sparse.py, whose last part this
+is: CPU seconds of one thread, ours and those of our other solvers with a certificate of the gap;
+"-" where a fit took LIMIT seconds.
 """
 
 from __future__ import annotations
