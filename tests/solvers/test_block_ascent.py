@@ -313,18 +313,23 @@ def smallest(loss, X, y, s, strength, intercept, K):
     return cp.Problem(cp.Minimize(J), [] if intercept else [b == 0]).solve("CLARABEL")
 
 
+def distance(k, y):
+    """A cost of mistakes that is no matrix."""
+    return abs(k - y)
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
     "loss",
     [
-        losses.MulticlassHinge(cost=lambda k, y: abs(k - y)),
+        losses.MulticlassHinge(cost=distance),
         losses.MulticlassHinge(cost=[[0, 1, 0], [3, 0, 1], [0.2, 2, 0]]),
         losses.MulticlassHinge(rescaling="slack"),
         losses.MulticlassHinge(cost=[[0, 1, 0], [3, 0, 1], [0.2, 2, 0]], rescaling="slack"),
         losses.HierarchicalHinge(taxonomy=TREE),
         losses.HierarchicalSoftmax(taxonomy=TREE),
     ],
-    ids=ids,
+    ids=["function", "matrix", "slack", "matrix-slack", "tree", "soft-tree"],
 )
 def test_costs_slacks_and_trees_have_the_minimum_of_brute_force(loss, intercept):
     """With weights, equal rows of several classes, and a class of one row."""
