@@ -14,7 +14,7 @@ from scipy import sparse
 import fenchel
 from fenchel import InvalidCertificate, Status, losses
 from fenchel.losses import ScalarLoss
-from fenchel.regularizers import L1, L2, Boxed, ElasticNet, Weighted
+from fenchel.regularizers import L1, L2, Boxed, ElasticNet, GroupL1, Weighted
 from fenchel.result import relative_gap
 from fenchel.solvers import BMRM, LBFGS
 from fenchel.solvers.auto import CANDIDATES, auto, kind_of
@@ -374,6 +374,8 @@ def test_auto_chooses_a_solver_that_can_and_says_why(loss, regularizer):
         suited = "lbfgs"
     elif loss.differentiable and isinstance(regularizer, Weighted) and not regularizer.smooth:
         suited = "owlqn"
+    elif loss.differentiable and isinstance(regularizer, GroupL1):
+        suited = "block-descent"
     elif isinstance(regularizer, Weighted | Boxed) or regularizer.has("conjugate_argmax"):
         suited = "ls-bmrm" if regularizer.piecewise and not free else "bmrm"
     else:

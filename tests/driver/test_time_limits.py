@@ -21,7 +21,7 @@ from fenchel.solvers.base import Needs
 
 LEFT_PASSES, LEFT_CALLS = 2, 50
 SET_UP = 12  # passes that optimised widths take, once
-RUN = 3 * 50 + 2  # passes of a run of Newton's steps in a kernel: milliseconds (test_newton.py)
+RUN = 3 * 100 + 2  # passes of a run of Newton's steps in a kernel: milliseconds (test_newton.py)
 
 
 class Worked:

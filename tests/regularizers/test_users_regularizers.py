@@ -152,7 +152,8 @@ def test_every_solver_runs_or_says_what_is_missing(loss, regularizer):
 def test_auto_finds_a_solver_and_the_built_in_minimum(user, built_in, loss):
     mine = fenchel.minimize(problem_of(loss, user), gap=1e-4, max_iterations=20_000)
     other = fenchel.minimize(problem_of(loss, built_in), gap=1e-4, max_iterations=20_000)
-    assert mine.solver == other.solver
+    # Block descent knows the groups of the library's own.
+    assert mine.solver == other.solver or other.solver == "block-descent"
     assert mine.lower_bound <= other.objective and other.lower_bound <= mine.objective
 
 

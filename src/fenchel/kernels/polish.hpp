@@ -291,7 +291,6 @@ class Polish {
         std::copy(cu.begin(), cu.end(), at.c);
         std::copy(at.w, at.w + d, at.centre);
         ++done.updates;
-        renewed = true;
         score();
         look();
     }
@@ -331,11 +330,8 @@ class Polish {
     }
 
     /// G, the Gram matrix of the bent rows: the last one with those that came and without those
-    /// that went, where they are fewer. Right after a step of the multipliers it is the last one
-    /// itself if bent rows are fewer than columns: most that went then come back, and until they
-    /// do nothing bounds a step between them.
+    /// that went, where they are fewer.
     void gram() {
-        if (std::exchange(renewed, false) && n_bent <= d && !counted.empty()) return;
         std::vector<std::int32_t> now(bent.begin(), bent.begin() + n_bent), came, went;
         std::set_difference(now.begin(), now.end(), counted.begin(), counted.end(),
                             std::back_inserter(came));
@@ -391,8 +387,7 @@ class Polish {
     std::vector<double> v, cu, gradient, g, p, G, H, L;  // `gradient` is that of M, g that of F
     std::size_t n_bent = 0;
     double offset_slope = 0;
-    bool sparse = false;   // some t_j > 0
-    bool renewed = false;  // the multipliers, since the last step of Newton's
+    bool sparse = false;  // some t_j > 0
     Polished done;
 };
 
