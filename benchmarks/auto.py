@@ -1,7 +1,6 @@
 """Makes src/fenchel/solvers/auto_table.json: seconds to a certified gap of 1e-4, solver by solver.
 
     make auto-table        on a machine that does nothing else: some twenty minutes
-    python benchmarks/auto.py --all-rows --limit 5      measures of all rows alone, some minutes
 
 Problems are posed as estimators pose them, with an intercept, and every third without. CPU seconds
 on one thread, medians of repeats. Where the limit came first they are multiplied by how many times
@@ -19,7 +18,7 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,9 +42,6 @@ class Data(NamedTuple):
     y: Any
 
 
-ALL_ROWS = "all rows"
-KINDS = ("pairs, l2", "f_beta, l2")  # of its losses
-
 # Of each task the losses, and of each regulariser the strengths.
 LOSSES = {
     "two classes": ("hinge", "logistic", "squared_hinge"),
@@ -53,10 +49,9 @@ LOSSES = {
     "counts": ("poisson",),
     "classes": ("softmax", "multiclass_hinge"),
     "labels": ("multilabel_hinge",),
-    ALL_ROWS: ("roc", "fbeta"),
 }
 STRENGTHS = {"l2": (1e-2, 1e-4, 1e-6), "l1": (1e-2, 1e-4), "elastic_net": (1e-4,)}
-PENALISED = ("two classes", "numbers", "counts")  # by l1 and elastic_net, too
+SEVERAL = ("classes", "labels")
 
 
 def two() -> Iterator[Data]:
@@ -119,14 +114,8 @@ def labels() -> Iterator[Data]:
         yield Data(name, X.toarray(), [tuple(map(int, each)) for each in y])
 
 
-def all_rows() -> Iterator[Data]:
-    """Two classes, for measures of all rows: those that a fit does not take minutes on."""
-    slow = ("pros_cons", "covtype", "leukemia")
-    yield from (each for each in two() if each.name not in slow)
-
-
 SETS = {"two classes": two, "numbers": numbers, "counts": counts, "classes": several}
-SETS |= {"labels": labels, ALL_ROWS: all_rows}
+SETS["labels"] = labels
 
 
 def measured(problem: fenchel.Problem, solver: str, limit: float) -> tuple[float, float]:
@@ -153,22 +142,20 @@ def minimized(problem: fenchel.Problem, solver: str, limit: float) -> fenchel.Re
     return fenchel.minimize(problem, solver, gap=GAP, max_seconds=limit)
 
 
-def problems(tasks: Iterable[str]) -> Iterator[tuple[str, fenchel.Problem]]:
-    """All of them, each with its name. Measures of all rows are counted by themselves."""
+def problems() -> Iterator[tuple[str, fenchel.Problem]]:
+    """All of them, each with its name."""
     n = 0
-    for task in tasks:
-        n = 0 if task == ALL_ROWS else n
-        for name, X, y in SETS[task]():
+    for task, sets in SETS.items():
+        for name, X, y in sets():
             for loss in LOSSES[task]:
                 for penalty, strengths in STRENGTHS.items():
-                    if penalty != "l2" and task not in PENALISED:
+                    if penalty != "l2" and task in SEVERAL:
                         continue
                     for strength in strengths:
                         n += 1
                         what = f"{loss} with {penalty} on {name} at strength {strength:g}"
                         settings = {"regularizer": penalty, "strength": strength}
-                        settings |= {"intercept": n % 3 != 0 and loss != "roc"}
-                        settings |= {"engine": "serial"}
+                        settings |= {"intercept": n % 3 != 0, "engine": "serial"}
                         yield what, fenchel.problem(X, y, loss=loss, **settings)
 
 
@@ -211,15 +198,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=1.5, help="seconds of a run, at most")
     parser.add_argument("--kind", default="", help="kinds that hold this; the others' rows stay")
     parser.add_argument("--name", default="", help="problems whose name holds this, likewise")
-    parser.add_argument("--all-rows", action="store_true", help="measures of all rows alone")
     given = parser.parse_args()
     cases, spreads = kept(given.kind, given.name), []
-    if given.all_rows:
-        rows = json.loads(TABLE.read_text())["problems"]
-        cases = [
-            each for each in rows if each["kind"] not in KINDS or given.name not in each["name"]
-        ]
-    for name, problem in problems((ALL_ROWS,) if given.all_rows else SETS):
+    for name, problem in problems():
         if given.kind not in kind_of(problem) or kind_of(problem) not in CANDIDATES:
             continue
         if given.name not in name:
@@ -238,9 +219,6 @@ def main() -> None:
     lines = ",\n".join("  " + json.dumps(each) for each in cases)
     TABLE.write_text(f'{{\n "about": {json.dumps(about)},\n "problems": [\n{lines}\n ]\n}}\n')
     print(about)
-    for kind in KINDS:
-        if len(rows := [each for each in cases if each["kind"] == kind]) > 3:
-            print(f"{kind}, left out one by one, times the best: {left_out(rows)}")
 
 
 if __name__ == "__main__":

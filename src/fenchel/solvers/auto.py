@@ -18,8 +18,7 @@ from typing import TypedDict
 import numpy as np
 
 from fenchel.errors import Incompatible
-from fenchel.losses import FBeta, SquaredError, VectorLoss
-from fenchel.losses.ordinal import PairwiseHinge
+from fenchel.losses import SquaredError, VectorLoss
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.regularizers.written import missing
 from fenchel.risks.base import Problem
@@ -27,7 +26,6 @@ from fenchel.risks.linear import LinearRisk
 from fenchel.risks.views.block_run import serves
 from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.lagrangian import is_piecewise_linear
-from fenchel.solvers.agm_inf import AGMInf
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_descent import BlockDescent
@@ -44,8 +42,7 @@ from fenchel.solvers.sdca import SDCA
 from fenchel.solvers.sublbfgs import SubLBFGS
 
 # The solvers that are measured against each other, for each kind of problem: is the loss smooth,
-# has a row one score or several, or is the loss one of all rows; and what is the regulariser. A
-# kind of which nothing was measured gets the solver of the fixed order.
+# has a row one score or several, and what is the regulariser.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "smooth, l2": (LBFGS, Newton, SDCA),
     "smooth, l1": (ColumnDescent, OWLQN),
@@ -55,8 +52,6 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
     "kinked, elastic_net": (Polish, SDCA, LineSearchBMRM),
     "smooth vectors, l2": (LBFGS, NewtonCG, SDCA),
     "kinked vectors, l2": (Polish, SDCA, LineSearchBMRM),
-    "pairs, l2": (LineSearchBMRM, AGMInf),
-    "f_beta, l2": (LineSearchBMRM, AGMInf),
 }
 
 # Numbers in X below which coordinate ascent is left out: its models depend on the order of rows, if
@@ -90,7 +85,7 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why."""
     if problem.risk.facts.in_one_memory and problem.strength > 0:
         kind = kind_of(problem)
-        candidates = CANDIDATES[kind] if _is_measured(kind) else ()
+        candidates = CANDIDATES.get(kind, ())
         if len(problem.regularizer.free(problem.risk.n_parameters)):
             candidates = tuple(each for each in candidates if each is not LineSearchBMRM)
         if problem.risk.n_numbers < _SMALL:
@@ -104,11 +99,6 @@ def auto(problem: Problem) -> tuple[Solver, str]:
         if able:
             return _measured(able, kind, problem)
     return _preferred(problem)
-
-
-def _is_measured(kind: str) -> bool:
-    """The table has problems of that kind."""
-    return kind in CANDIDATES and bool(_table()[kind].all)
 
 
 def _able(problem: Problem, solvers: Iterable[type[Solver]]) -> list[type[Solver]]:
@@ -147,10 +137,6 @@ def kind_of(problem: Problem) -> str:
     risk, penalty = problem.risk, _PENALTY_WORDS.get(type(problem.regularizer))
     if penalty is None or not isinstance(risk, LinearRisk) or risk.facts.user_written:
         return "other"
-    if isinstance(risk.loss, PairwiseHinge):
-        return f"pairs, {penalty}"
-    if isinstance(risk.loss, FBeta):
-        return f"f_beta, {penalty}"
     smooth = "smooth" if risk.facts.differentiable else "kinked"
     if isinstance(risk.loss, VectorLoss):
         return f"{smooth} vectors, {penalty}"
