@@ -13,7 +13,6 @@ columns are contiguous, kept as long as the risk is.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -27,7 +26,7 @@ from fenchel.risks.base import Array, Risk
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.block_penalty import BlockPenalty
-from fenchel.risks.views.column_storage import native_columns
+from fenchel.risks.views.column_storage import StoredColumns
 from fenchel.risks.views.grams import Which
 from fenchel.risks.views.newton import Hessian
 
@@ -44,7 +43,7 @@ class BlockRows(NamedTuple):
     alpha: Array
 
 
-class BlockColumns:
+class BlockColumns(StoredColumns):
     """The columns of a linear risk, K numbers each; see `block_columns`."""
 
     def __init__(self, risk: LinearRisk):
@@ -78,24 +77,6 @@ class BlockColumns:
         if not risk.facts.in_one_memory:
             return "it needs all rows in one memory"
         return None if risk.n_rows <= _MOST_ROWS else f"it takes at most {_MOST_ROWS} rows"
-
-    @functools.cached_property
-    def native(self) -> _kernels.Columns:
-        """The columns in C++."""
-        return native_columns(self.rows)[0]
-
-    @functools.cached_property
-    def norms(self) -> Array:
-        """The roots of the columns' mean squares."""
-        risk = self.risk()
-        assert risk is not None  # which keeps its columns
-        return np.sqrt(risk.squares)
-
-    def pay(self, risk: Risk) -> None:
-        """Counts the passes that were made since the last time."""
-        passes = int(self.unpaid)
-        risk.passes += passes
-        self.unpaid -= passes
 
     # Rows.
 

@@ -17,7 +17,6 @@ all seen through their Gram matrix.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -34,7 +33,7 @@ from fenchel.risks.intercept import Offset
 from fenchel.risks.linear import LinearRisk
 from fenchel.risks.point import LinearPoint
 from fenchel.risks.views.balance import are_orthogonal, orthogonal
-from fenchel.risks.views.column_storage import native_columns
+from fenchel.risks.views.column_storage import StoredColumns
 from fenchel.risks.views.grams import (
     Gram,
     Penalty,
@@ -73,7 +72,7 @@ class RowState(NamedTuple):
     h: Array | None  # None: each row's share, as for the squared error
 
 
-class Columns:
+class Columns(StoredColumns):
     """The columns of a linear risk; see `columns_of`."""
 
     _last_gram: Gram | None = None
@@ -105,19 +104,6 @@ class Columns:
         if not risk.facts.in_one_memory:
             return "it needs all rows in one memory (owlqn does not)"
         return None if risk.n_rows <= _MOST_ROWS else f"it takes at most {_MOST_ROWS} rows"
-
-    @functools.cached_property
-    def norms(self) -> Array:
-        """The roots of the columns' mean squares."""
-        risk = self.risk()
-        assert risk is not None  # which keeps its columns
-        return np.sqrt(risk.squares)
-
-    def pay(self, risk: Risk) -> None:
-        """Counts the passes that were made since the last time."""
-        passes = int(self.unpaid)
-        risk.passes += passes
-        self.unpaid -= passes
 
     # Rows.
 
@@ -168,20 +154,11 @@ class Columns:
 
     # Columns.
 
-    @functools.cached_property
-    def _stored(self) -> tuple[_kernels.Columns, npt.NDArray[np.int64]]:
-        return native_columns(self.rows)
-
-    @property
-    def native(self) -> _kernels.Columns:
-        """The columns in C++."""
-        return self._stored[0]
-
     def _count(self, which: Which) -> float:
         """The share of X's numbers that some columns have."""
         if self.few:
             return 1.0  # row by row
-        start = self._stored[1]
+        start = self.stored[1]
         numbers = np.sum(start[which + 1] - start[which])
         return float(numbers) / max(self.n_numbers, 1)
 
