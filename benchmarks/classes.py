@@ -10,7 +10,7 @@ lies within the distance of the lower bound that our tighter fit proves, and "-"
 did within the limit for a ladder. liblinear's rows are given as its own type before the clock
 starts, and all modules are imported. Fits with an intercept are compared with scikit-learn's, whose
 LinearSVC penalises it, so that of its time there the default tolerance is shown, and nothing of its
-distance. cyanure is left out where it is not installed. Without --only the whole takes less than
+distance. cyanure and liblinear are left out where they are not installed. Without --only the whole takes less than
 ten minutes.
 """
 
@@ -145,19 +145,20 @@ def cyanure(loss: str) -> Peer:
 
 
 def peers_of(line: Line) -> dict[str, Peer]:
-    has_cyanure = importlib.util.find_spec("cyanure") is not None
+    """Those that minimise the same, of the installed ones."""
+    has = {name: importlib.util.find_spec(name) is not None for name in ("cyanure", "liblinear")}
     if line.loss in BINARY:
         number, factor, name = BINARY[line.loss]
-        others = {"cyanure": cyanure(name)} if has_cyanure else {}
-        return {"liblinear": liblinear(number, factor), **others}
+        found = {"liblinear": liblinear(number, factor), "cyanure": cyanure(name)}
+        return {name: peer for name, peer in found.items() if has[name]}
     if line.loss == "multiclass_hinge":
-        return {} if line.intercept else {"liblinear": liblinear(4)}
+        return {"liblinear": liblinear(4)} if has["liblinear"] and not line.intercept else {}
     found = {"lbfgs": logistic("lbfgs", line.intercept)}
     if line.intercept:
         return found
     if line.data != "20news":
         found["newton-cg"] = logistic("newton-cg")
-    if has_cyanure:
+    if has["cyanure"]:
         found["cyanure"] = cyanure("multiclass-logistic")
     return found
 
