@@ -10,8 +10,8 @@ lies within the distance of the lower bound that our tighter fit proves, and "-"
 did within the limit for a ladder. liblinear's rows are given as its own type before the clock
 starts, and all modules are imported. Fits with an intercept are compared with scikit-learn's, whose
 LinearSVC penalises it, so that of its time there the default tolerance is shown, and nothing of its
-distance. cyanure and liblinear are left out where they are not installed. Without --only the whole takes less than
-ten minutes.
+distance. cyanure and liblinear are left out where they are not installed. Without --only the whole
+takes less than ten minutes.
 """
 
 from __future__ import annotations
