@@ -17,7 +17,7 @@ slacks each wrong class's part counts 1/Delta: sum_k t_k / Delta_k <= s.
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,12 @@ def _sum(k: Whole) -> int:
     return (int(np.sum(k >> 26)) << 26) + int(np.sum(k & ((1 << 26) - 1)))
 
 
+def _column_sums(k: Whole) -> list[int]:
+    """The sums of columns, likewise."""
+    high, low = np.sum(k >> 26, axis=0), np.sum(k & ((1 << 26) - 1), axis=0)
+    return [(h << 26) + rest for h, rest in zip(high.tolist(), low.tolist(), strict=True)]
+
+
 def _spread(total: int, room: Whole, back: Whole) -> Whole:
     """How far each row moves, at most its room, to make up the total; all of them if it is short.
 
@@ -166,16 +172,16 @@ class SignedRows:
             k[over] = self._even(np.trunc(k[over] * (1 - less)).astype(np.int64))
         return k
 
-    def _room(self, k: Whole) -> Array:
-        """How many units each row's positive part may still grow by, or fewer."""
+    def _room(self, k: Whole, rows: Any = slice(None)) -> Array:
+        """How many units the positive part of such rows may still grow by, or fewer."""
         if self.costs is None:
-            spare = self.capacity - np.sum(np.maximum(k, 0), axis=1)
+            spare = self.capacity[rows] - np.sum(np.maximum(k, 0), axis=1)
             return np.asarray(spare, dtype=np.float64)
-        parts = np.zeros(k.shape)
-        np.divide(np.maximum(k, 0), self.costs, out=parts, where=(k > 0) & (self.costs > 0))
+        costs, parts = self.costs[rows], np.zeros(k.shape)
+        np.divide(np.maximum(k, 0), costs, out=parts, where=(k > 0) & (costs > 0))
         # A sum of K quotients, each rounded: off by K + 1 units of round-off at most.
         total = np.sum(up(parts), axis=1) * (1 + (k.shape[1] + 1) * 2.0**-52)
-        return down(np.ldexp(self.s, -self.grid.exponent) - up(total))
+        return down(np.ldexp(self.s[rows], -self.grid.exponent) - up(total))
 
     def _transfer(self, a: int, b: int) -> Whole:
         """How many units each row may take off class a and add to class b."""
@@ -194,31 +200,53 @@ class SignedRows:
 
     def balance(self) -> bool:
         """Makes every class's sum 0; False if there is no room for that."""
+        sums = _column_sums(self.k)
+        if not any(sums) or self._in_one_row(sums):
+            return True
         self.room = np.maximum(self._room(self.k), 0.0)
-        for _ in range(_ROUNDS * self.k.shape[1]):
-            sums = [_sum(column) for column in self.k.T]
-            a, b = int(np.argmax(sums)), int(np.argmin(sums))
-            if sums[a] == 0:
+        for _ in range(_ROUNDS * len(sums)):
+            a, b = sums.index(max(sums)), sums.index(min(sums))
+            total = min(sums[a], -sums[b])
+            if total == 0:
                 return True
-            way = self._way(a, b)
-            if way is None:
-                return False
-            for here, there in itertools.pairwise(way):
-                self._move(here, there, min(sums[a], -sums[b]))
+            if not self._move(a, b, total, sums):
+                way = self._way(a, b)
+                if way is None:
+                    return False
+                for here, there in itertools.pairwise(way):
+                    self._move(here, there, total, sums)
         return False
 
-    def _move(self, a: int, b: int, total: int) -> None:
-        """Takes up to so many units off class a and adds them to class b."""
+    def _in_one_row(self, sums: list[int]) -> bool:
+        """Whether the row farthest from all its bounds has room for all sums, which it then gets.
+
+        As every row has the sum 0, so have the sums, and the row keeps its own.
+        """
+        if max(map(abs, sums)) >= _LARGEST:
+            return False
+        best = int(np.argmax(np.minimum(np.min(np.abs(self.k), axis=1), self._room(self.k))))
+        row = [best]
+        k = self.k[row] - np.array(sums)
+        signed = np.where(self.right[row], k <= 0, k >= 0) & (np.abs(k) <= _LARGEST)
+        if not signed.all() or self._room(k, row)[0] < 0:
+            return False
+        self.k[row] = k
+        return True
+
+    def _move(self, a: int, b: int, total: int, sums: list[int]) -> bool:
+        """Takes up to so many units off class a and adds them to class b; False if none can be."""
         moved = _spread(total, self._transfer(a, b), self._transfer(b, a))
-        self.k[:, a] -= moved
-        self.k[:, b] += moved
-        self.room = np.maximum(self._room(self.k), 0.0)
+        rows = np.flatnonzero(moved)
+        self.k[rows, a] -= moved[rows]
+        self.k[rows, b] += moved[rows]
+        self.room[rows] = np.maximum(self._room(self.k[rows], rows), 0.0)
+        sums[a] -= _sum(moved[rows])
+        sums[b] += _sum(moved[rows])
+        return len(rows) > 0
 
     def _way(self, a: int, b: int) -> list[int] | None:
         """Classes from a to b, as few as possible, between which units can be moved."""
         ways, reached = {a: [a]}, [a]
-        if self._transfer(a, b).any():
-            return [a, b]
         for here in reached:
             for k in set(range(self.k.shape[1])) - set(ways):
                 if self._transfer(here, k).any():
