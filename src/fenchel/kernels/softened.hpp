@@ -1,13 +1,13 @@
-// Hinges of K scores with their maxima made soft, at every row: offsets.hpp has the soft maximum of
-// one row, for the best offsets; here there are none, and no Hessian.
+// Hinges of K scores with their maxima made soft, at every row: soft_pieces.hpp has the soft
+// maximum of one row, for the best offsets; here there are none, and no Hessian.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-#include "offsets.hpp"
 #include "simd.hpp"
+#include "soft_pieces.hpp"
 
 namespace fenchel {
 

@@ -14,7 +14,7 @@ whose right side does not depend on b where the *residual* r = sum_i s_i a_i is 
 At the best b the slopes of the loss have r = 0; at the b that Newton's method ends with, r is
 small. Two steps make it 0, inside the domain.
 
-*Tilt.* The slopes of a row are a mean of the gradients g_j of its pieces (kernels/offsets.hpp),
+*Tilt.* The slopes of a row are a mean of the gradients g_j of its pieces (kernels/soft_pieces.hpp),
 with shares p_j. Newton's next step would be -mu t, with sum_i s_i Cov_i t = r for the covariance
 Cov_i of the g_j. It is not made: the shares are multiplied by 1 - d_j instead, d_j = <g_j, t> less
 its mean, so that they are still shares where |d_j| <= 1, and the slopes a_i - Cov_i t. Their
