@@ -144,17 +144,4 @@ inline double crossing(Slope from, double low, std::vector<Kink>& kinks) {
     return curvature > 0 ? low - from.slope / curvature : std::numeric_limits<double>::infinity();
 }
 
-/// The b with the least sum_i s_i l(z_i + b) of a piecewise linear loss; `b` if there is none.
-template <class Loss>
-double best_offset(const Loss& loss, const Rows& rows, double b, std::size_t n) {
-    constexpr double inf = std::numeric_limits<double>::infinity();
-    const std::vector<double> ones(n, 1.0);
-    auto kinks = kinks_along(loss, rows, ones.data(), -inf, inf, n);
-    double low = b;
-    for (const Kink& kink : kinks) low = std::min(low, kink.eta - 1);
-    const Slope from = slope_along(loss, rows, ones.data(), low, n);
-    const double best = crossing({from.slope, 0.0}, low, kinks);
-    return std::isfinite(best) ? best : b;
-}
-
 }  // namespace fenchel

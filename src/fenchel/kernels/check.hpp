@@ -18,6 +18,40 @@ struct Scan {
     double largest = 0;  // the largest finite magnitude
 };
 
+namespace detail {
+
+/// Whether all numbers of a line are at most so large; nan is not.
+template <class Value>
+FENCHEL_INLINE bool within_line(const Value* x, std::size_t length, double most) {
+    bool outside = false;
+    for (std::size_t k = 0; k < length; ++k)
+        outside |= !(std::abs(static_cast<double>(x[k])) <= most);
+    return !outside;
+}
+
+template <class Value>
+FENCHEL_AVX2 bool within_line_avx2(const Value* x, std::size_t length, double most) {
+    return within_line(x, length, most);
+}
+
+}  // namespace detail
+
+/// Whether all numbers of X, in rows or columns of one piece, are finite and at most so large.
+template <class Value>
+bool within(const Dense<Value>& X, double most) {
+    const bool by_rows = X.column_stride == 1;
+    const std::size_t lines = by_rows ? X.n_rows : X.n_columns;
+    const std::size_t length = by_rows ? X.n_columns : X.n_rows;
+    const std::ptrdiff_t stride = by_rows ? X.row_stride : X.column_stride;
+    for (std::size_t l = 0; l < lines; ++l) {
+        const Value* x = X.value + static_cast<std::ptrdiff_t>(l) * stride;
+        const bool inside = has_avx2() ? detail::within_line_avx2(x, length, most)
+                                       : detail::within_line(x, length, most);
+        if (!inside) return false;
+    }
+    return true;
+}
+
 /// Counts nan and inf in X and finds the first, row by row.
 template <class Value>
 Scan scan(const Dense<Value>& X) {

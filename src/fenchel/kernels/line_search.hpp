@@ -104,4 +104,23 @@ double exact(SlopeAt&& slope, Kinks&& kinks) {
     return std::min(crossing(at_low, low, left), high);
 }
 
+/// The b with the least sum_i s_i l(z_i + b) of a piecewise linear loss, sought from `b` on; that
+/// itself if there is none.
+template <class Loss>
+double best_offset(const Loss& loss, const Rows& rows, double b, std::size_t n) {
+    for (const double sign : {1.0, -1.0}) {
+        const std::vector<double> rate(n, sign);
+        const double from = sign * b;
+        const double eta = exact(
+            [&](double eta) { return slope_along(loss, rows, rate.data(), from + eta, n); },
+            [&](double low, double high) {
+                auto kinks = kinks_along(loss, rows, rate.data(), from + low, from + high, n);
+                for (Kink& each : kinks) each.eta -= from;
+                return kinks;
+            });
+        if (eta > 0) return b + sign * eta;
+    }
+    return b;
+}
+
 }  // namespace fenchel

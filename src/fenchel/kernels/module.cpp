@@ -272,6 +272,13 @@ void bind_dense(nb::module_& m) {
         "X"_a.noconvert(), "row_start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert());
     m.def(
+        "within",
+        [](Table<Value> X, double most) {
+            nb::gil_scoped_release unlocked;
+            return fenchel::within(dense_view(X), most);
+        },
+        "X"_a.noconvert(), "most"_a);
+    m.def(
         "scan",
         [](Table<Value> X) {
             nb::gil_scoped_release unlocked;

@@ -61,7 +61,8 @@ class NewtonMethod {
           h_(problem.X.n_rows),
           bent_(problem.X.n_rows),
           g_(width()),
-          p_(width()) {
+          p_(width()),
+          ahead_(width()) {
         on_.X.scores(w_, z_.data());
         for (std::size_t i = 0; i < on_.X.n_rows; ++i)
             z_[i] += b_ + (on_.offsets ? on_.offsets[i] : 0.0);
@@ -170,8 +171,13 @@ class NewtonMethod {
             return sum_ / on_.total;
         });
         seen_ = true;
-        std::fill(g_.begin(), g_.end(), 0.0);
-        on_.X.adjoint(a_.data(), g_.data());
+        if (arrived_) {
+            g_ = ahead_;
+        } else {
+            std::fill(g_.begin(), g_.end(), 0.0);
+            on_.X.adjoint(a_.data(), g_.data());
+        }
+        arrived_ = false;
         h_total_ = 0;
         for (std::size_t i = 0; i < n; ++i) {
             g_[d] += a_[i];
@@ -211,6 +217,26 @@ class NewtonMethod {
     void rates() {
         on_.X.scores(p_.data(), q_.data());
         for (double& each : q_) each += p_[on_.X.n_columns];
+        looked_ahead_ = false;
+    }
+
+    /// The same, and in that pass what a step of 1 leads to, as most of L-BFGS's are that long.
+    void rates_and_ahead() {
+        std::fill(ahead_.begin(), ahead_.end(), 0.0);
+        sum_ = with_loss(on_.loss, [&](const auto& l) {
+            double sum = 0;
+            const auto slopes_there = [&](std::size_t first, std::size_t last) {
+                for (std::size_t i = first; i < last; ++i) {
+                    q_[i] += p_[on_.X.n_columns];
+                    t_[i] = z_[i] + q_[i];
+                }
+                sum += slopes(l, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), first, last);
+            };
+            on_.X.evaluate(p_.data(), q_.data(), a_.data(), ahead_.data(), slopes_there);
+            return sum;
+        });
+        fresh_ = seen_ = false;  // a_ is no longer that of z_
+        looked_ahead_ = true;
     }
 
     /// p = -B g; at first -g, as far as the curvature along it says.
@@ -221,9 +247,11 @@ class NewtonMethod {
         }
         for (std::size_t j = 0; j < width(); ++j) p_[j] = -g_[j];
         const bool first = B_.empty();
-        if (!first) B_.times(p_);
+        if (!first) {
+            B_.times(p_);
+            return rates_and_ahead();
+        }
         rates();
-        if (!first) return;
         double square = 0, curvature = 0;
         for (std::size_t i = 0; i < on_.X.n_rows; ++i) curvature += h_[i] * q_[i] * q_[i];
         for (std::size_t j = 0; j < width(); ++j) square += p_[j] * p_[j];
@@ -244,8 +272,10 @@ class NewtonMethod {
         double regular = 0;
         for (std::size_t j = 0; j < on_.X.n_columns; ++j) regular += 0.5 * on_.D[j] * w_[j] * w_[j];
         const auto phi = [&](double eta) -> Bend {
-            for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
-            sum_ = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            if (!(looked_ahead_ && eta == 1)) {
+                for (std::size_t i = 0; i < n; ++i) t_[i] = z_[i] + eta * q_[i];
+                sum_ = slopes(loss, {t_.data(), on_.y, on_.s}, 0.0, a_.data(), 0, n);
+            }
             tried_ = eta;
             fresh_ = seen_ = false;
             const double rate = detail::dot(a_.data(), q_.data(), n);
@@ -292,6 +322,7 @@ class NewtonMethod {
         for (std::size_t i = 0; i < on_.X.n_rows; ++i) z_[i] += eta * q_[i];
         b_ += eta * p_[on_.X.n_columns];
         seen_ = eta == tried_;
+        arrived_ = looked_ahead_ && eta == 1;
         tried_ = 0;
         fresh_ = false;
     }
@@ -303,6 +334,7 @@ class NewtonMethod {
     std::vector<std::int32_t> bent_;
     std::size_t n_bent_ = 0;
     std::vector<double> g_, p_, L_;  // of columns and b: gradient, step; the Hessian's factor
+    std::vector<double> ahead_;      // X'a where a step of 1 leads
     double h_total_ = 0;
     double J_ = 0, sum_ = 0, tried_ = 0;  // J; the losses' sum where a_ is, at which step that was
     bool seen_ = false, fresh_ = false;   // a_ and sum_ are those of z_; J_, g_ and h_ as well
@@ -311,6 +343,7 @@ class NewtonMethod {
     std::size_t taken_ = 0;               // of L-BFGS's steps
     double first_left_ = 0;
     bool quasi_ = false;
+    bool looked_ahead_ = false, arrived_ = false;  // ahead_ is known; it is X'a where w_ is
 };
 
 /// What is known of a strength, for each of them: rows of d and n numbers, and J with its bound.

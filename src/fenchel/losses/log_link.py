@@ -6,6 +6,9 @@ negative, which the bundle's zero cut needs. Each class has a twin in kernels/lo
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
@@ -16,10 +19,8 @@ from fenchel.tolerances import EPSILON
 
 def exp_beyond_tangent(t: Array) -> Array:
     """exp(t) - 1 - t to a few units of itself: Taylor's terms where that would cancel."""
-    series = np.ones_like(t)
-    for k in range(15, 2, -1):
-        series = 1.0 + series * t / k
-    return np.where(np.abs(t) < 0.5, 0.5 * t * t * series, np.expm1(t) - t)
+    near = 0.5 * t * t * _polynomial([2.0 / math.factorial(k) for k in range(15, 1, -1)], t)
+    return np.where(np.abs(t) < 0.5, near, np.expm1(t) - t)
 
 
 def relative_entropy(beta: Array) -> Array:
@@ -31,11 +32,19 @@ def relative_entropy(beta: Array) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         s = beta / (2.0 + beta)
-        square, series = s * s, np.zeros_like(s)
-        for k in range(25, 1, -2):
-            series = (series + 1.0 / k) * square
+        square = s * s
+        series = square * _polynomial([1.0 / k for k in range(25, 1, -2)], square)
         near = 2.0 / (1.0 - s) * (square + (1.0 + s) * s * series)
         return np.where(np.abs(beta) < 0.25, near, xlog1py(1.0 + beta, beta) - beta)
+
+
+def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
+    """Horner's rule, the coefficient of the highest power first, in one array."""
+    total = np.full_like(x, coefficients[0])
+    for each in coefficients[1:]:
+        total *= x
+        total += each
+    return total
 
 
 class Poisson(Conjugable):

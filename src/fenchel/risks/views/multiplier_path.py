@@ -22,6 +22,7 @@ from fenchel.risks.views.multiplier_run import (
     MOST_COLUMNS,
     PROXIMAL,
     column_terms,
+    first_kappa,
     has_column_terms,
     in_one_shard,
     native_problem,
@@ -85,8 +86,7 @@ class _Path:
         b = 0.0
         if columns.has_intercept:
             b = columns.loss.best_offset(np.zeros(n), self.risk.weight, 0.0)[4]
-        square = columns.loss.nearest_kinks(b) ** 2 * columns.share
-        self.scale = 2 * math.sqrt(float(np.sum(square))) or 1.0
+        self.scale = first_kappa(columns, b)
         w, c, centre, best_w = np.zeros((4, d))
         a, best_u = np.zeros((2, n))
         numbers = b, self.scale, PROXIMAL / self.scale, b, math.inf, -math.inf
