@@ -52,7 +52,8 @@ void squares(const Dense<Value>& X, const double* s, double* g) {
     for (std::size_t j = 0; j < X.n_columns; ++j) {
         const Value* column = X.value + static_cast<std::ptrdiff_t>(j) * X.column_stride;
         for (std::size_t i = 0; i < X.n_rows; ++i) {
-            const double x = static_cast<double>(column[static_cast<std::ptrdiff_t>(i) * X.row_stride]);
+            const double x =
+                static_cast<double>(column[static_cast<std::ptrdiff_t>(i) * X.row_stride]);
             g[j] += (s ? s[i] : 1.0) * x * x;
         }
     }

@@ -111,13 +111,13 @@ double best_offset(const Loss& loss, const Rows& rows, double b, std::size_t n) 
     for (const double sign : {1.0, -1.0}) {
         const std::vector<double> rate(n, sign);
         const double from = sign * b;
-        const double eta = exact(
-            [&](double eta) { return slope_along(loss, rows, rate.data(), from + eta, n); },
-            [&](double low, double high) {
-                auto kinks = kinks_along(loss, rows, rate.data(), from + low, from + high, n);
-                for (Kink& each : kinks) each.eta -= from;
-                return kinks;
-            });
+        const double eta =
+            exact([&](double eta) { return slope_along(loss, rows, rate.data(), from + eta, n); },
+                  [&](double low, double high) {
+                      auto kinks = kinks_along(loss, rows, rate.data(), from + low, from + high, n);
+                      for (Kink& each : kinks) each.eta -= from;
+                      return kinks;
+                  });
         if (eta > 0) return b + sign * eta;
     }
     return b;

@@ -104,7 +104,8 @@ class Polish {
     static constexpr double kShare =
         0.3;  // of the larger of two causes, from which on both are met
     static constexpr double kInertia = 1e-6;  // of the intercept, which has no penalty
-    static constexpr double kNear = 3;        // gaps, from which on the intercept is made the best
+    static constexpr double kFine = 1e6;  // times the least kappa: round-off of z shows in its u
+    static constexpr double kGain = 3;    // times what it is about: what the best offset may gain
     static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
     double r(std::size_t j) const { return at.rho * terms.prox[j]; }
@@ -200,14 +201,15 @@ class Polish {
         for (std::size_t j = 0; j < d; ++j)
             size += terms.t[j] * std::abs(v[j]) + terms.h[j] / 2 * v[j] * v[j];
         const std::vector<double>& scores = sparse ? scores_at_v() : z;
-        double b = at.b, J = size + mean(scores, b);
+        const Bend mean = mean_at(scores, at.b);
+        double b = at.b, J = size + mean.value;
         const bool last = done.newton == settings.steps;
         if (sparse || last || left <= settings.gap * std::abs(J)) bound();
-        const double open = (J - at.lower) / (settings.gap * std::abs(J));
-        if (settings.has_intercept && open > 1 && open <= kNear) {
+        const double excess = J - at.lower - settings.gap * std::abs(J);
+        if (settings.has_intercept && excess > 0 && excess <= kGain * offset_gain(mean.slope)) {
             b = with_loss(loss,
                           [&](const auto& l) { return best_offset(l, at_scores(scores), b, n); });
-            J = size + mean(scores, b);
+            J = size + mean_at(scores, b).value;
         }
         if (J < at.upper) {
             at.upper = J;
@@ -224,10 +226,16 @@ class Polish {
         return q;
     }
 
-    double mean(const std::vector<double>& scores, double b) const {
-        return with_loss(loss, [&](const auto& l) { return sums(l, at_scores(scores), b, n); })
-                   .value /
-               settings.weight;
+    Bend mean_at(const std::vector<double>& scores, double b) const {
+        const Bend sum =
+            with_loss(loss, [&](const auto& l) { return sums(l, at_scores(scores), b, n); });
+        return {sum.value / settings.weight, sum.slope / settings.weight};
+    }
+
+    /// What the best offset would gain, about: rows that are bent have their kinks within kappa.
+    double offset_gain(double slope) const {
+        return slope * slope * at.kappa * static_cast<double>(n) /
+               (2 * static_cast<double>(std::max<std::size_t>(n_bent, 1)));
     }
 
     /// What the slopes u prove, kept with them if it is the best.
@@ -291,7 +299,7 @@ class Polish {
         std::copy(cu.begin(), cu.end(), at.c);
         std::copy(at.w, at.w + d, at.centre);
         ++done.updates;
-        score();
+        if (at.kappa < kFine * settings.least) score();
         look();
     }
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from fenchel import _kernels
 from fenchel.data.rows import DenseRows, SparseRows
+from fenchel.losses import Conjugable
 from fenchel.regularizers import Regularizer
 from fenchel.risks.base import Array, Cut, Problem, State
 from fenchel.risks.intercept import Offset, around, profile
@@ -109,7 +110,9 @@ def first_kappa(columns: Columns, b: float) -> float:
     quarter of that kappa takes a tenth less passes.
     """
     distance = math.sqrt(float(np.sum(columns.loss.nearest_kinks(b) ** 2 * columns.share)))
-    lowest, highest = columns.loss.loss.domain(columns.loss.y)
+    loss = columns.loss.loss
+    assert isinstance(loss, Conjugable)
+    lowest, highest = loss.domain(columns.loss.y)
     both_sides = bool(np.all(lowest < 0) and np.all(highest > 0))
     return (_NEARER if both_sides else _FURTHEST) * distance or 1.0
 
