@@ -151,14 +151,7 @@ APART = (
 
 
 NO_SETS = "its y has a class for each row, not a set of labels: refused, and in other words"
-NO_PROOF = (
-    "the bundle does not always certify the unpenalised intercepts of a nonsmooth vector loss on a "
-    "handful of rows: the fit ends with a ConvergenceWarning, which is an error here"
-)
 OF_SETS = {
-    "check_positive_only_tag_during_fit": NO_PROOF,
-    "check_classifier_multioutput": NO_PROOF,
-    "check_sample_weights_not_overwritten": NO_PROOF,
     "check_classifiers_one_label": "it wants a y of one class to be learnt or refused as such",
     "check_classifiers_one_label_sample_weights": "as check_classifiers_one_label",
     "check_classifiers_classes": NO_SETS,
@@ -187,10 +180,6 @@ def expected_failures(estimator):
         failures = {**failures, **({} if estimator._loss().weighted else UNWEIGHED)}
     if isinstance(estimator, fenchel.OrdinalRegressor):
         failures = {"check_classifiers_regression_target": "any numbers can be levels: half stars"}
-    if str(estimator) in ("Classifier(loss='multiclass_hinge')", "HierarchicalClassifier()"):
-        failures = dict.fromkeys(
-            ("check_class_weight_classifiers", "check_sample_weights_not_overwritten"), NO_PROOF
-        )
     if str(estimator) not in ROUGH:
         return failures
     kinds = ("dense", "sparse")

@@ -218,3 +218,18 @@ def test_weights_that_all_classes_share_are_no_obstacle():
     result = fenchel.minimize(problem, "newton-cg", gap=1e-9, w0=start)
     assert result.converged
     assert result.objective == pytest.approx(cold.objective, rel=2e-9)
+
+
+@pytest.mark.parametrize("heavy", [1e3, 1e5, 1e7])
+def test_a_class_with_nearly_all_the_weight_does_not_send_offsets_far_away(heavy):
+    """A number added to all offsets changes nothing, and light rows hardly see how far they go."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 17)
+    X = 20 * rng.normal(size=(len(y), 2))
+    problem = fenchel.problem(
+        X, y, loss="multiclass_hinge", strength=1e-4, intercept=True,
+        sample_weight=np.where(y == 0, heavy, 1.0),
+    )  # fmt: skip
+    result = fenchel.minimize(problem, "polish", gap=1e-4)
+    assert result.converged
+    assert np.max(np.abs(result.intercept)) < 100

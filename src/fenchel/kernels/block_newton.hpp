@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -265,9 +266,22 @@ class BlockNewton {
             X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
             for (std::size_t k = 0; k < K; ++k) diagonal[d * K + k] = h[k] + inertia[k];
         }
+        solve();
+        centre();
+    }
+
+    void solve() {
         if (hessian.factored() && gradients(kReused)) return;
         if (!factored_anew() && !gradients(kProducts)) factored_anew();
         if (hessian.factored()) gradients(kProducts);
+    }
+
+    /// No loss here knows a number that is added to all scores of a row, and offsets have no
+    /// penalty: what of the step round-off sends that way, which may be far, is taken out.
+    void centre() {
+        double* of = offsets(p);
+        const double mean = std::accumulate(of, of + K, 0.0) / static_cast<double>(K);
+        for (std::size_t k = 0; k < K; ++k) of[k] -= mean;
     }
 
     /// Makes the classes' factors anew where that costs less than the products with the last ones.

@@ -39,7 +39,9 @@ inline bool descends(const Bend& trial, const Bend& start, double eta) {
 }  // namespace detail
 
 /// A step at which the slope along the ray is a tenth of that at 0, `start`: Newton's, in a
-/// bracket. slope(eta) gives slope and curvature; 0 where the ray does not descend.
+/// bracket. slope(eta) gives slope and curvature; 0 where the ray does not descend. A ray that
+/// rises again, though little, may do so from far behind: such a step is taken only where the
+/// minimum is in its second half, as its curvature has it.
 template <class SlopeAt>
 double flat_step(double start, SlopeAt&& slope) {
     if (!(start < 0)) return 0;
@@ -47,7 +49,8 @@ double flat_step(double start, SlopeAt&& slope) {
     double low = 0, high = inf, eta = 1;
     for (int k = 0; k < detail::kFlatTrials; ++k) {
         const auto [total, rise] = slope(eta);
-        if (std::abs(total) <= -detail::kFlat * start) return eta;
+        const bool beyond = total > 0 && total > rise * eta / 2;
+        if (std::abs(total) <= -detail::kFlat * start && !beyond) return eta;
         (total < 0 ? low : high) = eta;
         eta = rise > 0 ? eta - total / rise : inf;
         if (!(low < eta && eta < high)) eta = high < inf ? 0.5 * (low + high) : 4 * low;
