@@ -26,6 +26,7 @@ from fenchel.risks.base import Array, Effort, Point, Problem
 from fenchel.risks.existence import receding, vanishing
 from fenchel.settings import nonnegative, positive, understood, whole
 from fenchel.solvers import Solver, State, Step, chosen
+from fenchel.solvers.auto import relief
 from fenchel.stopping import Tolerance
 from fenchel.watching import LOG, log_step
 from fenchel.witness import Witness
@@ -81,9 +82,7 @@ def minimize(
     w = starts.parameters(w0, problem)
     method, reason = chosen(solver, problem)
     method = method.aiming(tolerance.gap)
-    run = _Run(
-        problem, tolerance, max_iterations, seconds, callback, stopping.patience(method, problem)
-    )
+    run = _Run(problem, tolerance, max_iterations, seconds, callback)
     run.prover = Prover(problem, method, bool(verify))
     start = starts.duals(w0, w, problem.risk) if method.takes_duals else None
     file = opened(checkpoint, problem, method)
@@ -91,6 +90,11 @@ def minimize(
     status = _executed(run, method, w, start, file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
+    second = relief(problem, method) if solver == "auto" and file is None else None
+    if status is Status.STALLED and run.best is not None and second is not None:
+        method, reason = second.aiming(tolerance.gap), f"{method.name} stalled: {reason}"
+        LOG.info("%s goes on: %s", method.name, reason)
+        status = _executed(run, method, run.best.w, None, None)
     result = run.result(status, method.name, reason)
     result = replace(result, advice=advised(problem, result))
     LOG.info("%s", result)
@@ -101,6 +105,7 @@ def _executed(
     run: _Run, method: Solver, w: Array, start: State | None, file: CheckpointFile | None
 ) -> Status:
     """Runs a solver to its end, which may be an interrupt."""
+    run.begin(stopping.patience(method, run.problem))
     try:
         with blas.one_thread(), np.errstate(all="ignore"):  # overflow ends in a status
             status = run.through(method, w, start) if file is None else run.saving(method, w, file)
@@ -125,7 +130,6 @@ class _Run:
         max_iterations: int,
         max_seconds: float,
         callback: Callable[[Record], Any] | None,
-        patience: int,
     ):
         self.problem, self.callback = replace(problem, pulse=self._pulse, effort=Effort()), callback
         self.under_way = False  # a step has been taken, and the run has not ended
@@ -141,12 +145,17 @@ class _Run:
         if problem.risk.facts.nonnegative:
             self.claim, self.lower_bound, self.evidence = 0.0, 0.0, Witness
         self.history: list[Record] = []
-        self.patience = patience
 
+    patience: int  # of the solver
+    before: int  # records of another solver, from which it goes on
     claim: float  # of the solver, for its evidence
     lower_bound: float  # the claim, less by what an earlier one exceeded its proof; or the proof
     evidence: Callable[[], Witness] | None
     prover: Prover | None = None
+
+    def begin(self, patience: int) -> None:
+        """Makes ready for a solver with so much patience."""
+        self.patience, self.before = patience, len(self.history)
 
     def through(self, method: Solver, w: Array, start: State | None) -> Status:
         """Takes the solver's steps until one of them ends the run."""
@@ -332,7 +341,8 @@ class _Run:
             return Status.MAX_ITERATIONS
         if late:
             return Status.TIME_LIMIT
-        return Status.STALLED if stopping.stalled(self.history, self.patience) else None
+        tried = len(self.history) - self.before > self.patience
+        return Status.STALLED if tried and stopping.stalled(self.history, self.patience) else None
 
     def _is_proved(self) -> bool:
         """Whether the gap is still small enough once its bounds were proved, if that is asked."""

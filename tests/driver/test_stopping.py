@@ -82,6 +82,35 @@ def test_a_run_that_only_stalls_has_not_converged():
     assert result.status is Status.STALLED
 
 
+class Lazy(fenchel.Solver):
+    """Three steps that lead nowhere."""
+
+    name, needs = "lazy", fenchel.Needs()
+
+    def iterate(self, problem, w, state=None):
+        for _ in range(3):
+            point = problem.risk.at(w)
+            yield fenchel.Step(point, problem.objective(point))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge", "logistic"])
+def test_a_bundle_goes_on_where_the_choice_of_auto_stalls(loss, monkeypatch):
+    monkeypatch.setattr("fenchel.solvers.auto", lambda problem: (Lazy(), "for the sake of a test"))
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % (3 if loss == "multiclass_hinge" else 2)
+    problem = fenchel.problem(X, y, loss=loss, strength=0.1, intercept=True)
+    result = fenchel.minimize(problem, gap=1e-6)
+    if loss == "logistic":  # no cuts are better than what steps on smooth losses give
+        assert (result.solver, result.status, result.iterations) == ("lazy", Status.STALLED, 3)
+        return
+    assert result.converged
+    assert fenchel.verify(result, problem).gap <= 1e-6
+    assert result.solver == ("bmrm" if loss == "multiclass_hinge" else "ls-bmrm")
+    assert result.reason == "lazy stalled: for the sake of a test"
+    assert len(result.history) == result.iterations > 3
+    assert fenchel.minimize(problem, Lazy(), gap=1e-6).status is Status.STALLED
+
+
 @pytest.mark.parametrize("atol", [-1e-3, math.nan, math.inf, "0"])
 def test_atol_is_a_number_from_0(atol):
     with pytest.raises(InvalidData, match="atol"):

@@ -101,6 +101,19 @@ def auto(problem: Problem) -> tuple[Solver, str]:
     return _preferred(problem)
 
 
+def relief(problem: Problem, stalled: Solver) -> Solver | None:
+    """What goes on from where a solver that `auto` chose for a kinked loss stalls, if anything.
+
+    Multipliers and models of steps lose their way where X is so badly conditioned that round-off
+    decides; cuts hold whatever they were taken at.
+    """
+    free = len(problem.regularizer.free(problem.risk.n_parameters))
+    bundle = BMRM() if free else LineSearchBMRM()
+    if problem.risk.facts.differentiable or isinstance(stalled, BMRM | LineSearchBMRM):
+        return None
+    return bundle if bundle.obstacle(problem) is None else None
+
+
 def _able(problem: Problem, solvers: Iterable[type[Solver]]) -> list[type[Solver]]:
     """Those that can minimise the problem."""
     return [each for each in solvers if each().obstacle(problem) is None]
