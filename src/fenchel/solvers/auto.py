@@ -44,7 +44,7 @@ from fenchel.solvers.sublbfgs import SubLBFGS
 # The solvers that are measured against each other, for each kind of problem: is the loss smooth,
 # has a row one score or several, and what is the regulariser.
 CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
-    "smooth, l2": (LBFGS, Newton, SDCA),
+    "smooth, l2": (LBFGS, Newton, NewtonCG, SDCA),
     "smooth, l1": (ColumnDescent, OWLQN),
     "smooth, elastic_net": (ColumnDescent, OWLQN),
     "kinked, l2": (Polish, SDCA, LineSearchBMRM),
