@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import a9a, imdb, mnist, news, real, table, two_classes
+from peers import limited
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.preprocessing import MaxAbsScaler, normalize, scale
 
@@ -139,7 +140,7 @@ def minimized(problem: fenchel.Problem, solver: str, limit: float) -> fenchel.Re
     ((_, known),) = at_once([problem], solver, GAP)
     if known is not None:
         return known
-    return fenchel.minimize(problem, solver, gap=GAP, max_seconds=limit)
+    return fenchel.minimize(problem, solver, gap=GAP, callback=limited(limit))
 
 
 def problems() -> Iterator[tuple[str, fenchel.Problem]]:
@@ -204,7 +205,7 @@ def rows() -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--limit", type=float, default=1.5, help="seconds of a run, at most")
+    parser.add_argument("--limit", type=float, default=1.5, help="CPU seconds of a run, at most")
     parser.add_argument("--kind", default="", help="kinds that hold this; the others' rows stay")
     parser.add_argument("--name", default="", help="problems whose name holds this, likewise")
     parser.add_argument("--solver", default="", help="solvers that hold this; the rest stays")

@@ -26,7 +26,7 @@
 // falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
 // bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
 // the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
-// as long as few products do with it. Of softmax the blocks of single classes take that place
+// as long as few products do with it; where it costs no more than these few, at every step. Of softmax the blocks of single classes take that place
 // (block_factors.hpp), made anew once as much was spent on products as they cost.
 #pragma once
 
@@ -100,6 +100,7 @@ class BlockNewton {
     static constexpr int kProducts = 300;
     static constexpr double kLeastTypical = 30, kEndless = 1e30;
     static constexpr int kReused = 25;                  // products before a factor is made anew
+    static constexpr double kFew = 5;                   // of which are saved by making it at once
     static constexpr std::size_t kMostFactored = 1500;  // parameters
 
     double share(std::size_t i) const { return rows.weight(i) / settings.weight; }
@@ -228,9 +229,10 @@ class BlockNewton {
         scores(p.data(), q);
         const double eta = search();
         if (!(eta > 0)) return false;
-        for (std::size_t k = 0; k < n * K; ++k) z[k] += eta * q[k];
         for (std::size_t j = 0; j < size; ++j) at.w[j] += eta * p[j];
-        slopes_at(z, u);
+        if (eta != tried) move_to(eta);
+        std::swap(z, trial);
+        std::swap(u, next);
         look();
         return true;
     }
@@ -265,8 +267,10 @@ class BlockNewton {
             X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
             for (std::size_t k = 0; k < K; ++k) diagonal[d * K + k] = h[k] + inertia[k];
         }
+        if (factored_anew(kFew * (price() + 2 * static_cast<double>(size * size)))) return exactly();
         if (hessian.factored() && gradients(kReused)) return;
-        if (!factored_anew() && !gradients(kProducts)) factored_anew();
+        if (!factored_anew(typical * price()) && !gradients(kProducts))
+            factored_anew(typical * price());
         if (hessian.factored()) gradients(kProducts);
     }
 
@@ -277,22 +281,28 @@ class BlockNewton {
         spent = 0;
     }
 
-    /// Makes a factor if that pays.
-    bool factored_anew() {
+    /// Makes a factor if that is worth so many products of two numbers; they take twice as long.
+    bool factored_anew(double worth) {
         if constexpr (kSmooth) return false;
-        if (!factoring_pays()) return false;
+        if (!costs_less(2 * worth)) return false;
         hessian.factor(X, D, inertia.data());
         return hessian.factored();
+    }
+
+    /// p by the factor of this very Hessian.
+    void exactly() {
+        for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
+        hessian.solve(residual.data(), p.data());
     }
 
     /// Of a product with the Hessian, in products of two numbers.
     double price() const { return 2.0 * static_cast<double>(n_bent * d * K); }
 
-    /// Whether the Hessian and its factor take less than the last system's products.
-    bool factoring_pays() {
+    /// Whether the Hessian and its factor take less.
+    bool costs_less(double left) {
         const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
         if (size > kMostFactored) return false;
-        double left = typical * 2 * price() - N * N * N / 3;
+        left -= N * N * N / 3;
         if (!(left > 0)) return false;
         hessian.clear(d, K, settings.has_intercept);
         for (std::size_t r = 0; r < n_bent; ++r) {
@@ -352,6 +362,13 @@ class BlockNewton {
         return solved;
     }
 
+    /// The scores at eta along the ray, and the slopes there: where the search ends, the next ones.
+    void move_to(double eta) {
+        for (std::size_t k = 0; k < n * K; ++k) trial[k] = z[k] + eta * q[k];
+        slopes_at(trial, next);
+        tried = eta;
+    }
+
     /// The slope of F along the ray at eta, and its own.
     Slope slope(double eta) {
         Slope at_eta{0, 0};
@@ -359,8 +376,7 @@ class BlockNewton {
             at_eta.slope += D[j] * p[j] * (at.w[j] + eta * p[j]);
             at_eta.curvature += D[j] * p[j] * p[j];
         }
-        for (std::size_t k = 0; k < n * K; ++k) trial[k] = z[k] + eta * q[k];
-        slopes_at(trial, next);
+        move_to(eta);
         for (std::size_t i = 0; i < n; ++i) {
             const double s = share(i);
             if (!(s > 0)) continue;
@@ -398,6 +414,7 @@ class BlockNewton {
     GroupHessian hessian;  // of hinges
     ClassFactors factors;  // of softmax
     double spent = 0;      // on products with them
+    double tried = 0;      // where on the ray the search looked last
     std::size_t n_bent = 0;
     double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
     BlockNewtonDone done;
