@@ -22,12 +22,12 @@
 // of all there is to lose. What is claimed here decides only when to stop: whoever asked computes J
 // and the bound anew. Softmax is smooth: M is l, u its slopes, and there are no multipliers.
 //
-// Newton's systems are solved by conjugate gradients, scaled by the diagonal, to a residual that
-// falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
-// bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
-// the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
-// as long as few products do with it; where it costs no more than these few, at every step. Of softmax the blocks of single classes take that place
-// (block_factors.hpp), made anew once as much was spent on products as they cost.
+// Newton's systems are solved by conjugate gradients to a residual that falls with the gradient
+// (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are bent, which of a hinge
+// are few. They are scaled by the blocks of single classes (block_factors.hpp), made anew once as
+// much was spent on products as they cost; before that, and where they would be too large, by the
+// diagonal. Where the parameters of a hinge are so few that the whole Hessian costs no more than a
+// few products, it is made and factored at every step instead (block_hessian.hpp).
 #pragma once
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class BlockNewton {
         score();
         slopes_at(z, u);
         look();
-        spent = kLeastTypical * price();
+        spent = kTypical * price();
         for (;;) {
             const double left = remainder();
             evaluate(left);
@@ -98,9 +98,8 @@ class BlockNewton {
     static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
     static constexpr std::size_t kRows = 64;
     static constexpr int kProducts = 300;
-    static constexpr double kLeastTypical = 30, kEndless = 1e30;
-    static constexpr int kReused = 25;                  // products before a factor is made anew
-    static constexpr double kFew = 5;                   // of which are saved by making it at once
+    static constexpr double kTypical = 30;  // products in a system, before any is solved
+    static constexpr double kFew = 5;       // products that a factor of the Hessian may cost
     static constexpr std::size_t kMostFactored = 1500;  // parameters
 
     double share(std::size_t i) const { return rows.weight(i) / settings.weight; }
@@ -261,17 +260,14 @@ class BlockNewton {
     void newton() {
         std::vector<double> h(inertia);
         for (std::size_t k = 0; k < K; ++k) inertia[k] = h[k] > 0 ? kInertia * h[k] : 1.0;
-        if constexpr (kSmooth) factor_classes();
+        if (factored_anew()) return exactly();
+        factor_classes();
         if (!factors.factored()) {
             std::copy_n(D, d * K, diagonal.data());
             X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
             for (std::size_t k = 0; k < K; ++k) diagonal[d * K + k] = h[k] + inertia[k];
         }
-        if (factored_anew(kFew * (price() + 2 * static_cast<double>(size * size)))) return exactly();
-        if (hessian.factored() && gradients(kReused)) return;
-        if (!factored_anew(typical * price()) && !gradients(kProducts))
-            factored_anew(typical * price());
-        if (hessian.factored()) gradients(kProducts);
+        gradients();
     }
 
     /// Makes the classes' factors anew where that costs less than the products with the last ones.
@@ -281,10 +277,11 @@ class BlockNewton {
         spent = 0;
     }
 
-    /// Makes a factor if that is worth so many products of two numbers; they take twice as long.
-    bool factored_anew(double worth) {
+    /// Makes the Hessian and its factor, if that takes less than a few products and solutions; in
+    /// numbers multiplied, of which products take twice as long.
+    bool factored_anew() {
         if constexpr (kSmooth) return false;
-        if (!costs_less(2 * worth)) return false;
+        if (!costs_less(2 * kFew * (price() + 2 * static_cast<double>(size * size)))) return false;
         hessian.factor(X, D, inertia.data());
         return hessian.factored();
     }
@@ -316,10 +313,9 @@ class BlockNewton {
         return true;
     }
 
-    /// scaled = (the factor that there is, or the diagonal)^-1 residual
+    /// scaled = (the factors that there are, or the diagonal)^-1 residual
     void precondition() {
         if (factors.factored()) return factors.solve(residual.data(), scaled.data());
-        if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
         for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
     }
 
@@ -329,8 +325,8 @@ class BlockNewton {
         return sum;
     }
 
-    /// Conjugate gradients; false if so many products do not lead to a small residual.
-    bool gradients(int most) {
+    /// p by conjugate gradients, roughly.
+    void gradients() {
         std::fill(p.begin(), p.end(), 0.0);
         for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
         precondition();
@@ -340,7 +336,7 @@ class BlockNewton {
         first = std::max(first, start);
         const double rough = std::min(kRough, std::sqrt(std::sqrt(start / first)));
         int k = 0;
-        for (; k < most && along > rough * rough * start; ++k) {
+        for (; k < kProducts && along > rough * rough * start; ++k) {
             product(direction, product_);
             double curvature = 0;
             for (std::size_t j = 0; j < size; ++j) curvature += direction[j] * product_[j];
@@ -356,10 +352,7 @@ class BlockNewton {
                 direction[j] = scaled[j] + now / along * direction[j];
             along = now;
         }
-        const bool solved = along <= rough * rough * start;
         spent += k * price();
-        if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
-        return solved;
     }
 
     /// The scores at eta along the ray, and the slopes there: where the search ends, the next ones.
@@ -411,12 +404,12 @@ class BlockNewton {
     std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
     std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
     BlockWork work;
-    GroupHessian hessian;  // of hinges
-    ClassFactors factors;  // of softmax
-    double spent = 0;      // on products with them
-    double tried = 0;      // where on the ray the search looked last
+    GroupHessian hessian;
+    ClassFactors factors;
+    double spent = 0;  // on products with them
+    double tried = 0;  // where on the ray the search looked last
     std::size_t n_bent = 0;
-    double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
+    double first = 0;  // the largest gradient
     BlockNewtonDone done;
 };
 
