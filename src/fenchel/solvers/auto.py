@@ -58,9 +58,8 @@ CANDIDATES: dict[str, tuple[type[Solver], ...]] = {
 # by less than the gap, and where a fit takes milliseconds nobody expects that.
 _SMALL = 50_000
 
-# How far apart losses are whose slopes curve, and those whose slopes bend: where Newton's methods are
-# candidates. Of 0, .5, 1, 2, 3 and 5, and that of those between 2 and 3 problems left out of the
-# table lost least.
+# How far apart losses are whose slopes curve, and those whose slopes bend, where Newton's methods
+# are candidates: of 0, 1, 2, 3 and 5, problems left out of the table lose least with 2 and 3.
 _APART = 2.0
 
 # So many measured problems decide together, the nearer the more.

@@ -74,7 +74,8 @@ class BlockSteps:
         self._at_kappa(2 * self._margin())
 
     def _at_kappa(self, kappa: float) -> None:
-        self.at = _kernels.BlockNewtonPoint(*self.arrays, kappa, math.inf, -math.inf)
+        p, a, best_p, best_u = self.arrays
+        self.at = _kernels.BlockNewtonPoint(p, a, best_p, best_u, kappa, math.inf, -math.inf)
 
     def _margin(self) -> float:
         """The largest cost of a hinge, with which its scores go; 1 for softmax."""
