@@ -177,7 +177,19 @@ class BlockNewton {
     bool settled(double left) const {
         if (kSmooth) return false;
         const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
-        return left <= kInexact * std::max(distance(), open);
+        return left + toll(at.upper) <= kInexact * std::max(distance(), open);
+    }
+
+    /// What the sums of the slopes take off a bound of such a height.
+    double toll(double height) const {
+        double phi = 0, square = 0;
+        for (std::size_t k = 0; k < K && settings.has_intercept; ++k) {
+            const double sum = gradient[d * K + k];
+            phi += sum > 0 ? sum * settings.up[k] : -sum * settings.down[k];
+        }
+        for (std::size_t i = 0; phi > 0 && i < n; ++i)
+            for (std::size_t k = i * K; k < (i + 1) * K; ++k) square += share(i) * z[k] * z[k];
+        return phi * (std::abs(height) + std::sqrt(square));
     }
 
     void evaluate(double left) {
@@ -198,18 +210,11 @@ class BlockNewton {
     }
 
     void bound() {
-        double D_u = 0, square = 0;
-        for (std::size_t i = 0; i < n; ++i) {
+        double D_u = 0;
+        for (std::size_t i = 0; i < n; ++i)
             D_u += share(i) > 0 ? share(i) * height(loss, rows.label(i), &u[i * K]) : 0.0;
-            for (std::size_t k = i * K; k < (i + 1) * K; ++k) square += share(i) * z[k] * z[k];
-        }
         for (std::size_t j = 0; j < d * K; ++j) D_u -= gradient[j] * gradient[j] / (2 * D[j]);
-        double phi = 0;
-        for (std::size_t k = 0; k < K && settings.has_intercept; ++k) {
-            const double sum = gradient[d * K + k];
-            phi += sum > 0 ? sum * settings.up[k] : -sum * settings.down[k];
-        }
-        D_u -= phi * (std::abs(D_u) + std::sqrt(square));
+        D_u -= toll(D_u);
         if (!(D_u > at.lower)) return;
         at.lower = D_u;
         std::copy(u.begin(), u.end(), at.best_u);
