@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import a9a, imdb, mnist, news, real, table, two_classes
+from peers import limited
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.preprocessing import MaxAbsScaler, normalize, scale
 
@@ -139,7 +140,7 @@ def minimized(problem: fenchel.Problem, solver: str, limit: float) -> fenchel.Re
     ((_, known),) = at_once([problem], solver, GAP)
     if known is not None:
         return known
-    return fenchel.minimize(problem, solver, gap=GAP, max_seconds=limit)
+    return fenchel.minimize(problem, solver, gap=GAP, callback=limited(limit))
 
 
 def problems() -> Iterator[tuple[str, fenchel.Problem]]:
@@ -159,17 +160,22 @@ def problems() -> Iterator[tuple[str, fenchel.Problem]]:
                         yield what, fenchel.problem(X, y, loss=loss, **settings)
 
 
-def case(name: str, problem: fenchel.Problem, limit: float) -> tuple[dict[str, Any], list[float]]:
+def case(
+    name: str, problem: fenchel.Problem, limit: float, solver: str, known: dict[str, float]
+) -> tuple[dict[str, Any], list[float]]:
+    """A row of the table, with the known seconds of the solvers that are not measured anew."""
     kind, seconds, spreads = kind_of(problem), {}, []
     for each in CANDIDATES[kind]:
-        if each().obstacle(problem) is None:
+        if solver not in each.name:
+            seconds |= {each.name: known[each.name]} if each.name in known else {}
+        elif each().obstacle(problem) is None:
             try:
                 seconds[each.name], spread = measured(problem, each.name, limit)
             except Incompatible:
                 continue
             spreads.append(spread)
-    known = {"kind": kind, "name": name, "shape": shape_of(problem), "seconds": seconds}
-    return known, spreads
+    row = {"kind": kind, "name": name, "shape": shape_of(problem), "seconds": seconds}
+    return row, spreads
 
 
 def left_out(cases: list[dict[str, Any]]) -> tuple[float, float]:
@@ -189,26 +195,33 @@ def left_out(cases: list[dict[str, Any]]) -> tuple[float, float]:
 
 def kept(kind: str, name: str) -> list[dict[str, Any]]:
     """The rows of the table that are not measured anew."""
-    rows = json.loads(TABLE.read_text())["problems"]
-    return [each for each in rows if kind not in each["kind"] or name not in each["name"]]
+    return [each for each in rows() if kind not in each["kind"] or name not in each["name"]]
+
+
+def rows() -> list[dict[str, Any]]:
+    """Those of the table as it is."""
+    return list(json.loads(TABLE.read_text())["problems"])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--limit", type=float, default=1.5, help="seconds of a run, at most")
+    parser.add_argument("--limit", type=float, default=1.5, help="CPU seconds of a run, at most")
     parser.add_argument("--kind", default="", help="kinds that hold this; the others' rows stay")
     parser.add_argument("--name", default="", help="problems whose name holds this, likewise")
+    parser.add_argument("--solver", default="", help="solvers that hold this; the rest stays")
     given = parser.parse_args()
     cases, spreads = kept(given.kind, given.name), []
+    before = {(each["kind"], each["name"]): each["seconds"] for each in rows()}
     for name, problem in problems():
         if given.kind not in kind_of(problem) or kind_of(problem) not in CANDIDATES:
             continue
         if given.name not in name:
             continue
-        known, spread = case(name, problem, given.limit)
-        cases.append(known)
+        seconds = before.get((kind_of(problem), name), {})
+        row, spread = case(name, problem, given.limit, given.solver, seconds)
+        cases.append(row)
         spreads += spread
-        print(name, known["seconds"], flush=True)
+        print(name, row["seconds"], flush=True)
     mean, worst = left_out(cases)
     about = {
         "made": time.strftime("%Y-%m-%d"),

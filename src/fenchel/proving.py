@@ -102,9 +102,24 @@ def proved_together(
 
     Problems on the same rows are proved together: a few products with many columns.
     """
+    known: list[Result | None] = []
     with np.errstate(all="ignore"):
-        proofs = list(recompute_all(claims, problems))
-    return [_proved(claim, proof, gap) for claim, proof in zip(claims, proofs, strict=True)]
+        for claim, problem, proof in zip(
+            claims, problems, recompute_all(claims, problems), strict=True
+        ):
+            known.append(_proved(claim, proof or _alone(claim, problem), gap))
+    return known
+
+
+def _alone(claim: Result, problem: Problem) -> Recomputed | None:
+    """What a claim of several scores proves, whose formulas are not those of one."""
+    if not isinstance(claim.intercept, np.ndarray) or claim.witness is None:
+        return None
+    try:
+        proof = recompute(claim, problem)
+    except InvalidCertificate:
+        return None
+    return proof if proof.lower_bound <= proof.objective + proof.doubt else None
 
 
 def _proved(claim: Result, proof: Recomputed | None, gap: float) -> Result | None:

@@ -409,6 +409,13 @@ def test_auto_takes_newtons_steps_where_columns_are_few(intercept):
     assert auto(problem)[0].name == "newton"
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_auto_takes_newtons_products_where_columns_are_many(intercept):
+    X = np.random.default_rng(0).normal(size=(3000, 1600)) / 40
+    settings = {"loss": "logistic", "strength": 1e-6, "intercept": intercept}
+    assert auto(fenchel.problem(X, X[:, 0] > 0, **settings))[0].name == "newton-cg"
+
+
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
     [("logistic", "l2"), ("hinge", "l2"), ("hinge", "elastic_net")],

@@ -118,6 +118,58 @@ def test_classes_one_against_the_rest_are_fitted_at_once_and_each_is_proved(loss
     assert watched.objective_ == pytest.approx(model.objective_, rel=2e-4)
 
 
+SEVERAL = {
+    "multiclass_hinge": fenchel.losses.MulticlassHinge(),
+    "costs": fenchel.losses.MulticlassHinge(cost=[[0, 2, 1], [1, 0, 3], [0.5, 1, 0]]),
+    "multilabel_hinge": fenchel.losses.MultilabelHinge(),
+}
+
+
+def pose_several(loss, *, intercept=True, form=np.asarray, weighted=False, n=80):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 5))
+    y = np.argmax(X[:, :3] + rng.normal(size=(n, 3)), axis=1)
+    if "label" in loss:
+        y = [(k, 3) if x > 1 else (k,) for k, x in zip(y, X[:, 3], strict=True)]
+    options = {"sample_weight": rng.uniform(0.5, 2, size=n)} if weighted else {}
+    settings = {"loss": SEVERAL[loss], "strength": 1e-2, "intercept": intercept}
+    return fenchel.problem(form(X), y, **settings, **options)
+
+
+@pytest.mark.parametrize("loss", SEVERAL)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "origin"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_a_small_hinge_of_several_scores_is_claimed_and_proved(loss, intercept, form, weighted):
+    problem = pose_several(loss, intercept=intercept, form=form, weighted=weighted)
+    ((_, known),) = at_once([problem], "polish", 1e-4)
+    assert known.converged and known.certificate.source == "witness" and known.gap <= 1e-4
+    fenchel.verify(known, problem)
+    tight = fenchel.minimize(problem, "polish", gap=1e-8)
+    assert known.lower_bound <= tight.objective * (1 + 1e-12)
+    assert known.objective >= tight.lower_bound * (1 - 1e-12)
+    assert fenchel.path(problem, [1e-2], "polish").converged
+
+
+def test_of_several_scores_nothing_is_believed_either():
+    problem = pose_several("multiclass_hinge")
+    (claim,) = claimed(problem, [1e-2], "polish", 1e-4)
+    boast = dataclasses.replace(claim, certificate=Certificate(claim.objective, claim.objective))
+    for alpha in (0 * claim.witness.alpha, claim.witness.alpha + 1e6):
+        false = dataclasses.replace(boast, witness=Witness(alpha=alpha))
+        assert proved_together([false], [problem], 1e-4) == [None]
+    assert proved_together([dataclasses.replace(boast, witness=None)], [problem], 1e-4) == [None]
+    (known,) = proved_together([boast], [problem], 1e-4)
+    assert known.lower_bound < boast.lower_bound
+
+
+def test_large_hinges_of_several_scores_are_left_to_the_driver(monkeypatch):
+    problem = pose_several("multiclass_hinge")
+    monkeypatch.setattr(fenchel.risks.views.block_run, "_FEW", problem.risk.n_numbers)
+    assert [known for _, known in at_once([problem], "polish", 1e-4)] == [None]
+    assert claimed(problem, [1e-2, 1e-3], "polish", 1e-4) is None
+
+
 def test_what_no_kernel_follows_is_left_to_the_driver():
     problem = pose("hinge", regularizer=fenchel.regularizers.L2(weights=[0, 1, 1, 1, 1, 1]))
     assert [known for _, known in at_once([problem], "polish", 1e-4)] == [None]

@@ -111,6 +111,18 @@ def test_few_runs_are_taken(loss):
     assert fenchel.minimize(problem, solver, gap=1e-4).iterations <= 4
 
 
+def test_columns_that_say_nearly_the_same_take_few_products():
+    """Systems are scaled by whole classes, not by single coordinates, which take 1500 passes."""
+    rng = np.random.default_rng(0)
+    X, K = rng.normal(size=(600, 60)), 6
+    y = np.argmax(X[:, :K] + 0.7 * rng.normal(size=(600, K)), axis=1)
+    turned, back = (np.linalg.qr(rng.normal(size=(60, 60)))[0] for _ in range(2))
+    X = X @ (turned * np.geomspace(1, 0.01, 60) @ back)
+    problem = fenchel.problem(X, y, loss="multiclass_hinge", strength=1e-4, intercept=True)
+    result = fenchel.minimize(problem, "polish", gap=1e-3)
+    assert result.converged and result.passes < 700
+
+
 @pytest.mark.parametrize("loss", ["multiclass_hinge", "softmax"])
 def test_a_class_of_one_row(loss):
     X, y = load_digits(return_X_y=True)

@@ -1,12 +1,14 @@
 // What scales conjugate gradients where each class's curvatures differ: the blocks on the diagonal
-// of softmax's Hessian in block_newton.hpp,
+// of the Hessian in block_newton.hpp,
 //
-//     M_k = sum_i h_ik (x_i, 1)(x_i, 1)' + D_k,    h_ik = s_i/S p_ik (1 - p_ik),
+//     M_k = sum_i h_ik (x_i, 1)(x_i, 1)' + D_k,
 //
-// factored. Most rows are so sure of a class that they say nothing: those with less than kFaint of
-// the largest h_k are left out, which changes what is added up by little and its price by much.
+// factored; h_ik is s_i/S p_ik (1 - p_ik) of softmax, and s_i/S (1 - 1/m)/kappa of a hinge where k
+// is among the m classes of a bent row's group. Of softmax most rows are so sure of a class that
+// they say nothing: those with less than kFaint of the largest h_k are left out, which changes what
+// is added up by little and its price by much.
 //
-// Scores that move alike for all classes change no probability, so that the Hessian there is D
+// Scores that move alike for all classes change no slope, so that the Hessian there is D
 // alone, which no block knows: M^-1 is used on what is left of a residual without its mean over
 // classes, and the mean is divided by D's. Between classes, what is left looks like the Laplacian
 // of a graph whose edges are confusions, scaled by its degrees: few products solve it.

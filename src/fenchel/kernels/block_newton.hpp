@@ -22,12 +22,8 @@
 // of all there is to lose. What is claimed here decides only when to stop: whoever asked computes J
 // and the bound anew. Softmax is smooth: M is l, u its slopes, and there are no multipliers.
 //
-// Newton's systems are solved by conjugate gradients, scaled by the diagonal, to a residual that
-// falls with the gradient (Dembo, Eisenstat and Steihaug 1982); a product reads the rows that are
-// bent, which of a hinge are few. Where the parameters are so few that the Hessian is cheaper than
-// the products, it is made (block_hessian.hpp), and its factor takes the place of the diagonal for
-// as long as few products do with it. Of softmax the blocks of single classes take that place
-// (block_factors.hpp), made anew once as much was spent on products as they cost.
+// Newton's systems are solved in block_systems.hpp, which makes them stiffer where a step goes so
+// far beyond where the model holds that little of it is left.
 #pragma once
 
 #include <algorithm>
@@ -35,15 +31,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "block_bends.hpp"
-#include "block_factors.hpp"
-#include "block_hessian.hpp"
 #include "block_newton_state.hpp"
 #include "block_steps.hpp"
+#include "block_systems.hpp"
 #include "line_search.hpp"
 #include "output_products.hpp"
 #include "vector_losses.hpp"
@@ -68,40 +62,37 @@ class BlockNewton {
           d(X.n_columns),
           K(loss.size()),
           size((d + 1) * K),
-          bent(n),
-          inertia(K),
+          systems(X, loss, rows, D, settings.weight, settings.has_intercept),
           work(K) {
-        for (auto* each : {&z, &u, &trial, &next, &q, &t}) each->resize(n * K);
-        for (auto* each : {&g, &p, &gradient, &diagonal, &residual, &scaled, &direction, &product_})
-            each->resize(size);
+        for (auto* each : {&z, &u, &trial, &next, &q}) each->resize(n * K);
+        for (auto* each : {&g, &p, &gradient}) each->resize(size);
     }
 
     BlockNewtonDone run() {
         score();
         slopes_at(z, u);
         look();
-        spent = kLeastTypical * price();
         for (;;) {
             const double left = remainder();
             evaluate(left);
-            if (done.newton == settings.steps || done.reached) return done;
+            if (done.newton == settings.steps || done.reached) return paid();
             if (settled(left)) update();
             ++done.newton;
             if (!step()) {
-                if (kSmooth || at.kappa <= settings.least) return done;
+                if (kSmooth || at.kappa <= settings.least) return paid();
                 update();
             }
         }
     }
 
   private:
-    static constexpr double kInexact = 0.1, kLoose = 1e-3, kRough = 0.1;
-    static constexpr double kInertia = 1e-6;  // of the offsets, which have no penalty
-    static constexpr std::size_t kRows = 64;
-    static constexpr int kProducts = 300;
-    static constexpr double kLeastTypical = 30, kEndless = 1e30;
-    static constexpr int kReused = 25;                  // products before a factor is made anew
-    static constexpr std::size_t kMostFactored = 1500;  // parameters
+    static constexpr double kInexact = 0.1, kLoose = 1e-3;
+    static constexpr double kShort = 0.03;  // of a step that went too far
+
+    BlockNewtonDone paid() {
+        done.passes += systems.passes;
+        return done;
+    }
 
     double share(std::size_t i) const { return rows.weight(i) / settings.weight; }
     double* offsets(std::vector<double>& v) const { return v.data() + d * K; }
@@ -130,16 +121,11 @@ class BlockNewton {
         }
     }
 
-    /// The rows that are bent, with the diagonals of their h in t, and the gradient of F: a pass.
+    /// The gradient of F, a pass, and the rows that are bent.
     void look() {
-        n_bent = 0;
         for (std::size_t i = 0; i < n; ++i) {
             const double s = share(i);
-            double *of = &next[i * K], *h = &t[n_bent * K];
-            for (std::size_t k = 0; k < K; ++k) of[k] = s > 0 ? s * u[i * K + k] : 0.0;
-            if (!(s > 0) || !bends_of_row(loss, rows.label(i), &u[i * K], at.kappa, h)) continue;
-            for (std::size_t k = 0; k < K; ++k) h[k] *= s;
-            bent[n_bent++] = static_cast<std::int32_t>(i);
+            for (std::size_t k = i * K; k < (i + 1) * K; ++k) next[k] = s > 0 ? s * u[k] : 0.0;
         }
         std::fill(gradient.begin(), gradient.end(), 0.0);
         X.adjoint(nullptr, n, next.data(), K, gradient.data());
@@ -149,9 +135,7 @@ class BlockNewton {
             for (std::size_t k = 0; k < K; ++k) sums[k] += next[i * K + k];
         for (std::size_t j = 0; j < d * K; ++j) g[j] = gradient[j] + D[j] * at.w[j];
         for (std::size_t k = 0; k < K; ++k) g[d * K + k] = settings.has_intercept ? sums[k] : 0.0;
-        std::fill(inertia.begin(), inertia.end(), 0.0);
-        for (std::size_t r = 0; r < n_bent; ++r)
-            for (std::size_t k = 0; k < K; ++k) inertia[k] += t[r * K + k];
+        systems.find_bends(u.data(), at.kappa);
     }
 
     /// What F's gradient may cost.
@@ -160,8 +144,8 @@ class BlockNewton {
         for (std::size_t j = 0; j < d * K; ++j) left += g[j] * g[j] / (2 * D[j]);
         for (std::size_t k = 0; k < K; ++k) {
             const double slope = g[d * K + k];
-            if (slope != 0)
-                left += inertia[k] > 0 ? slope * slope / (2 * inertia[k]) : std::abs(slope);
+            const double bend = systems.bend_of(k);
+            if (slope != 0) left += bend > 0 ? slope * slope / (2 * bend) : std::abs(slope);
         }
         return left;
     }
@@ -178,7 +162,19 @@ class BlockNewton {
     bool settled(double left) const {
         if (kSmooth) return false;
         const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
-        return left <= kInexact * std::max(distance(), open);
+        return left + toll(at.upper) <= kInexact * std::max(distance(), open);
+    }
+
+    /// What the sums of the slopes take off a bound of such a height.
+    double toll(double height) const {
+        double phi = 0, square = 0;
+        for (std::size_t k = 0; k < K && settings.has_intercept; ++k) {
+            const double sum = gradient[d * K + k];
+            phi += sum > 0 ? sum * settings.up[k] : -sum * settings.down[k];
+        }
+        for (std::size_t i = 0; phi > 0 && i < n; ++i)
+            for (std::size_t k = i * K; k < (i + 1) * K; ++k) square += share(i) * z[k] * z[k];
+        return phi * (std::abs(height) + std::sqrt(square));
     }
 
     void evaluate(double left) {
@@ -199,18 +195,11 @@ class BlockNewton {
     }
 
     void bound() {
-        double D_u = 0, square = 0;
-        for (std::size_t i = 0; i < n; ++i) {
+        double D_u = 0;
+        for (std::size_t i = 0; i < n; ++i)
             D_u += share(i) > 0 ? share(i) * height(loss, rows.label(i), &u[i * K]) : 0.0;
-            for (std::size_t k = i * K; k < (i + 1) * K; ++k) square += share(i) * z[k] * z[k];
-        }
         for (std::size_t j = 0; j < d * K; ++j) D_u -= gradient[j] * gradient[j] / (2 * D[j]);
-        double phi = 0;
-        for (std::size_t k = 0; k < K && settings.has_intercept; ++k) {
-            const double sum = gradient[d * K + k];
-            phi += sum > 0 ? sum * settings.up[k] : -sum * settings.down[k];
-        }
-        D_u -= phi * (std::abs(D_u) + std::sqrt(square));
+        D_u -= toll(D_u);
         if (!(D_u > at.lower)) return;
         at.lower = D_u;
         std::copy(u.begin(), u.end(), at.best_u);
@@ -225,145 +214,33 @@ class BlockNewton {
     }
 
     bool step() {
-        newton();
-        scores(p.data(), q);
-        const double eta = search();
+        double eta = direction();
+        while (!kSmooth && eta < kShort && !systems.is_stiffest()) {
+            systems.stiffen();
+            eta = direction();
+        }
         if (!(eta > 0)) return false;
-        for (std::size_t k = 0; k < n * K; ++k) z[k] += eta * q[k];
+        if (eta >= kShort) systems.soften();
         for (std::size_t j = 0; j < size; ++j) at.w[j] += eta * p[j];
-        slopes_at(z, u);
+        if (eta != tried) move_to(eta);
+        std::swap(z, trial);
+        std::swap(u, next);
         look();
         return true;
     }
 
-    /// out = (Hessian of F) v; some rows at a time, which the caches keep between both products.
-    void product(const std::vector<double>& v, std::vector<double>& out) {
-        const double *by = v.data() + d * K, unit = 1 / settings.weight;
-        std::fill(out.begin(), out.end(), 0.0);
-        double* sums = offsets(out);
-        for (std::size_t first = 0; first < n_bent; first += kRows) {
-            const std::size_t count = std::min(kRows, n_bent - first);
-            const std::int32_t* some = bent.data() + first;
-            X.scores(some, count, v.data(), K, q.data());
-            bend_rows(loss, rows, some, count, u.data(), at.kappa, by, q.data(), t.data());
-            X.adjoint(some, count, t.data(), K, out.data());
-            for (std::size_t r = 0; r < count; ++r)
-                for (std::size_t k = 0; k < K; ++k) sums[k] += t[r * K + k];
-        }
-        for (std::size_t j = 0; j < d * K; ++j) out[j] = D[j] * v[j] + unit * out[j];
-        for (std::size_t k = 0; k < K; ++k)
-            sums[k] = inertia[k] * by[k] + (settings.has_intercept ? unit * sums[k] : 0.0);
-        done.passes += 2.0 * static_cast<double>(n_bent) / static_cast<double>(n);
+    /// Newton's direction p, the rates q of the scores along it, and how far to go.
+    double direction() {
+        systems.solve(g, p);
+        scores(p.data(), q);
+        return search();
     }
 
-    /// p = -(Hessian of F)^-1 g, up to round-off or roughly.
-    void newton() {
-        std::vector<double> h(inertia);
-        for (std::size_t k = 0; k < K; ++k) inertia[k] = h[k] > 0 ? kInertia * h[k] : 1.0;
-        if constexpr (kSmooth) factor_classes();
-        if (!factors.factored()) {
-            std::copy_n(D, d * K, diagonal.data());
-            X.squares(bent.data(), n_bent, t.data(), K, diagonal.data());
-            for (std::size_t k = 0; k < K; ++k) diagonal[d * K + k] = h[k] + inertia[k];
-        }
-        solve();
-        centre();
-    }
-
-    void solve() {
-        if (hessian.factored() && gradients(kReused)) return;
-        if (!factored_anew() && !gradients(kProducts)) factored_anew();
-        if (hessian.factored()) gradients(kProducts);
-    }
-
-    /// No loss here knows a number that is added to all scores of a row, and offsets have no
-    /// penalty: what of the step round-off sends that way, which may be far, is taken out.
-    void centre() {
-        double* of = offsets(p);
-        const double mean = std::accumulate(of, of + K, 0.0) / static_cast<double>(K);
-        for (std::size_t k = 0; k < K; ++k) of[k] -= mean;
-    }
-
-    /// Makes the classes' factors anew where that costs less than the products with the last ones.
-    void factor_classes() {
-        if (spent < factors.price(t, n_bent, d, K)) return;
-        factors.factor(X, t, bent.data(), n_bent, D, inertia.data(), settings.has_intercept);
-        spent = 0;
-    }
-
-    /// Makes a factor if that pays.
-    bool factored_anew() {
-        if constexpr (kSmooth) return false;
-        if (!factoring_pays()) return false;
-        hessian.factor(X, D, inertia.data());
-        return hessian.factored();
-    }
-
-    /// Of a product with the Hessian, in products of two numbers.
-    double price() const { return 2.0 * static_cast<double>(n_bent * d * K); }
-
-    /// Whether the Hessian and its factor take less than the last system's products.
-    bool factoring_pays() {
-        const double width = static_cast<double>(d + 1), N = static_cast<double>(size);
-        if (size > kMostFactored) return false;
-        double left = typical * 2 * price() - N * N * N / 3;
-        if (!(left > 0)) return false;
-        hessian.clear(d, K, settings.has_intercept);
-        for (std::size_t r = 0; r < n_bent; ++r) {
-            const auto i = static_cast<std::size_t>(bent[r]);
-            if constexpr (!kSmooth)
-                detail::with_groups(loss, rows.label(i), &u[i * K], [&](auto&& member) {
-                    left -= width * width * hessian.gather(i, share(i) / at.kappa, member);
-                });
-            if (!(left > 0)) return false;
-        }
-        return true;
-    }
-
-    /// scaled = (the factor that there is, or the diagonal)^-1 residual
-    void precondition() {
-        if (factors.factored()) return factors.solve(residual.data(), scaled.data());
-        if (hessian.factored()) return hessian.solve(residual.data(), scaled.data());
-        for (std::size_t j = 0; j < size; ++j) scaled[j] = residual[j] / diagonal[j];
-    }
-
-    double along_residual() const {
-        double sum = 0;
-        for (std::size_t j = 0; j < size; ++j) sum += residual[j] * scaled[j];
-        return sum;
-    }
-
-    /// Conjugate gradients; false if so many products do not lead to a small residual.
-    bool gradients(int most) {
-        std::fill(p.begin(), p.end(), 0.0);
-        for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
-        precondition();
-        direction = scaled;
-        double along = along_residual();
-        const double start = along;
-        first = std::max(first, start);
-        const double rough = std::min(kRough, std::sqrt(std::sqrt(start / first)));
-        int k = 0;
-        for (; k < most && along > rough * rough * start; ++k) {
-            product(direction, product_);
-            double curvature = 0;
-            for (std::size_t j = 0; j < size; ++j) curvature += direction[j] * product_[j];
-            if (!(curvature > 0)) break;
-            const double by = along / curvature;
-            for (std::size_t j = 0; j < size; ++j) {
-                p[j] += by * direction[j];
-                residual[j] -= by * product_[j];
-            }
-            precondition();
-            const double now = along_residual();
-            for (std::size_t j = 0; j < size; ++j)
-                direction[j] = scaled[j] + now / along * direction[j];
-            along = now;
-        }
-        const bool solved = along <= rough * rough * start;
-        spent += k * price();
-        if (!hessian.factored()) typical = solved ? std::max<double>(kLeastTypical, k) : kEndless;
-        return solved;
+    /// The scores at eta along the ray, and the slopes there: where the search ends, the next ones.
+    void move_to(double eta) {
+        for (std::size_t k = 0; k < n * K; ++k) trial[k] = z[k] + eta * q[k];
+        slopes_at(trial, next);
+        tried = eta;
     }
 
     /// The slope of F along the ray at eta, and its own.
@@ -373,8 +250,7 @@ class BlockNewton {
             at_eta.slope += D[j] * p[j] * (at.w[j] + eta * p[j]);
             at_eta.curvature += D[j] * p[j] * p[j];
         }
-        for (std::size_t k = 0; k < n * K; ++k) trial[k] = z[k] + eta * q[k];
-        slopes_at(trial, next);
+        move_to(eta);
         for (std::size_t i = 0; i < n; ++i) {
             const double s = share(i);
             if (!(s > 0)) continue;
@@ -404,16 +280,11 @@ class BlockNewton {
     const BlockNewtonSettings settings;
     BlockNewtonState& at;
     const std::size_t n, d, K, size;
-    std::vector<double> z, u, trial, next, q, t;
-    std::vector<std::int32_t> bent;
+    std::vector<double> z, u, trial, next, q;
     std::vector<double> g, p, gradient;  // `gradient` is that of M, g that of F
-    std::vector<double> diagonal, residual, scaled, direction, product_, inertia;
+    BlockSystems<Loss> systems;
     BlockWork work;
-    GroupHessian hessian;  // of hinges
-    ClassFactors factors;  // of softmax
-    double spent = 0;      // on products with them
-    std::size_t n_bent = 0;
-    double first = 0, typical = kLeastTypical;  // the largest gradient; products for a system
+    double tried = 0;  // where on the ray the search looked last
     BlockNewtonDone done;
 };
 

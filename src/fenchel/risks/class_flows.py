@@ -51,6 +51,8 @@ def _paths(room: Array, hub: int) -> list[Path | None]:
     paths: list[Path | None] = [None] * len(room)
     paths[hub], reached = [], [hub]
     for here in reached:
+        if len(reached) == len(room):
+            break
         for k in np.flatnonzero(room[here] > 0).tolist():
             if paths[k] is None:
                 paths[k] = [*(paths[here] or []), (here, k)]

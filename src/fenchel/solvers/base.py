@@ -43,7 +43,7 @@ class Found(NamedTuple):
     """
 
     w: Array
-    intercept: float
+    intercept: float | Array
     objective: float
     lower_bound: float
     alpha: Callable[[], Array] | None = None

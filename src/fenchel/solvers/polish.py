@@ -30,7 +30,7 @@ import numpy as np
 from fenchel.errors import InvalidData
 from fenchel.losses import VectorLoss
 from fenchel.risks.base import Array, Problem
-from fenchel.risks.views import multiplier_path
+from fenchel.risks.views import block_run, multiplier_path
 from fenchel.risks.views.block_run import BlockRun
 from fenchel.risks.views.block_run import serves as serves_blocks
 from fenchel.risks.views.lagrangian import AugmentedLagrangian, AugmentedRay
@@ -111,6 +111,10 @@ class Polish(Solver):
 
     def follow(self, problem: Problem, strengths: Sequence[float]) -> Iterator[Found] | None:
         """In one shard and of few columns: all Newton steps of a path, with no Python between."""
+        if isinstance(getattr(problem.risk, "loss", None), VectorLoss):
+            if not block_run.follows(problem, len(strengths)):
+                return None
+            return (Found(*claim) for claim in block_run.claims(problem, self.growth, self._gap))
         if not multiplier_path.follows(problem, len(strengths)):
             return None
         claims = multiplier_path.claims(problem, strengths, self.growth, self._gap)

@@ -46,7 +46,7 @@ class AtStrength(NamedTuple):
     """What is claimed at a strength: w, b, J there, a bound and what makes its proof."""
 
     w: Array
-    b: float
+    b: float | Array
     J: float
     lower: float
     alpha: Callable[[], Array]
