@@ -96,7 +96,8 @@ class Polish {
             const bool settles = settled(left);
             if (settles) update();
             ++done.newton;
-            if (!(settles && supposed_step()) && !step()) update();  // already at the minimum of F
+            const bool loose = settles && n_bent <= d;
+            if (!(loose && supposed_step()) && !step()) update();  // already at the minimum of F
         }
     }
 
@@ -303,8 +304,9 @@ class Polish {
     /// on the kink if that is between two slopes, else on its line.
     ///
     /// There z - kink = kappa (u - a). With a = u and a smaller kappa the next u overshoots by what
-    /// the last step changed, until rows seem to have left the kinks that hold w, and Newton's step
-    /// leads far out. The search is F's own, so that nothing is lost where the supposition fails.
+    /// the last step changed, until rows seem to have left the kinks. Where fewer are there than w
+    /// has entries, nothing holds it any more and Newton's step leads far out. The search is F's
+    /// own, so that nothing is lost where the supposition fails.
     bool supposed_step() {
         std::vector<double> stays(n), before = u, slope = g;
         n_bent = with_loss(loss, [&](const auto& l) {
