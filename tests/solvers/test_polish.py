@@ -208,7 +208,7 @@ def test_starts_nearby_take_far_fewer_passes_than_those_from_0(loss, name):
 
 
 def test_rows_stay_on_their_kinks_when_kappa_falls():
-    """A path of 30 strengths reads X some ten times at each: without the supposition a third more."""
+    """A path of 30 strengths reads X ten times at each: else a third more."""
     X, y = load_breast_cancer(return_X_y=True)
     problem = fenchel.problem((X - X.mean(axis=0)) / X.std(axis=0), y, loss="hinge", intercept=True)
     results = fenchel.path(problem, np.geomspace(1e-1, 1e-6, 30), "polish").results

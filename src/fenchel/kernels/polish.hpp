@@ -64,8 +64,8 @@ class Polish {
           share(n),
           z(n),
           u(n),
+          earlier(n),
           q(n),
-          seen(n),
           weighted(n),
           bent(n),
           v(d),
@@ -133,11 +133,12 @@ class Polish {
 
     /// The slopes u and cu, what is bent, and the gradient of F at (w, b).
     void look() {
+        std::swap(u, earlier);
         n_bent = with_loss(loss, [&](const auto& l) {
             return augmented_slopes(l, at_scores(z), at.a, at.kappa, at.b, u.data(), bent.data(),
                                     n);
         });
-        offset_slope = follow(u, seen, gradient);
+        offset_slope = follow(earlier, u, gradient);
         for (std::size_t j = 0; j < d; ++j) {
             const double w = at.w[j];
             cu[j] = column_slope(j, w, v[j]);
@@ -147,7 +148,7 @@ class Polish {
 
     /// X'(s before)/S becomes X'(s now)/S, of which only rows are read that have changed; returns
     /// the sum of s now / S.
-    double follow(const std::vector<double>& now, std::vector<double>& before,
+    double follow(const std::vector<double>& before, const std::vector<double>& now,
                   std::vector<double>& to) {
         const auto [total, changed] =
             detail::weigh_change(share.data(), now.data(), before.data(), weighted.data(), n);
@@ -238,10 +239,8 @@ class Polish {
     /// What the slopes u prove, kept with them if it is the best.
     void bound() {
         std::vector<double> balanced = u, slope = gradient;
-        if (settings.has_intercept && detail::balance(share.data(), balanced.data(), n)) {
-            std::vector<double> before = u;
-            follow(balanced, before, slope);
-        }
+        if (settings.has_intercept && detail::balance(share.data(), balanced.data(), n))
+            follow(u, balanced, slope);
         double scale = 1, conjugate = 0;
         for (std::size_t j = 0; j < d; ++j)
             if (terms.t[j] > 0 && terms.h[j] == 0 && std::abs(slope[j]) > terms.t[j])
@@ -308,12 +307,12 @@ class Polish {
     /// has entries, nothing holds it any more and Newton's step leads far out. The search is F's
     /// own, so that nothing is lost where the supposition fails.
     bool supposed_step() {
-        std::vector<double> stays(n), before = u, slope = g;
+        std::vector<double> stays(n), slope = g;
         n_bent = with_loss(loss, [&](const auto& l) {
             return supposed_slopes(l, at_scores(z), at.a, at.kappa, at.b, stays.data(), bent.data(),
                                    n);
         });
-        const double rate = follow(stays, before, slope);
+        const double rate = follow(u, stays, slope);
         newton(slope, rate);
         const bool moved = move();
         if (!moved) look();
@@ -385,9 +384,9 @@ class Polish {
     const PolishSettings settings;
     PolishState& at;
     const std::size_t n, d;
-    std::vector<double> share, z, u, q, seen, weighted;  // `gradient` is X'(s seen)/S
-    std::vector<std::int32_t> bent;                      // the rows on a kink
-    std::vector<double> v, cu, gradient, g, p;           // `gradient` is that of M, g that of F
+    std::vector<double> share, z, u, earlier, q, weighted;  // `gradient` is X'(s u)/S
+    std::vector<std::int32_t> bent;                         // the rows on a kink
+    std::vector<double> v, cu, gradient, g, p;              // `gradient` is that of M, g that of F
     BentGram gram;
     std::vector<double> H, L;          // the Hessian of F and its factor
     std::size_t n_bent = 0, read = 0;  // rows, and rows that were read

@@ -67,11 +67,11 @@ inline bool balance(const double* share, double* slopes, const std::size_t n) {
     return true;
 }
 
-/// weighted_i = share_i (now_i - before_i), and before_i <- now_i; returns the sum of share_i now_i
-/// and how many have changed.
+/// weighted_i = share_i (now_i - before_i); returns the sum of share_i now_i and how many have
+/// changed.
 inline std::pair<double, std::size_t> weigh_change(const double* __restrict share,
                                                    const double* __restrict now,
-                                                   double* __restrict before,
+                                                   const double* __restrict before,
                                                    double* __restrict weighted,
                                                    const std::size_t n) {
     double total = 0, changed = 0;
@@ -81,7 +81,6 @@ inline std::pair<double, std::size_t> weigh_change(const double* __restrict shar
         weighted[i] = share[i] * by;
         total += share[i] * now[i];
         changed += by != 0 ? 1.0 : 0.0;
-        before[i] = now[i];
     }
     return {total, static_cast<std::size_t>(changed)};
 }
