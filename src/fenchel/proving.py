@@ -126,11 +126,12 @@ def _proved(claim: Result, proof: Recomputed | None, gap: float) -> Result | Non
     if proof is None:
         return None
     certificate = _agreed(claim, proof)
-    if not certificate.gap <= gap:
+    proved = certificate.gap
+    if not proved <= gap:
         return None
     *before, last = claim.history
     lower, upper = certificate.lower_bound, certificate.upper_bound
-    last = last._replace(objective=upper, lower_bound=lower, gap=certificate.gap)
+    last = last._replace(objective=upper, lower_bound=lower, gap=proved)
     return dataclasses.replace(
         claim,
         certificate=certificate,

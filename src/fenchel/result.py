@@ -351,8 +351,8 @@ class Path(Sequence[Result]):
 
 def relative_gap(upper: float, lower: float) -> float:
     """(upper - lower) / |upper|; 0 where both are 0."""
-    if not np.isfinite(upper - lower):
-        return np.inf
+    if not math.isfinite(upper - lower):
+        return math.inf
     if upper == lower:
         return 0.0
-    return (upper - lower) / abs(upper) if upper != 0 else np.inf
+    return (upper - lower) / abs(upper) if upper != 0 else math.inf

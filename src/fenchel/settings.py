@@ -137,6 +137,8 @@ def construct(
 
 def real(name: str, value: object) -> float:
     """A setting that must be a finite real number."""
+    if type(value) is float and math.isfinite(value):  # as most are; to ask `numbers` takes longer
+        return value
     try:
         number = float(value) if isinstance(value, numbers.Real) else math.nan
     except OverflowError:
@@ -181,6 +183,8 @@ def between(name: str, value: object, low: float, high: float) -> float:
 
 def whole(name: str, value: object, least: int) -> int:
     """A setting that must be a whole number >= least."""
+    if type(value) is int and value >= least:
+        return value
     number = int(value) if isinstance(value, numbers.Integral) else least - 1
     if isinstance(value, bool) or number < least:
         raise InvalidData(Setting(name), f" must be a whole number >= {least}; got {value!r}")

@@ -285,6 +285,19 @@ def test_both_models_have_the_same_least(storage):
     np.testing.assert_allclose(slopes, u + h * (W @ rows + step), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_gram_matrix_in_tiles_is_that_of_its_columns(dtype):
+    rng = np.random.default_rng(4)
+    for n, size in ((1, 1), (3, 2), (17, 4), (40, 5), (33, 6), (64, 11)):
+        X, h = rng.normal(size=(n, 12)).astype(dtype), rng.uniform(size=n)
+        which = np.sort(rng.permutation(12)[:size]).astype(np.int32)
+        G = np.empty((size, size))
+        _kernels.dense_columns(np.asfortranarray(X)).gram(which, h, 0.0, G)
+        W = X[:, which].astype(float)
+        np.testing.assert_allclose(G, W.T @ (h[:, np.newaxis] * W), atol=1e-12)
+        assert np.array_equal(G, G.T)
+
+
 def test_kernels_refuse_what_does_not_fit():
     X = np.asfortranarray(np.ones((3, 2)))
     native, v = _kernels.dense_columns(X), np.zeros(1)

@@ -427,6 +427,17 @@ def test_many_columns_of_any_sizes_are_minimised_along_a_path(sizes):
     assert found.objective == pytest.approx(fitted(same, gap=1e-9).objective, rel=2e-6)
 
 
+def test_an_offset_that_moves_easily_costs_no_steps():
+    """Columns that are small beside its ones: L-BFGS unaware of that takes 90 passes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 100)) / 10
+    y = rng.poisson(np.exp(0.5 + X @ rng.normal(size=100))).astype(float)
+    problem = fenchel.problem(X, y, loss="poisson", intercept=True)
+    (found,) = fenchel.path(problem, [1e-4], "newton")
+    assert found.converged
+    assert found.passes <= 50
+
+
 def test_rows_of_two_shards_are_followed_and_proved_as_one():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(3000, 100))

@@ -296,6 +296,8 @@ def _two_classes(y: Any, n_rows: int) -> Array:
 def _column(name: str, values: Any, n_rows: int, of: str = "row") -> Array:
     column = one_dimensional(name, values, n_rows, of)
     numbers = np.require(floating(name, column), dtype=np.float64, requirements=["C", "A"])
+    if (np.abs(numbers) <= LARGEST).all():
+        return numbers
     bad = ~np.isfinite(numbers)
     if bad.any():
         i = int(np.argmax(bad))
@@ -304,9 +306,7 @@ def _column(name: str, values: Any, n_rows: int, of: str = "row") -> Array:
             f"{name}[{i}] = {numbers[i]}",
             row=i,
         )
-    if (np.abs(numbers) > LARGEST).any():
-        raise InvalidData(f"{name} holds values beyond {LARGEST:g}: rescale it")
-    return numbers
+    raise InvalidData(f"{name} holds values beyond {LARGEST:g}: rescale it")
 
 
 def one_dimensional(name: str, given: Any, n_rows: int, of: str = "row") -> npt.NDArray[Any]:

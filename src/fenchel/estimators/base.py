@@ -268,7 +268,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         with in_these_words():
             results = steered(self, posed, eval_set)
         self._take(posed, results)
-        warning = nothing(type(self).__name__, self._loss(), self._measure(), results)
+        warning = nothing(type(self).__name__, posed.fit.loss, self._measure(), results)
         if warning is not None:
             warnings.warn(warning, stacklevel=users_line())
         elif self.status_ not in ("converged", "early_stopped"):

@@ -152,7 +152,7 @@ def bounded(
 
 def solver_of(solver: object) -> str | Solver:
     """The solver of that name, or itself; "auto" stays, as it depends on the problem."""
-    if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
+    if (isinstance(solver, str) and solver == "auto") or isinstance(solver, Solver):
         return solver
     return construct("solver", solver, SOLVERS, {})
 

@@ -9,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "newton.hpp"
+#include "newton_path.hpp"
 #include "row_products.hpp"
 
 using namespace bindings;

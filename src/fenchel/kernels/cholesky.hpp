@@ -48,6 +48,33 @@ FENCHEL_INLINE double entry(const double* L, const double* inverse, std::size_t 
     return i == j ? rest : rest * inverse[j];
 }
 
+/// The tile of the factor at rows i and the four columns j before them, column after column, four
+/// rows at once: the last row for those beyond it. Of the sums over k < j `known` has the rows from
+/// `top` on.
+FENCHEL_INLINE void tile(double* L, const double* inverse, std::size_t n, std::size_t i,
+                         std::size_t j, std::size_t top, const double (&known)[kTile][kTile]) {
+    double x[kTile][kTile];  // of columns
+    const double* above = L + j * n + j;
+    std::size_t row[kTile];
+    for (std::size_t p = 0; p < kTile; ++p) row[p] = std::min(i + p, n - 1);
+#pragma GCC unroll 4
+    for (std::size_t q = 0; q < kTile; ++q) {
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < kTile; ++p)
+            x[q][p] = L[row[p] * n + j + q] - known[row[p] - top][q];
+#pragma GCC unroll 4
+        for (std::size_t k = 0; k < q; ++k)
+#pragma GCC unroll 4
+            for (std::size_t p = 0; p < kTile; ++p) x[q][p] -= x[k][p] * above[q * n + k];
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < kTile; ++p) x[q][p] *= inverse[j + q];
+    }
+#pragma GCC unroll 4
+    for (std::size_t p = 0; p < kTile; ++p)
+#pragma GCC unroll 4
+        for (std::size_t q = 0; q < kTile; ++q) L[row[p] * n + j + q] = x[q][p];
+}
+
 /// The factor L of a matrix whose lower triangle is given, in its place; false if it has none.
 /// Four rows at a time, and of them tiles of four columns, so that numbers are read once for four:
 /// where fewer are left, with those before them.
@@ -60,6 +87,10 @@ FENCHEL_INLINE bool factor_body(double* L, std::size_t n) {
         for (std::size_t j = 0; j < std::min(i + kTile, n); j += kTile) {
             const std::size_t top = std::min(i, last), left = std::min(j, last);
             if (j > 0) tile_dots<Lanes>(L + top * n, L + left * n, n, j, s);
+            if (j < i) {
+                tile(L, inverse.data(), n, i, j, top, s);
+                continue;
+            }
             for (std::size_t p = i; p < std::min(i + kTile, n); ++p)
                 for (std::size_t q = j; q < std::min(j + kTile, p + 1); ++q) {
                     const double known = s[p - top][q - left];

@@ -93,6 +93,45 @@ FENCHEL_AVX2 void column_add_avx2(const Value* x, double c, RowCurvature h, doub
     column_add(x, c, h, u, n);
 }
 
+// Columns whose products with each other are added up at once, so that each is read once for all.
+inline constexpr std::size_t kTileLeft = 4, kTileRight = 2;
+
+/// s_pq = <x_p, y_q>
+template <int Lanes, class Value>
+FENCHEL_INLINE void column_tile(const double* const (&x)[kTileLeft],
+                                const Value* const (&y)[kTileRight], std::size_t n,
+                                double (&s)[kTileLeft][kTileRight]) {
+    Pack<Lanes> sum[kTileLeft][kTileRight] = {}, xk, yk[kTileRight];
+    std::size_t k = 0;
+    for (; k + Lanes <= n; k += Lanes) {
+        for (std::size_t q = 0; q < kTileRight; ++q) load<Lanes>(y[q] + k, yk[q]);
+        for (std::size_t p = 0; p < kTileLeft; ++p) {
+            load<Lanes>(x[p] + k, xk);
+            for (std::size_t q = 0; q < kTileRight; ++q) sum[p][q] += xk * yk[q];
+        }
+    }
+    for (std::size_t p = 0; p < kTileLeft; ++p)
+        for (std::size_t q = 0; q < kTileRight; ++q) {
+            s[p][q] = 0;
+            for (int l = 0; l < Lanes; ++l) s[p][q] += sum[p][q][l];
+            for (std::size_t r = k; r < n; ++r) s[p][q] += x[p][r] * double(y[q][r]);
+        }
+}
+
+template <class Value>
+FENCHEL_AVX2 void column_tile_avx2(const double* const (&x)[kTileLeft],
+                                   const Value* const (&y)[kTileRight], std::size_t n,
+                                   double (&s)[kTileLeft][kTileRight]) {
+    column_tile<4>(x, y, n, s);
+}
+
+template <class Value>
+FENCHEL_AVX512 void column_tile_avx512(const double* const (&x)[kTileLeft],
+                                       const Value* const (&y)[kTileRight], std::size_t n,
+                                       double (&s)[kTileLeft][kTileRight]) {
+    column_tile<8>(x, y, n, s);
+}
+
 }  // namespace detail
 
 /// <x_j, u>
@@ -170,7 +209,7 @@ std::size_t products(const Columns& X, const double* a, const double* t, const d
     return count;
 }
 
-/// sum_i h_i x_ij x_ik over the columns `which`; `space` is of n_rows zeros.
+/// G_jk = sum_i h_i x_ij x_ik over the columns `which`; `space` is of n_rows zeros.
 template <class Value>
 void gram(const SparseColumns<Value>& X, const std::int32_t* which, std::size_t size,
           RowCurvature h, double* space, double* G) {
@@ -184,14 +223,32 @@ void gram(const SparseColumns<Value>& X, const std::int32_t* which, std::size_t 
     }
 }
 
+/// The same in tiles: the last column stands for those beyond it.
 template <class Value>
 void gram(const DenseColumns<Value>& X, const std::int32_t* which, std::size_t size, RowCurvature h,
-          double* space, double* G) {
-    for (std::size_t p = 0; p < size; ++p) {
-        const Value* column = X.column(std::size_t(which[p]));
-        for (std::size_t i = 0; i < X.n_rows; ++i) space[i] = h(i) * double(column[i]);
-        for (std::size_t q = p; q < size; ++q)
-            G[p * size + q] = G[q * size + p] = product(X, std::size_t(which[q]), space);
+          double*, double* G) {
+    using namespace detail;
+    const std::size_t n = X.n_rows;
+    std::vector<double> bent(kTileLeft * n);  // h_i x_ij
+    double s[kTileLeft][kTileRight];
+    for (std::size_t first = 0; first < size; first += kTileLeft) {
+        const double* x[kTileLeft];
+        for (std::size_t p = 0; p < kTileLeft; ++p) {
+            const Value* column = X.column(std::size_t(which[std::min(first + p, size - 1)]));
+            for (std::size_t i = 0; i < n; ++i) bent[p * n + i] = h(i) * double(column[i]);
+            x[p] = &bent[p * n];
+        }
+        for (std::size_t q = first; q < size; q += kTileRight) {
+            const Value* y[kTileRight];
+            for (std::size_t r = 0; r < kTileRight; ++r)
+                y[r] = X.column(std::size_t(which[std::min(q + r, size - 1)]));
+            has_avx512() ? column_tile_avx512(x, y, n, s)
+            : has_avx2() ? column_tile_avx2(x, y, n, s)
+                         : column_tile<2>(x, y, n, s);
+            for (std::size_t p = first; p < std::min(first + kTileLeft, size); ++p)
+                for (std::size_t r = q; r < std::min(q + kTileRight, size); ++r)
+                    G[p * size + r] = G[r * size + p] = s[p - first][r - q];
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -131,6 +132,44 @@ std::size_t augmented_slopes(const Loss& loss, const Rows& rows, const double* a
         for (std::size_t i = 0; i < size; ++i) {
             bent[count] = static_cast<std::int32_t>(first + i);
             count += kink[i] > 0;
+        }
+    }
+    return count;
+}
+
+/// The same of t |x|: the slope at x, and the best v, which is 0 on the kink.
+inline double augmented_modulus(double t, double c, double kappa, double x, double& best) {
+    best = x;
+    if (!(t > 0)) return 0;
+    const double slope = x / kappa + c;
+    if (std::abs(slope) <= t) {
+        best = 0;
+        return slope;
+    }
+    best = x + kappa * (c - std::copysign(t, slope));
+    return std::copysign(t, slope);
+}
+
+/// The u_i, and in `bent` the rows, if every row stays where its multiplier says: a_i, and if that
+/// is between two slopes on their kink, where u rises at the rate 1/kappa beyond them, too.
+template <class Loss>
+std::size_t supposed_slopes(const Loss& loss, const Rows& rows, const double* a, double kappa,
+                            double b, double* u, std::int32_t* bent, std::size_t n) {
+    constexpr double kEnd = 1e-9;  // of a jump: so near its ends a multiplier is at one of them
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        u[i] = a[i];
+        if constexpr (requires { loss.to_kink(0.0, 0.0); }) {
+            const auto pieces = loss.pieces(rows.y[i]);
+            double left = pieces.start;
+            for (const Piece& piece : pieces.breaks) {
+                const double end = kEnd * piece.jump;
+                if (a[i] > left + end && a[i] < left + piece.jump - end) {
+                    u[i] += (rows.z[i] + b - piece.at) / kappa;
+                    bent[count++] = static_cast<std::int32_t>(i);
+                }
+                left += piece.jump;
+            }
         }
     }
     return count;

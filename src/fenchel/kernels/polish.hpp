@@ -32,12 +32,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "bends.hpp"
+#include "bent_gram.hpp"
 #include "cholesky.hpp"
 #include "line_search.hpp"
 #include "losses.hpp"
@@ -64,6 +64,7 @@ class Polish {
           share(n),
           z(n),
           u(n),
+          earlier(n),
           q(n),
           weighted(n),
           bent(n),
@@ -72,8 +73,8 @@ class Polish {
           gradient(d),
           g(d),
           p(d + 1),
-          G((d + 1) * (d + 1)),
-          H(G.size()) {
+          gram(X),
+          H((d + 1) * (d + 1)) {
         for (std::size_t i = 0; i < n; ++i) share[i] = (rows.s ? rows.s[i] : 1.0) / settings.weight;
         for (std::size_t j = 0; j < d; ++j) sparse = sparse || terms.t[j] > 0;
     }
@@ -90,10 +91,13 @@ class Polish {
             const double left = remainder();
             const bool early = done.newton < settings.at_least && !last;
             if (!early && (first || last || !sparse || settled(left))) evaluate(left);
+            done.passes = (read + n - 1) / n;
             if (last || done.reached) return done;
-            if (settled(left)) update();
+            const bool settles = settled(left);
+            if (settles) update();
             ++done.newton;
-            if (!step()) update();  // already at the minimum of F
+            const bool loose = settles && n_bent <= d;
+            if (!(loose && supposed_step()) && !step()) update();  // already at the minimum of F
         }
     }
 
@@ -115,7 +119,7 @@ class Polish {
     void score() {
         X.scores(at.w, z.data());
         shift(z);
-        ++done.passes;
+        read += n;
     }
 
     void shift(std::vector<double>& scores) const {
@@ -127,13 +131,14 @@ class Polish {
         return {scores.data(), rows.y, rows.s};
     }
 
-    /// The slopes u and cu, what is bent, and the gradient of F at (w, b): a pass.
+    /// The slopes u and cu, what is bent, and the gradient of F at (w, b).
     void look() {
+        std::swap(u, earlier);
         n_bent = with_loss(loss, [&](const auto& l) {
             return augmented_slopes(l, at_scores(z), at.a, at.kappa, at.b, u.data(), bent.data(),
                                     n);
         });
-        offset_slope = adjoint(u, gradient);
+        offset_slope = follow(earlier, u, gradient);
         for (std::size_t j = 0; j < d; ++j) {
             const double w = at.w[j];
             cu[j] = column_slope(j, w, v[j]);
@@ -141,27 +146,20 @@ class Polish {
         }
     }
 
-    /// g = X'(s a)/S; returns the sum of s a / S.
-    double adjoint(const std::vector<double>& a, std::vector<double>& to) {
-        const double total = detail::weigh(share.data(), a.data(), weighted.data(), n);
-        std::fill(to.begin(), to.end(), 0.0);
+    /// X'(s before)/S becomes X'(s now)/S, of which only rows are read that have changed; returns
+    /// the sum of s now / S.
+    double follow(const std::vector<double>& before, const std::vector<double>& now,
+                  std::vector<double>& to) {
+        const auto [total, changed] =
+            detail::weigh_change(share.data(), now.data(), before.data(), weighted.data(), n);
         X.adjoint(weighted.data(), to.data());
-        ++done.passes;
+        read += changed;
         return total;
     }
 
     /// The slope of N_j at w_j = x, and its v_j.
     double column_slope(std::size_t j, double x, double& best) const {
-        const double t = terms.t[j], k = kappa(j);
-        best = x;
-        if (!(t > 0)) return 0;
-        const double slope = x / k + at.c[j];
-        if (std::abs(slope) <= t) {
-            best = 0;
-            return slope;
-        }
-        best = x + k * (at.c[j] - std::copysign(t, slope));
-        return std::copysign(t, slope);
+        return augmented_modulus(terms.t[j], at.c[j], kappa(j), x, best);
     }
 
     /// What F's gradient may cost: F is above its least by so much, or the dual point outside.
@@ -222,7 +220,7 @@ class Polish {
     const std::vector<double>& scores_at_v() {
         X.scores(v.data(), q.data());
         shift(q);
-        ++done.passes;
+        read += n;
         return q;
     }
 
@@ -241,7 +239,8 @@ class Polish {
     /// What the slopes u prove, kept with them if it is the best.
     void bound() {
         std::vector<double> balanced = u, slope = gradient;
-        if (settings.has_intercept && balance(balanced)) adjoint(balanced, slope);
+        if (settings.has_intercept && detail::balance(share.data(), balanced.data(), n))
+            follow(u, balanced, slope);
         double scale = 1, conjugate = 0;
         for (std::size_t j = 0; j < d; ++j)
             if (terms.t[j] > 0 && terms.h[j] == 0 && std::abs(slope[j]) > terms.t[j])
@@ -260,15 +259,6 @@ class Polish {
             at.lower = D;
             std::copy(balanced.begin(), balanced.end(), at.best_u);
         }
-    }
-
-    /// Shrinks the slopes of the sign that outweighs the other; false if neither does.
-    bool balance(std::vector<double>& slopes) const {
-        constexpr double kEven = 1e-15;
-        const auto [up, down] = detail::signed_sums(share.data(), slopes.data(), n);
-        if (std::abs(up - down) <= kEven * (up + down)) return false;
-        detail::shrink(slopes.data(), up > down ? down / up : 1.0, up > down ? 1.0 : up / down, n);
-        return true;
     }
 
     /// What the multipliers have yet to pay for: the squares of t_i - z_i and v_j - w_j.
@@ -305,9 +295,33 @@ class Polish {
 
     /// A Newton step, as far as the search along its ray says; false if it says nowhere.
     bool step() {
-        newton();
+        newton(g, offset_slope);
+        return move();
+    }
+
+    /// The same after a step of the multipliers, as if every row stayed where its multiplier says:
+    /// on the kink if that is between two slopes, else on its line.
+    ///
+    /// There z - kink = kappa (u - a). With a = u and a smaller kappa the next u overshoots by what
+    /// the last step changed, until rows seem to have left the kinks. Where fewer are there than w
+    /// has entries, nothing holds it any more and Newton's step leads far out. The search is F's
+    /// own, so that nothing is lost where the supposition fails.
+    bool supposed_step() {
+        std::vector<double> stays(n), slope = g;
+        n_bent = with_loss(loss, [&](const auto& l) {
+            return supposed_slopes(l, at_scores(z), at.a, at.kappa, at.b, stays.data(), bent.data(),
+                                   n);
+        });
+        const double rate = follow(u, stays, slope);
+        newton(slope, rate);
+        const bool moved = move();
+        if (!moved) look();
+        return moved;
+    }
+
+    bool move() {
         X.scores(p.data(), q.data());
-        ++done.passes;
+        read += n;
         const double eta = search();
         if (!(eta > 0)) return false;
         for (std::size_t i = 0; i < n; ++i) z[i] += eta * q[i];
@@ -317,10 +331,10 @@ class Polish {
         return true;
     }
 
-    /// (p, rate of b) = -(Hessian of F)^-1 (its gradient).
-    void newton() {
+    /// (p, rate of b) = -(Hessian of F)^-1 (slope, rate).
+    void newton(const std::vector<double>& slope, double rate) {
         const std::size_t width = d + 1;
-        gram();
+        const std::vector<double>& G = gram.of(rows.s, bent.data(), n_bent);
         const double unit = 1 / (settings.weight * at.kappa);
         for (std::size_t k = 0; k < H.size(); ++k) H[k] = unit * G[k];
         double* ones = &H[d * width];
@@ -330,31 +344,11 @@ class Polish {
         for (std::size_t j = 0; j < d; ++j) {
             const bool kink = terms.t[j] > 0 && v[j] == 0;
             H[j * width + j] += terms.h[j] + r(j) + (kink ? 1 / kappa(j) : 0.0);
-            p[j] = -g[j];
+            p[j] = -slope[j];
         }
-        p[d] = settings.has_intercept ? -offset_slope : 0.0;
+        p[d] = settings.has_intercept ? -rate : 0.0;
         solve(H, width, L, p.data());
         if (!settings.has_intercept) p[d] = 0;
-    }
-
-    /// G, the Gram matrix of the bent rows: the last one with those that came and without those
-    /// that went, where they are fewer.
-    void gram() {
-        std::vector<std::int32_t> now(bent.begin(), bent.begin() + n_bent), came, went;
-        std::set_difference(now.begin(), now.end(), counted.begin(), counted.end(),
-                            std::back_inserter(came));
-        std::set_difference(counted.begin(), counted.end(), now.begin(), now.end(),
-                            std::back_inserter(went));
-        if (came.size() + went.size() < n_bent) {
-            for (double& each : G) each = -each;
-            X.gram(rows.s, went.data(), went.size(), G.data());
-            for (double& each : G) each = -each;
-        } else {
-            std::fill(G.begin(), G.end(), 0.0);
-            came = now;
-        }
-        X.gram(rows.s, came.data(), came.size(), G.data());
-        counted = std::move(now);
     }
 
     /// The slope of F along the ray at eta, and its own.
@@ -390,10 +384,12 @@ class Polish {
     const PolishSettings settings;
     PolishState& at;
     const std::size_t n, d;
-    std::vector<double> share, z, u, q, weighted;
-    std::vector<std::int32_t> bent, counted;             // the rows on a kink, and those in G
-    std::vector<double> v, cu, gradient, g, p, G, H, L;  // `gradient` is that of M, g that of F
-    std::size_t n_bent = 0;
+    std::vector<double> share, z, u, earlier, q, weighted;  // `gradient` is X'(s u)/S
+    std::vector<std::int32_t> bent;                         // the rows on a kink
+    std::vector<double> v, cu, gradient, g, p;              // `gradient` is that of M, g that of F
+    BentGram gram;
+    std::vector<double> H, L;          // the Hessian of F and its factor
+    std::size_t n_bent = 0, read = 0;  // rows, and rows that were read
     double offset_slope = 0;
     bool sparse = false;  // some t_j > 0
     Polished done;

@@ -2,6 +2,7 @@
 // branch on a slope, as no guess of one would be right, and add up in the same order every time.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -57,16 +58,31 @@ inline void shrink(double* __restrict a, const double above, const double below,
     for (std::size_t i = 0; i < n; ++i) a[i] *= a[i] > 0 ? above : below;
 }
 
-/// weighted_i = share_i a_i, and their sum.
-inline double weigh(const double* __restrict share, const double* __restrict a,
-                    double* __restrict weighted, const std::size_t n) {
-    double total = 0;
-#pragma omp simd reduction(+ : total)
+/// Shrinks the slopes of the sign that outweighs the other; false if neither does.
+inline bool balance(const double* share, double* slopes, const std::size_t n) {
+    constexpr double kEven = 1e-15;
+    const auto [up, down] = signed_sums(share, slopes, n);
+    if (std::abs(up - down) <= kEven * (up + down)) return false;
+    shrink(slopes, up > down ? down / up : 1.0, up > down ? 1.0 : up / down, n);
+    return true;
+}
+
+/// weighted_i = share_i (now_i - before_i); returns the sum of share_i now_i and how many have
+/// changed.
+inline std::pair<double, std::size_t> weigh_change(const double* __restrict share,
+                                                   const double* __restrict now,
+                                                   const double* __restrict before,
+                                                   double* __restrict weighted,
+                                                   const std::size_t n) {
+    double total = 0, changed = 0;
+#pragma omp simd reduction(+ : total, changed)
     for (std::size_t i = 0; i < n; ++i) {
-        weighted[i] = share[i] * a[i];
-        total += weighted[i];
+        const double by = now[i] - before[i];
+        weighted[i] = share[i] * by;
+        total += share[i] * now[i];
+        changed += by != 0 ? 1.0 : 0.0;
     }
-    return total;
+    return {total, static_cast<std::size_t>(changed)};
 }
 
 /// sum_i share_i x_i y_i

@@ -94,9 +94,9 @@ class ScalarLoss(Loss):
         pieces = self.pieces(np.ones(1))
         if pieces is None:
             return Bends()
-        curved = pieces.curvature.any() or pieces.bend.any()
-        jumps = bool(pieces.jump.any())
-        return Bends(True, jumps, jumps and not curved)
+        if self.differentiable or not pieces.jump.any():
+            return Bends(True)
+        return Bends(True, True, not (pieces.curvature.any() or pieces.bend.any()))
 
     def kinks(self, y: Array) -> Array:
         """The scores at which the slope jumps, as an array of shape (n_kinks, len(y))."""

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 def signed_sums(a: Array) -> tuple[float, float]:
     """(the sum of those > 0, that of those < 0, without its sign)."""
-    return float(np.sum(np.maximum(a, 0.0))), float(np.sum(np.maximum(-a, 0.0)))
+    return float(np.maximum(a, 0.0).sum()), float(np.maximum(-a, 0.0).sum())
 
 
 def is_even(up: float, down: float) -> bool:

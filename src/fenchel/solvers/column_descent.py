@@ -134,7 +134,7 @@ def _rates(problem: Problem) -> tuple[Array, Array]:
 
 
 def _told_by_moments(columns: Columns, t: Array, m: Array) -> bool:
-    return columns.few and columns.quadratic and bool(np.all((t > 0) | (m > 0)))
+    return columns.few and columns.quadratic and bool(((t > 0) | (m > 0)).all())
 
 
 def _state(w: Array, b: float) -> State:

@@ -137,11 +137,11 @@ class Columns(StoredColumns):
         slope, last = math.inf, b
         for _ in range(20):
             a = self.loss.slopes(z, b)[1]
-            here = float(np.sum(a))
+            here = float(a.sum())
             if not abs(here) <= 0.5 * abs(slope):
                 break
             slope, last = here, b
-            if abs(here) <= ROUND_OFF * float(np.sum(np.abs(a))):
+            if abs(here) <= ROUND_OFF * float(np.abs(a).sum()):
                 return b
             curvature = self.weight if self.quadratic else np.sum(self.loss.curvatures(z, b)[0])
             if not curvature > 0:

@@ -91,7 +91,8 @@ def part(risk: Risk, whole: Risk, inside: Indices) -> None:
 
 
 def _response(columns: Columns) -> Response:
-    share = np.broadcast_to(columns.share, columns.n_rows)
+    share = columns.share
+    share = np.full(columns.n_rows, share) if isinstance(share, float) else share
     return Response(columns.y, columns.offset, share, columns.has_intercept)
 
 
@@ -103,7 +104,7 @@ def _anew(columns: Columns) -> Moments:
     size = math.sqrt(float(share @ np.square(np.abs(response.y) + np.abs(response.y - y))))
     center = float(share @ y) if response.intercept else 0.0
     slopes = share * (y - center)
-    c = columns.adjoint(slopes) - float(np.sum(slopes)) * gram.mean
+    c = columns.adjoint(slopes) - float(slopes.sum()) * gram.mean
     q = 0.5 * float(slopes @ (y - center))
     return Moments(gram.G, c, q, gram.mean, center, columns.norms, size)
 

@@ -134,11 +134,11 @@ class Hessian:
         risk, shard = self.risk, self.risk.engine.joined()
         n, d, m = risk.n_rows, risk.n_parameters, len(strengths)
         W, alpha, bounds, b = np.empty((m, d)), np.empty((m, n)), np.empty((m, 2)), np.empty(m)
-        terms = built_in(shard.bound(risk.loss)).newton_terms(
-            unit, risk.weight, risk.facts.has_intercept
-        )
+        loss, intercept = built_in(shard.bound(risk.loss)), risk.facts.has_intercept
+        terms = loss.newton_terms(unit, risk.weight, intercept)
         found = _kernels.NewtonStrengths(np.array(strengths), W, alpha, bounds, b)
-        done, w, offset = 0, np.zeros(d), 0.0
+        done, w = 0, np.zeros(d)
+        offset = loss.best_offset(np.zeros(n), risk.weight, 0.0)[4] if intercept else 0.0
         for k in range(m):
             if done <= k:
                 pulse()
