@@ -90,6 +90,7 @@ class Columns(StoredColumns):
         self.quadratic = type(risk.loss) is SquaredError
         self.smoothness = float(risk.loss.smoothness)
         self.few = self.n_columns <= FEW
+        self.sparse = isinstance(self.rows, SparseRows)
         self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
         self.all_count = False  # rows whose curvature is far below the mean, too
@@ -113,8 +114,9 @@ class Columns(StoredColumns):
             self.unpaid += 1
             return self.rows.scores(w)
         which, z = np.flatnonzero(w).astype(np.int32), np.zeros(self.n_rows)
-        self.native.combine(which, w[which], z)
-        self.unpaid += self._count(which)
+        if len(which):
+            self.native.combine(which, w[which], z)
+            self.unpaid += self._count(which)
         return z
 
     def at(self, z: Array, near: float) -> RowState:
