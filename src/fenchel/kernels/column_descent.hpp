@@ -9,6 +9,8 @@
 // the Gram matrix X'diag(h) X of the few columns in question. Epochs over those that are not 0
 // follow each epoch over all (Friedman et al. 2010), and every few epochs a jump to where their
 // sequence seems to lead (Anderson's extrapolation: Bertrand and Massias 2021), if q falls by it.
+// Where these are slow, those that are not 0 go towards the least of q among the w of their signs:
+// by the factor of their Gram matrix where that is known, else by conjugate gradients.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ from fenchel.witness import Witness
 # there are mostly no Gram matrices of them, with which the rest takes no pass.
 _FORCING, _SPARSE_FORCING = 0.1, 0.2
 _LOOSE = 100  # times the violation at which the gap is reached: Gram matrices allow for that
-_POLISHED = 50  # times the violation at which the gap is reached, likewise: its model's slopes count
+_POLISHED = 50  # times it, from which on the slopes of a model prove enough to be worth passes
 _LOOKS = 10  # at a strength of a path
 _NEWTON_STEPS = 20  # on one working set, at most
 _REFRESHED = 10  # working sets after which scores are computed anew
@@ -350,8 +350,8 @@ class _Descent:
                 break
             polished = tolerance <= _POLISHED * self.goal and self._near()
             if self.model is not None and polished:
-                v = columns.products(which, self.model.alpha)
-                self._line(which, v, w, penalty, max(self.goal, self.forcing * tolerance), self.model)
+                v, near = columns.products(which, self.model.alpha), self.forcing * tolerance
+                self._line(which, v, w, penalty, max(self.goal, near), self.model)
                 break
             v = columns.products(which, self.rows.alpha)
         return moved
