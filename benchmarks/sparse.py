@@ -191,7 +191,8 @@ def theirs(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         some = some_rows(y)
-        model(0.1).fit(X[some], y[some])  # compiles what is compiled
+        few = X[some] if sparse.issparse(X) else np.asfortranarray(X[some])
+        model(1e-4).fit(few, y[some])  # compiles what is compiled, for this layout
         for seconds, w in fitted(model, X, y, limit):
             J = math.inf if w is None else problem.objective(problem.risk.at(w))
             longest = max(longest, seconds)
