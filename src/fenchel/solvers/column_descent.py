@@ -43,8 +43,8 @@ from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.solvers.column_line import ModelLine
 from fenchel.witness import Witness
 
-# The violation that is left in the working set, relative to that before: of sparse columns more, as
-# there are mostly no Gram matrices of them, with which the rest takes no pass.
+# The violation that is left in the working set, relative to that before: more of sparse columns that
+# are too many for a Gram matrix, with which the rest takes no pass.
 _FORCING, _SPARSE_FORCING = 0.1, 0.2
 _LOOSE = 100  # times the violation at which the gap is reached: Gram matrices allow for that
 _POLISHED = 50  # times it, from which on the slopes of a model prove enough to be worth passes
@@ -162,8 +162,7 @@ class _Descent:
         self.best = -math.inf
         self.worst = 0.0  # the violation before the last Newton step
         self.floor = _FLOOR
-        sparse = self.columns.sparse and not self.columns.few
-        self.forcing = _SPARSE_FORCING if sparse else _FORCING
+        self.forcing = _SPARSE_FORCING if self.columns.outgrow else _FORCING
         self.model: RowState | None = None  # the last one's rows at its minimiser, where w is
         self.stale = False  # v is not that of the rows' alpha
         self.which: Which = np.empty(0, dtype=np.int32)  # the last working set

@@ -90,7 +90,8 @@ class Columns(StoredColumns):
         self.quadratic = type(risk.loss) is SquaredError
         self.smoothness = float(risk.loss.smoothness)
         self.few = self.n_columns <= FEW
-        self.sparse = isinstance(self.rows, SparseRows)
+        # Working sets may come to hold more columns than a Gram matrix is made of.
+        self.outgrow = isinstance(self.rows, SparseRows) and self.n_columns > _GRAM_SLOW
         self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
         self.all_count = False  # rows whose curvature is far below the mean, too
