@@ -43,8 +43,8 @@ from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.solvers.column_line import ModelLine
 from fenchel.witness import Witness
 
-# The violation that is left in the working set, relative to that before: more of sparse columns that
-# are too many for a Gram matrix, with which the rest takes no pass.
+# The violation that is left in the working set, relative to that before: more of sparse columns
+# that are too many for a Gram matrix, with which the rest takes no pass.
 _FORCING, _SPARSE_FORCING = 0.1, 0.2
 _LOOSE = 100  # times the violation at which the gap is reached: Gram matrices allow for that
 _POLISHED = 50  # times it, from which on the slopes of a model prove enough to be worth passes
