@@ -6,9 +6,9 @@ fenchel's time is that of posing the problem and of a fit that certifies the gap
 of the loosest tolerance of a ladder whose solution lies within the distance of fenchel's lower
 bound: it is not told when to stop, nor does it know that it may. Imports and compilation are not
 counted. One run, one thread, CPU seconds; ratio = fenchel / the best peer, so that less than 1 says
-fenchel is faster. A ladder ends at LIMIT seconds, or where a fit took HOPELESS times as long as
-ours: such a peer has a dash, and where all have, the ratio is at most the one shown, "<". Peers
-that are not installed (celer, skglm) are left out.
+fenchel is faster. A ladder ends at LIMIT seconds, and a fit where it has taken HOPELESS times as
+long as ours: such a peer has a dash, and where all have, the ratio is at most the one shown, "<".
+Peers that are not installed (celer, skglm) are left out.
 
 gap / distance is what is certified at 1e-3 over how far J really is from the least value known.
 Columns that only one side has are ties where |v_j| = t_j at the minimum: `tie` is how far the
@@ -19,15 +19,16 @@ worst of them is from that, relative to t_j.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from bounded import seconds_within
 from data import a9a, imdb, news, real, two_classes
 from peers import cpu_seconds
 from scipy import sparse
@@ -48,7 +49,7 @@ import fenchel
 
 DISTANCES = (1e-3, 1e-6)
 TOLERANCES = 10.0 ** -np.arange(1, 12)
-LIMIT = 4.0  # seconds for a peer's ladder, and half of those for a fit of ours
+LIMIT = 4.0  # seconds for a peer's ladder, unless ours takes longer, and half a fit of ours
 HOPELESS = 4.0  # times our time to the last distance
 READ = 2e9  # numbers of X that a fit of scikit-learn's may read, as it cannot be interrupted
 Data = tuple[Any, np.ndarray]
@@ -158,16 +159,22 @@ def logistic_peers(strength: float, n: int) -> dict[str, Model]:
 
 
 def fitted(model: Model, X: Any, y: np.ndarray, limit: float) -> Iterator[Any]:
-    """(seconds, model) for ever smaller tolerances, until one fit takes as long as the limit."""
+    """(seconds, w) for ever smaller tolerances, until one fit takes as long as the limit.
+
+    That one has no w.
+    """
     spent = 0.0
     for tol in TOLERANCES:
-        start = time.process_time()
-        done = model(tol).fit(X, y)
-        seconds = time.process_time() - start
-        yield seconds, done
+        fit = functools.partial(coefficients, model(tol), X, y)
+        seconds, w = seconds_within(max(limit, 1.0), fit)
+        yield seconds, w
         spent += seconds
-        if spent > LIMIT or seconds > limit:
+        if w is None or spent > max(LIMIT, limit) or seconds > limit:
             return
+
+
+def coefficients(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
+    return np.ravel(model.fit(X, y).coef_)
 
 
 def some_rows(y: np.ndarray) -> np.ndarray:
@@ -184,10 +191,11 @@ def theirs(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         some = some_rows(y)
-        model(0.1).fit(X[some], y[some])  # compiles what is compiled
-        for seconds, done in fitted(model, X, y, limit):
-            point = problem.risk.at(np.ravel(done.coef_))
-            J, longest = problem.objective(point), max(longest, seconds)
+        few = X[some] if sparse.issparse(X) else np.asfortranarray(X[some])
+        model(1e-4).fit(few, y[some])  # compiles what is compiled, for this layout
+        for seconds, w in fitted(model, X, y, limit):
+            J = math.inf if w is None else problem.objective(problem.risk.at(w))
+            longest = max(longest, seconds)
             reached = [
                 seconds if before == math.inf and bound >= J else before
                 for before, bound in zip(reached, bounds, strict=True)

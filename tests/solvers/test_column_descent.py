@@ -142,6 +142,25 @@ def test_logistic_coefficients_are_liblinears(way):
     np.testing.assert_allclose(result.w, peer.coef_[0], rtol=1e-4, atol=1e-6)
 
 
+def test_supports_are_liblinears_but_for_ties(way):
+    """At 1e-8, of columns two of which are there twice: those on one side only are at their bounds,
+    where the minimum may have them or not.
+    """
+    X, y = regression()
+    y, strength = np.where(y > 3, 1.0, -1.0), 0.05
+    w = solved(X, y, loss="logistic", strength=strength, gap=1e-8).w
+    twice = np.hstack([X[:, np.argsort(-np.abs(w))[:2]], X])
+    C = 1 / (strength * len(y))
+    peer = LogisticRegression(
+        l1_ratio=1.0, solver="liblinear", fit_intercept=False, C=C, tol=1e-8, max_iter=10**5
+    ).fit(twice, y)
+    result = solved(twice, y, loss="logistic", strength=strength, gap=1e-8)
+    odd = np.flatnonzero((result.w != 0) != (peer.coef_[0] != 0))
+    slopes = twice.T @ (-y / (1 + np.exp(y * (twice @ result.w)))) / len(y)
+    np.testing.assert_allclose(np.abs(slopes[odd]), strength, rtol=1e-4)
+    assert set(odd) <= {0, 1, *(2 + np.argsort(-np.abs(w))[:2])}
+
+
 def test_offsets_of_rows_are_part_of_the_scores(way):
     X, y = regression()
     offset = np.random.default_rng(1).normal(size=len(y))
@@ -296,6 +315,24 @@ def test_a_gram_matrix_in_tiles_is_that_of_its_columns(dtype):
         W = X[:, which].astype(float)
         np.testing.assert_allclose(G, W.T @ (h[:, np.newaxis] * W), atol=1e-12)
         assert np.array_equal(G, G.T)
+
+
+@pytest.mark.parametrize("total", [0.0, 1.0], ids=["alone", "with an offset"])
+def test_a_common_mean_of_columns_takes_few_epochs(total):
+    """As conjugate gradients find such directions at once; epochs of steps take some 1000."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(500, 40)) + 3 * rng.normal(size=(500, 1)))
+    u, w, u0 = np.empty(500), np.zeros(40), -(X[:, :20] @ np.ones(20)) / 500
+    u[:], native, which = u0, _kernels.dense_columns(X), np.arange(40, dtype=np.int32)
+    t, m, unit = np.full(40, 1e-3), np.zeros(40), np.ones(40)
+    settings = which, None, 1 / 500, total, 0.0
+    _, violation, epochs, _ = native.descend(*settings, u, w, t, m, unit, 1e-8, 10**4)
+    assert violation <= 1e-8
+    assert epochs < 700
+    if total == 0:
+        v = X.T @ (u0 + X @ w / 500)
+        assert np.all(np.abs(v) <= 1e-3 + 1e-7)
+        np.testing.assert_allclose(v[w != 0], -1e-3 * np.sign(w[w != 0]), atol=1e-7)
 
 
 def test_kernels_refuse_what_does_not_fit():

@@ -1,9 +1,11 @@
 // What the kernels rely on, checked once before they see the data.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 #include "matrix.hpp"
@@ -73,9 +75,13 @@ Scan scan(const Dense<Value>& X) {
 }
 
 /// The first row that names a column twice, or n_rows; `seen` holds n_columns entries, all -1.
+///
+/// Of a row whose columns are in order nothing has to be remembered.
 template <class Value, class Pointer, class Column>
 std::size_t first_duplicate(const Csr<Value, Pointer, Column>& X, std::int64_t* seen) {
     for (std::size_t i = 0; i < X.n_rows; ++i) {
+        const Column *first = X.column + X.row_start[i], *last = X.column + X.row_start[i + 1];
+        if (std::adjacent_find(first, last, std::greater_equal<>()) == last) continue;
         for (Pointer k = X.row_start[i]; k < X.row_start[i + 1]; ++k) {
             std::int64_t& last = seen[X.column[k]];
             if (last == static_cast<std::int64_t>(i)) return i;

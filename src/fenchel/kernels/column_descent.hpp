@@ -9,6 +9,8 @@
 // the Gram matrix X'diag(h) X of the few columns in question. Epochs over those that are not 0
 // follow each epoch over all (Friedman et al. 2010), and every few epochs a jump to where their
 // sequence seems to lead (Anderson's extrapolation: Bertrand and Massias 2021), if q falls by it.
+// Where these are slow, those that are not 0 go towards the least of q among the w of their signs:
+// by the factor of their Gram matrix where that is known, else by conjugate gradients.
 #pragma once
 
 #include <algorithm>
@@ -143,11 +145,14 @@ class Descent {
             if (violation <= tolerance || !moved_) break;
             const double enough = std::max(0.3 * tolerance, 0.03 * violation);
             choose();
-            std::size_t until_newton = kEpochsToNewton + some_.size() / 5;
-            while (n_epochs_ < most && few() > enough && moved_) {
-                if (--until_newton > 0) continue;
-                if (!newton()) break;
-                until_newton = kEpochsToNewton + some_.size() / 5;
+            std::size_t until_newton = epochs_to_newton();
+            for (double here = few(); n_epochs_ < most && here > enough && moved_;) {
+                const bool jumps = --until_newton == 0;
+                if (jumps && !newton()) break;
+                const double before = std::exchange(here, few());
+                if (!jumps) continue;
+                pays_ = kKnowsSlopes || here <= kWorth * before;
+                until_newton = epochs_to_newton();
             }
         }
         return {violation, double(n_epochs_)};
@@ -196,13 +201,23 @@ class Descent {
         return penalty_.violation(p, w, slope);
     }
 
+    /// Until columns that are 0 have most likely come to stay so; never, where it did not pay.
+    std::size_t epochs_to_newton() const {
+        if (kKnowsSlopes) return kEpochsToNewton + some_.size() / 5;
+        return pays_ ? kEpochsToConjugateSteps : kNowhere;
+    }
+
     /// Steps to the least of q among the w of these signs, as far as q falls; a column that gets to
     /// 0 on the way stays there, and the rest go on. False where nothing moves.
     bool newton() {
-        if constexpr (kKnowsSlopes) {
-            std::erase_if(some_, [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; });
-            ahead_.restart();
-            if (some_.empty() || !factorise()) return false;
+        std::erase_if(some_, [&](std::size_t p) { return w_[p] == 0 && penalty_.t[p] > 0; });
+        ahead_.restart();
+        if (some_.empty()) return false;
+        if constexpr (!kKnowsSlopes) {
+            conjugate_gradients();
+            return search() != kNowhere;
+        } else {
+            if (!factorise()) return false;
             for (bool first = true;; first = false) {
                 residual_.clear();
                 for (const std::size_t p : some_)
@@ -219,7 +234,41 @@ class Descent {
                 some_.erase(place);
             }
         }
-        return true;
+    }
+
+    /// The way to that least as far as a few steps of conjugate gradients lead, in units in which
+    /// each column has the curvature 1. A common mean of the columns, which epochs take long to
+    /// find, is one large eigenvalue, and costs one step.
+    void conjugate_gradients() {
+        std::fill(to_.begin(), to_.end(), 0.0);
+        std::vector<double> way(model_.size()), bent(model_.size()), left(model_.size());
+        for (const std::size_t p : some_)
+            left[p] = -model_.slope(p) - penalty_.m[p] * w_[p] - pull(p);
+        const auto scaled = [&](std::size_t p) {
+            const double curvature = model_.curvature(p) + penalty_.m[p];
+            return curvature > 0 ? left[p] / curvature : 0.0;
+        };
+        double before = 0, first = 0;
+        for (std::size_t k = 0; k <= kConjugateSteps; ++k) {
+            double size = 0;
+            for (const std::size_t p : some_) size += left[p] * scaled(p);
+            if (k == 0) first = size;
+            if (k == kConjugateSteps || !(size > kSettled * first)) break;
+            double curvature = 0;
+            for (const std::size_t p : some_) way[p] = scaled(p) + (k ? size / before * way[p] : 0);
+            model_.bend(way.data(), some_, bent.data());
+            for (const std::size_t p : some_) {
+                bent[p] += penalty_.m[p] * way[p];
+                curvature += bent[p] * way[p];
+            }
+            if (!(curvature > 0)) break;
+            for (const std::size_t p : some_) {
+                to_[p] += size / curvature * way[p];
+                left[p] -= size / curvature * bent[p];
+            }
+            before = size;
+            ++n_epochs_;
+        }
     }
 
     /// The slope of t |w| at w_p.
@@ -304,7 +353,10 @@ class Descent {
     const ColumnPenalty& penalty_;
     double* w_;
     static constexpr bool kKnowsSlopes = requires(Model m) { m.entry(0, 0); };  // without a pass
-    static constexpr std::size_t kEpochsToNewton = 5, kNowhere = std::size_t(-1);
+    static constexpr std::size_t kEpochsToNewton = 5, kEpochsToConjugateSteps = 10,
+                                 kConjugateSteps = 10, kNowhere = std::size_t(-1);
+    static constexpr double kSettled = 1e-4;  // of a squared length
+    static constexpr double kWorth = 0.3;     // of a violation: what these must leave at most
 
     Extrapolation ahead_;
     std::vector<double> to_, residual_;
@@ -313,6 +365,7 @@ class Descent {
     std::vector<std::size_t> some_;
     std::size_t n_epochs_ = 0;
     bool moved_ = false;
+    bool pays_ = true;  // the last steps of conjugate gradients were worth their passes
 };
 
 }  // namespace detail

@@ -74,6 +74,16 @@ class RowModel {
         shift_ += jump_;
     }
 
+    /// The slopes of the curvature along `steps`, X'diag(h) (X steps + e), in some of the columns.
+    void bend(const double* steps, const std::vector<std::size_t>& some, double* out) {
+        rise(steps);
+        for (std::size_t i = 0; i < X_.n_rows; ++i) q_[i] = h_(i) * (q_[i] + jump_);
+        for (const std::size_t p : some) {
+            work += double(X_.count(std::size_t(which_[p])));
+            out[p] = product(X_, std::size_t(which_[p]), q_.data());
+        }
+    }
+
     /// e, which from now on is in u as well.
     double settle() {
         if (shift_ != 0)

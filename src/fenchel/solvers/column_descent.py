@@ -43,8 +43,11 @@ from fenchel.solvers.base import Found, Needs, Solver, State, Step
 from fenchel.solvers.column_line import ModelLine
 from fenchel.witness import Witness
 
-_FORCING = 0.1  # the violation that is left in the working set, relative to that before
+# The violation that is left in the working set, relative to that before: more of sparse columns
+# that are too many for a Gram matrix, with which the rest takes no pass.
+_FORCING, _SPARSE_FORCING = 0.1, 0.2
 _LOOSE = 100  # times the violation at which the gap is reached: Gram matrices allow for that
+_POLISHED = 50  # times it, from which on the slopes of a model prove enough to be worth passes
 _LOOKS = 10  # at a strength of a path
 _NEWTON_STEPS = 20  # on one working set, at most
 _REFRESHED = 10  # working sets after which scores are computed anew
@@ -159,6 +162,7 @@ class _Descent:
         self.best = -math.inf
         self.worst = 0.0  # the violation before the last Newton step
         self.floor = _FLOOR
+        self.forcing = _SPARSE_FORCING if self.columns.outgrow else _FORCING
         self.model: RowState | None = None  # the last one's rows at its minimiser, where w is
         self.stale = False  # v is not that of the rows' alpha
         self.which: Which = np.empty(0, dtype=np.int32)  # the last working set
@@ -255,7 +259,7 @@ class _Descent:
         self.goal = min(self.goal, 0.3 * self.gap * self.J / linear if linear > 0 else math.inf)
         if worst <= self.goal:
             self.goal = 0.1 * worst
-        tolerance = max(_FORCING * worst, 0.5 * self.goal)
+        tolerance = max(self.forcing * worst, 0.5 * self.goal)
         if self.columns.small and not self.columns.quadratic:
             return self.newton_on_all(0.1 * min(self.gap, worst))
         which = self._working_set(least)
@@ -337,15 +341,16 @@ class _Descent:
             columns.all_count = worst > _SLOWER * self.worst
             columns.outworn = columns.few or columns.all_count
             self.worst = worst
-            near = min(_FORCING * worst, _LOOSE * self.goal if columns.few else math.inf)
+            near = min(self.forcing * worst, _LOOSE * self.goal if columns.few else math.inf)
             if not self._line(which, v, w, penalty, near, self._bent(self.rows)):
                 break
             moved = True
             if columns.few:
                 break
-            if self.model is not None and self._near():
-                v = columns.products(which, self.model.alpha)
-                self._line(which, v, w, penalty, max(self.goal, _FORCING * tolerance), self.model)
+            polished = tolerance <= _POLISHED * self.goal and self._near()
+            if self.model is not None and polished:
+                v, near = columns.products(which, self.model.alpha), self.forcing * tolerance
+                self._line(which, v, w, penalty, max(self.goal, near), self.model)
                 break
             v = columns.products(which, self.rows.alpha)
         return moved

@@ -90,6 +90,8 @@ class Columns(StoredColumns):
         self.quadratic = type(risk.loss) is SquaredError
         self.smoothness = float(risk.loss.smoothness)
         self.few = self.n_columns <= FEW
+        # Working sets may come to hold more columns than a Gram matrix is made of.
+        self.outgrow = isinstance(self.rows, SparseRows) and self.n_columns > _GRAM_SLOW
         self.risk = ref(risk)
         self.unpaid = 0.0  # passes that were not yet counted
         self.all_count = False  # rows whose curvature is far below the mean, too
@@ -113,8 +115,9 @@ class Columns(StoredColumns):
             self.unpaid += 1
             return self.rows.scores(w)
         which, z = np.flatnonzero(w).astype(np.int32), np.zeros(self.n_rows)
-        self.native.combine(which, w[which], z)
-        self.unpaid += self._count(which)
+        if len(which):
+            self.native.combine(which, w[which], z)
+            self.unpaid += self._count(which)
         return z
 
     def at(self, z: Array, near: float) -> RowState:
