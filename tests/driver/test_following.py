@@ -145,6 +145,7 @@ def test_a_small_hinge_of_several_scores_is_claimed_and_proved(loss, intercept, 
     ((_, known),) = at_once([problem], "polish", 1e-4)
     assert known.converged and known.certificate.source == "witness" and known.gap <= 1e-4
     fenchel.verify(known, problem)
+    assert np.mean(known.intercept) == pytest.approx(0, abs=1e-12)
     tight = fenchel.minimize(problem, "polish", gap=1e-8)
     assert known.lower_bound <= tight.objective * (1 + 1e-12)
     assert known.objective >= tight.lower_bound * (1 - 1e-12)

@@ -137,12 +137,14 @@ class _Claim(BlockSteps):
         self._pose(growth)
 
     def found(self, gap: float) -> AtStrength:
-        """After as many steps as are ever taken at once."""
+        """After as many steps as are ever taken at once; offsets are centred, as all others are."""
         self.take(gap)
         (_, _, p, _), risk, J = self.arrays, self.risk, self.at.upper
-        b = p[self.d * risk.n_outputs :] if risk.facts.has_intercept else 0.0
-        w, b = risk.presented(self._parameters(p), b)
-        return AtStrength(w, b, J, self.at.lower - ROUND_OFF * abs(J), self._alpha)
+        offsets = p[self.d * risk.n_outputs :]
+        offsets -= offsets.mean()  # a hinge knows differences alone
+        b = offsets if risk.facts.has_intercept else 0.0
+        w, intercept = risk.presented(self._parameters(p), b)
+        return AtStrength(w, intercept, J, self.at.lower - ROUND_OFF * abs(J), self._alpha)
 
     def _alpha(self) -> Array:
         slopes = self.risk.outputs(self.arrays[3])
