@@ -43,7 +43,7 @@ from fenchel.risks.views.blocks import BlockDual
 from fenchel.settings import whole
 from fenchel.solvers.base import Needs, Solver, State, Step
 
-_PULL = 5.0  # kappa at first, in lambda
+_PULL = 6.0  # kappa at first, in lambda
 _IDLE = 4  # looks without a smaller gap, after which kappa is halved
 _CACHED = 5  # sweeps without searches after one with them
 _SPENT = 0.05  # of the gap that searches found: where outputs in use leave less, they are enough
