@@ -139,11 +139,13 @@ class LinearForm(Form[X, Y]):
         """How much the dual of R there is above that of R_mu."""
         return 0.0
 
-    def measured(self, dual: DualPoint) -> DualPoint:
-        """The dual point with its height: no pass."""
-        if not np.isnan(dual.height):
-            return dual
-        return replace(dual, height=self.constant(1.0, self.feasible(dual.x)))
+    def measured(self, duals: list[DualPoint]) -> list[DualPoint]:
+        """Dual points with their heights, in one round: no pass."""
+        unknown = [dual for dual in duals if np.isnan(dual.height)]
+        heights = iter(self.constants(1.0, [self.feasible(dual.x) for dual in unknown]))
+        return [
+            replace(dual, height=next(heights)) if np.isnan(dual.height) else dual for dual in duals
+        ]
 
     def cut(self, dual: DualPoint) -> Cut:
         """The cut that u makes; shortened, where that proves more: no pass."""
@@ -175,10 +177,15 @@ class LinearForm(Form[X, Y]):
 
     def constant(self, t: float, u: RowVector) -> float:
         """-R*(t u): how high the cut with the slopes t u lies at w = 0."""
-        engine = self.risk.engine
-        terms = engine.map(shardwork.conjugates, self.risk.loss, u.parts, t).split(2)[0]
-        total = engine.total(terms)
-        return -float(total) / self.risk.weight
+        return self.constants(t, [u])[0]
+
+    def constants(self, t: float, points: list[RowVector]) -> list[float]:
+        """The same of several points, in one round if there are any."""
+        if not points:
+            return []
+        engine, loss = self.risk.engine, self.risk.loss
+        terms = [engine.map(shardwork.conjugates, loss, u.parts, t).split(2)[0] for u in points]
+        return [-float(total) / self.risk.weight for total in engine.totals(*terms)]
 
     def feasible(self, u: RowVector) -> RowVector:
         """Slopes that a mean of others may have led out of the conjugate's domain, by round-off."""
@@ -373,6 +380,14 @@ class DualForm(LinearForm[RowVector, Array]):
         w = self.regularizer.conjugate_argmax(at.image / -self.strength)
         z = self.scores(w)
         return Linearisation(self.f(at), -1.0 * z, Imaged(w, z))
+
+    def along(self, at: Linearisation[RowVector, Array], x: DualPoint) -> float:
+        """<-X w, u> is <-w, X'u>, which is known."""
+        return -float(at.alpha.x @ x.image)
+
+    def d_terms(self, x: RowVector) -> tuple[float, float]:
+        square = x @ x
+        return square, square / 2
 
     def Psi(self, x: RowVector) -> float:
         """R*(u) + mu d2(u)."""
