@@ -73,9 +73,8 @@ class Reached:
 
 def compare(name: str, base: fenchel.Problem, solvers: Any) -> None:
     """A line for each strength and solver."""
-    print(
-        f"| {'chunks' if name == 'soft' else name}, strength | solver | to 1e-2 | to 1e-3 | least gap |"
-    )
+    data = "chunks" if name == "soft" else name
+    print(f"| {data}, strength | solver | to 1e-2 | to 1e-3 | least gap |")
     print("|---|---|---|---|---|")
     left = list(solvers)
     for strength, limit in LIMIT[name].items():
