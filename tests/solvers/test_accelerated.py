@@ -13,7 +13,8 @@ from fenchel import _kernels, losses
 from fenchel.engines import PerShard
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy
 from fenchel.risks.base import Problem
-from fenchel.risks.views.forms import DualForm, PrimalForm
+from fenchel.risks.views.dual_form import DualForm
+from fenchel.risks.views.forms import PrimalForm
 from fenchel.risks.views.images import packed
 from fenchel.risks.views.smoothing import SmoothedRisk, is_smoothable, optimised_widths, roughness
 from fenchel.solvers import FISTA, AGMInf, AGMOne, ExcessiveGap

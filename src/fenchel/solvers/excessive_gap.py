@@ -24,7 +24,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel.risks.base import Array, Problem, Risk
-from fenchel.risks.views.forms import DualForm, DualPoint, PrimalForm, PrimalPoint
+from fenchel.risks.views.dual_form import DualForm
+from fenchel.risks.views.forms import DualPoint, PrimalForm, PrimalPoint
 from fenchel.risks.views.images import packed
 from fenchel.risks.views.soft_chains import is_soft_chain
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC, lowered
