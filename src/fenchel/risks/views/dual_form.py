@@ -1,4 +1,4 @@
-"""The dual of a regularised risk as a smooth plus a simple function, over rows' slopes (forms.py)."""
+"""The dual of a regularised risk as a smooth plus a simple function (forms.py)."""
 
 from __future__ import annotations
 
