@@ -28,7 +28,6 @@ from fenchel.risks.views.dual_ascent import has_dual_steps
 from fenchel.risks.views.lagrangian import is_piecewise_linear
 from fenchel.solvers.agm_one import AGMOne
 from fenchel.solvers.base import Solver
-from fenchel.solvers.bcfw import BCFW
 from fenchel.solvers.block_descent import BlockDescent
 from fenchel.solvers.bmrm import BMRM
 from fenchel.solvers.column_descent import ColumnDescent
@@ -74,7 +73,6 @@ _PREFERENCES: tuple[tuple[type[Solver], str], ...] = (
     (ColumnDescent, "the loss is smooth, the regulariser sparse, and X is in one memory"),
     (BlockDescent, "the loss is smooth, columns are left out whole or in part, X is in one memory"),
     (OWLQN, "the loss is differentiable and the regulariser sparse"),
-    (BCFW, "the loss is the most of any labelling's, X is in one memory and the regulariser l2"),
     (LineSearchBMRM, "a bundle with a line search is the fastest certified method for the rest"),
     (BMRM, "a bundle takes any loss >= 0, and unpenalised coordinates"),
     (FISTA, "the loss is differentiable and the regulariser has a prox"),
