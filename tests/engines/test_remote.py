@@ -275,9 +275,22 @@ def test_vectors_go_to_each_host_once_an_iteration_and_come_back_once(solver, lo
     assert 2 * result.iterations <= received <= 2 * (result.iterations + 2)
 
 
-@pytest.mark.parametrize("name", ["agm-inf", "agm-1", "pdhg"])
-@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Logistic()], ids=ids)
-def test_iterations_of_accelerated_methods_are_a_round_or_two(name, loss, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "form", "loss", "most"),
+    [
+        ("agm-inf", "primal", "hinge", 2.5),
+        ("agm-inf", "primal", "logistic", 2.5),
+        ("agm-1", "primal", "hinge", 2.5),
+        ("agm-1", "primal", "logistic", 2.5),
+        ("agm-inf", "homotopy", "hinge", 3),
+        ("agm-inf", "dual", "hinge", 4.5),
+        ("agm-inf", "dual", "logistic", 4.5),
+        ("excessive-gap", None, "hinge", 5),
+        ("pdhg", None, "hinge", 2.5),
+        ("pdhg", None, "logistic", 2.5),
+    ],
+)
+def test_iterations_of_accelerated_methods_are_few_rounds(name, form, loss, most, monkeypatch):
     """More for looks at the bound, and for steps that are tried in vain."""
     several_shards(monkeypatch, 400)
     rng = np.random.default_rng(0)
@@ -287,14 +300,14 @@ def test_iterations_of_accelerated_methods_are_a_round_or_two(name, loss, monkey
     marks = []
     fenchel.minimize(
         problem,
-        name,
+        name if form is None else fenchel.solver(name, form=form),
         gap=1e-9,
         max_iterations=150,
         callback=lambda record: marks.append(problem.risk.engine.rounds),
     )
     rounds = np.diff(marks)
     assert len(rounds) > 30
-    assert np.median(rounds) <= 2 and np.mean(rounds) <= 2.5
+    assert np.median(rounds) <= most - 0.5 and np.mean(rounds) <= most
 
 
 def test_hosts_forget_what_nobody_refers_to(monkeypatch):

@@ -13,7 +13,8 @@ from fenchel import _kernels, losses
 from fenchel.engines import PerShard
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy
 from fenchel.risks.base import Problem
-from fenchel.risks.views.forms import DualForm, PrimalForm
+from fenchel.risks.views.dual_form import DualForm
+from fenchel.risks.views.forms import PrimalForm
 from fenchel.risks.views.images import packed
 from fenchel.risks.views.smoothing import SmoothedRisk, is_smoothable, optimised_widths, roughness
 from fenchel.solvers import FISTA, AGMInf, AGMOne, ExcessiveGap
@@ -140,6 +141,12 @@ class Quadratic:
 
     def terms(self, x, s):
         return self.Psi(x), self.d(x), float(s @ x)
+
+    def along(self, at, x):
+        return float(at.gradient @ x.x)
+
+    def d_terms(self, x):
+        return float(x @ x), self.d(x)
 
     def tangent(self, at):
         self.tangents += 1
@@ -320,10 +327,12 @@ def test_excessive_gap_is_kept():
     levels = []
     for step in itertools.islice(steps, 60):
         mu = float(step.state()["mu"])
+        levels.append(mu)
+        if step.lower_bound == -np.inf:  # not looked at
+            continue
         J_mu = PrimalForm(problem, mu)
         assert J_mu.value(J_mu.imaged(step.point.w)) <= step.lower_bound * (1 + 1e-9)
         assert step.objective - step.lower_bound <= mu * roughness(problem.risk) * (1 + 1e-9)
-        levels.append(mu)
     assert levels[-1] <= 30 * levels[0] / 60**2
 
 

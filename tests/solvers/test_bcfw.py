@@ -14,7 +14,7 @@ from fenchel.engines import Serial, Threads
 from fenchel.errors import Incompatible, InvalidCertificate
 from fenchel.losses import chain_formulas
 from fenchel.risks.views.blocks import BlockDual
-from fenchel.solvers.bcfw import extrapolate, on_simplices
+from fenchel.solvers import bcfw
 from fenchel.verification.chain_cuts import ChainEvidence
 from fenchel.witness import Ties, Witness
 
@@ -85,38 +85,79 @@ def test_costs_of_labels_count():
     assert fenchel.verify(ours, problem).gap <= 1e-6
 
 
-def test_dual_never_falls_and_its_w_follows():
-    problem, _ = sequences(2, n=40)
-    dual = BlockDual(problem)
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+def test_dual_never_falls_and_its_w_follows(rescaling):
+    problem, _ = sequences(2, n=40, loss={"rescaling": rescaling})
+    dual, strength = BlockDual(problem), problem.strength
 
     def value():
         a, b = dual.plane()
-        assert np.allclose(dual.w, -a / problem.strength, atol=1e-10)
-        return b - float(a @ a) / (2 * problem.strength)
+        assert np.allclose(dual.w, -a / strength, atol=1e-10)
+        return b - float(a @ a) / (2 * strength)
 
     last = 0.0
     for k in range(6):
-        dual.sweep([0, k, 0], searching=True)
-        assert value() >= last - 1e-12
-        ends = []
-        for j in range(3):
-            ends.append((dual.shares.weight, dual.w.copy()))
-            dual.sweep([0, k, j + 1], searching=False)
-        before = value()
-        extrapolate(dual, ends)
+        dual.search([0, k], strength, dual.w)
+        between = value()
+        assert between >= last - 1e-12
+        dual.exchange([0, k], strength, dual.w, most=3, enough=0.0)
         last = value()
-        assert last >= before - 1e-12
+        assert last >= between - 1e-12
 
 
-def test_nearest_points_on_simplices():
-    rng = np.random.default_rng(0)
-    v, starts = 3 * rng.normal(size=12), np.array([0, 1, 5, 12])
-    found = on_simplices(v, starts)
-    for i, j in itertools.pairwise(starts):
-        x = found[i:j]
-        assert np.isclose(x.sum(), 1.0) and (x >= 0).all()
-        theta = (v[i:j] - x)[x > 0]
-        assert np.allclose(theta, theta[0]) and (v[i:j][x == 0] <= theta[0] + 1e-12).all()
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("pairs", ["all", "observed"])
+def test_shares_of_outputs_in_use_are_the_best_there_are(rescaling, pairs):
+    """Against CVXPY: the same programme from the planes of the labellings, pulled to a point."""
+    cvxpy = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(8)
+    X, y, groups = rng.normal(size=(20, 2)), rng.integers(0, 3, 20), np.repeat(range(5), 4)
+    loss = losses.M3N(pairs=pairs, rescaling=rescaling)
+    problem = fenchel.problem(X, y, loss=loss, groups=groups, strength=0.1)
+    dual, pull = BlockDual(problem), 0.2
+    v = rng.normal(size=problem.risk.n_parameters)
+    w, strength = pull * v / (0.1 + pull), 0.1 + pull
+    for k in range(4):
+        dual.search([0, k], strength, w)
+    dual.exchange([0], strength, w, most=300, enough=0.0)
+    listed, inside = dual.state(), np.repeat(range(5), 4)
+    labels = listed["labels"].reshape(-1, 4)
+    x = cvxpy.Variable(len(w))
+    risk = 0
+    for i in range(5):
+        gold, tokens, ours = y[inside == i], X[inside == i], labels[listed["sequence"] == i]
+        planes = []
+        for one in ours:
+            counts = [
+                chain_formulas.counted(codes.astype(np.int64), np.array([0, 4]), np.ones(4), 3)
+                for codes in (one, gold)
+            ]
+            states, steps = (a - b for a, b in zip(*counts, strict=True))
+            psi, cost = problem.risk.pairs.gathered(tokens.T @ states, steps), sum(one != gold)
+            planes.append((cost if rescaling == "slack" else 1) * psi @ x + cost)
+        risk += cvxpy.max(cvxpy.hstack(planes)) / 5
+    objective = 0.05 * cvxpy.sum_squares(x) + 0.5 * pull * cvxpy.sum_squares(x - v) + risk
+    cvxpy.Problem(cvxpy.Minimize(objective)).solve(solver=cvxpy.CLARABEL)
+    assert np.allclose(w, x.value, atol=1e-4)
+    a = dual.plane()[0]
+    assert np.allclose(w, (pull * v - a) / strength, atol=1e-10)
+
+
+def test_pulled_rounds_are_fewer_than_plain_ones(monkeypatch):
+    rounds = []
+    for pull in (bcfw._PULL, 0.0):
+        monkeypatch.setattr(bcfw, "_PULL", pull)
+        problem, _ = sequences(7, n=120, L=4, d=6)
+        result = fenchel.minimize(replace(problem, strength=1e-4), "bcfw", gap=1e-4)
+        assert result.converged and fenchel.verify(result, problem=replace(problem, strength=1e-4))
+        rounds.append(result.passes)
+    assert rounds[0] < 0.7 * rounds[1]
+
+
+def test_steps_that_are_too_long_are_shortened(monkeypatch):
+    monkeypatch.setattr(bcfw, "_PULL", 1e4)
+    problem, _ = sequences(7, n=120, L=4, d=6)
+    assert fenchel.minimize(problem, "bcfw", gap=1e-4, max_iterations=500).converged
 
 
 def test_same_bits_in_any_number_of_threads_and_after_a_pause(tmp_path, monkeypatch):

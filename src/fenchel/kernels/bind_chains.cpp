@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bindings.hpp"
-#include "chain_blocks.hpp"
+#include "chain_faces.hpp"
 #include "chain_paths.hpp"
 #include "chain_sums.hpp"
 
@@ -179,8 +179,8 @@ template <class Value>
 std::pair<double, std::size_t> frank_wolfe(const ChainArrays<Value>& arrays, const Indices& y,
                                            const std::optional<Vector<double>>& weight,
                                            const std::optional<Matrix>& cost, bool slack,
-                                           bool searching, const Indices& order, double strength,
-                                           double total, ChainAtoms& atoms, Output& w) {
+                                           const Indices& order, double strength, double total,
+                                           ChainAtoms& atoms, Output& w) {
     const auto chains = arrays.view();
     const auto gold = gold_of(arrays, y, weight, cost);
     check_blocks(arrays, cost, slack, atoms);
@@ -189,8 +189,8 @@ std::pair<double, std::size_t> frank_wolfe(const ChainArrays<Value>& arrays, con
         require(static_cast<std::size_t>(order(i)) < chains.n_sequences, "order",
                 static_cast<std::size_t>(order(i)), chains.n_sequences);
     nb::gil_scoped_release unlocked;
-    const auto sweep = fenchel::frank_wolfe(chains, gold, slack, searching, order.data(),
-                                            order.size(), strength, total, atoms.of, w.data());
+    const auto sweep = fenchel::frank_wolfe(chains, gold, slack, order.data(), order.size(),
+                                            strength, total, atoms.of, w.data());
     return {sweep.gap, sweep.n_steps};
 }
 
@@ -205,25 +205,36 @@ double expected_plane(const ChainArrays<Value>& arrays, const Indices& y,
     return fenchel::expected_plane(chains, gold, atoms.of, g.data());
 }
 
-/// (the sequence of each labelling, its share, its cost).
-auto weights(const ChainAtoms& atoms) {
-    std::vector<double> weight, cost;
-    std::vector<std::int64_t> sequence;
-    for (std::size_t s = 0; s < atoms.of.size(); ++s)
-        for (const fenchel::Atom& atom : atoms.of[s]) {
-            sequence.push_back(static_cast<std::int64_t>(s));
-            weight.push_back(atom.weight);
-            cost.push_back(atom.cost);
-        }
-    return std::make_tuple(owned(std::move(sequence)), owned(std::move(weight)),
-                           owned(std::move(cost)));
+template <class Value>
+void append_faces(const ChainArrays<Value>& arrays, const Indices& y,
+                  const std::optional<Vector<double>>& weight, bool slack, double total,
+                  const ChainAtoms& atoms, fenchel::Simplices& faces) {
+    const auto chains = arrays.view();
+    const auto gold = gold_of(arrays, y, weight, std::nullopt);
+    check_blocks(arrays, std::nullopt, true, atoms);
+    nb::gil_scoped_release unlocked;
+    fenchel::append_faces(chains, gold, slack, total, atoms.of, faces);
 }
 
-void assign(ChainAtoms& atoms, const Vector<double>& weight) {
-    std::size_t n = 0;
-    for (const auto& each : atoms.of) n += each.size();
-    require(weight.size() == n, "weight", weight.size(), n);
-    fenchel::assign(atoms.of, weight.data());
+double sweep(fenchel::Simplices& faces, const Indices& order, double strength, Output& w) {
+    require(w.size() == faces.n_columns, "w", w.size(), faces.n_columns);
+    for (std::size_t i = 0; i < order.size(); ++i)
+        require(static_cast<std::size_t>(order(i)) < faces.n_blocks(), "order",
+                static_cast<std::size_t>(order(i)), faces.n_blocks());
+    nb::gil_scoped_release unlocked;
+    return faces.sweep(order.data(), order.size(), strength, w.data());
+}
+
+/// Gives the labellings in use the shares that faces have from the block `first` on; the block
+/// after them.
+std::size_t assign(ChainAtoms& atoms, const fenchel::Simplices& faces, std::size_t first) {
+    require(first + atoms.of.size() <= faces.n_blocks(), "first", first, faces.n_blocks());
+    for (auto& of : atoms.of) {
+        const auto shares = faces.shares(first++);
+        require(shares.size() == of.size(), "shares", shares.size(), of.size());
+        for (std::size_t k = 0; k < of.size(); ++k) of[k].weight = shares[k];
+    }
+    return first;
 }
 
 template <class Value>
@@ -243,10 +254,12 @@ void bind(nb::module_& m, const char* name) {
              "slack"_a, "rows"_a.none(), "w"_a.noconvert(), "labels"_a.noconvert(),
              "g"_a.noconvert())
         .def("frank_wolfe", &frank_wolfe<Value>, "y"_a.noconvert(), "weight"_a.none(),
-             "cost"_a.none(), "slack"_a, "searching"_a, "order"_a.noconvert(), "strength"_a,
-             "total"_a, "atoms"_a, "w"_a.noconvert())
+             "cost"_a.none(), "slack"_a, "order"_a.noconvert(), "strength"_a, "total"_a, "atoms"_a,
+             "w"_a.noconvert())
         .def("expected_plane", &expected_plane<Value>, "y"_a.noconvert(), "weight"_a.none(),
              "atoms"_a, "g"_a.noconvert())
+        .def("append_faces", &append_faces<Value>, "y"_a.noconvert(), "weight"_a.none(), "slack"_a,
+             "total"_a, "atoms"_a, "faces"_a)
         .def("restore", &restore<Value>, "y"_a.noconvert(), "cost"_a.none(), "slack"_a,
              "sequence"_a.noconvert(), "weight"_a.noconvert(), "labels"_a.noconvert(), "atoms"_a)
         .def(
@@ -284,11 +297,15 @@ void bind(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_chains(nb::module_& m) {
+    nb::class_<fenchel::Simplices>(m, "Simplices",
+                                   "A quadratic programme over a product of simplices.")
+        .def(nb::init<>())
+        .def_prop_ro("n_blocks", &fenchel::Simplices::n_blocks)
+        .def("sweep", &sweep, "order"_a.noconvert(), "strength"_a, "w"_a.noconvert());
     nb::class_<ChainAtoms>(m, "ChainAtoms")
         .def(nb::init<std::size_t>(), "n_sequences"_a)
         .def("listed", &listed)
-        .def("weights", &weights)
-        .def("assign", &assign, "weight"_a.noconvert());
+        .def("assign", &assign, "faces"_a, "first"_a);
     bind<float>(m, "Chains32");
     bind<double>(m, "Chains64");
 }

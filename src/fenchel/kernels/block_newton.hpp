@@ -159,10 +159,13 @@ class BlockNewton {
         return at.kappa / 2 * sum;
     }
 
+    /// Whether F is as good as minimised, and its slopes nearly as good a bound as they will be.
     bool settled(double left) const {
         if (kSmooth) return false;
-        const double open = std::isfinite(at.lower) ? kLoose * (at.upper - at.lower) : 0.0;
-        return left + toll(at.upper) <= kInexact * std::max(distance(), open);
+        const double apart = distance();
+        const double open = std::isfinite(at.lower) ? at.upper - at.lower : 0.0;
+        return left <= kInexact * std::max(apart, kLoose * open) &&
+               toll(at.upper) <= kInexact * std::max(apart, open);
     }
 
     /// What the sums of the slopes take off a bound of such a height.

@@ -18,13 +18,15 @@
 //
 // s is the worst labelling at w, by Viterbi, and v the one of those in use that is worth least.
 // Then more such steps are taken among those in use, whose H_i change by -t c_i / lambda <psi, d>:
-// they need no search, and the products <psi, psi'> are kept. The gap of the dual point, J(w) -
+// they need no search, and the products <psi, psi'> are kept. What all labellings in use are worth
+// together is a programme of its own (chain_faces.hpp). The gap of the dual point, J(w) -
 // D(alpha), is sum_i c_i (max H_i - E[H_i]).
 #pragma once
 
 #include <utility>
 
 #include "chain_weights.hpp"
+#include "simplices.hpp"
 
 namespace fenchel {
 
@@ -37,9 +39,7 @@ struct BlockSweep {
 
 namespace detail {
 
-inline constexpr std::size_t kInner = 100;  // steps on a sequence, at most
-inline constexpr double kDrift = 1e-12;     // of shares from adding up to 1, that is put right
-inline constexpr double kWorth = 0.1;       // of the first pair's gap, at which they end
+inline constexpr double kDrift = 1e-12;  // of shares from adding up to 1, that is put right
 
 /// A labelling as an atom without weight.
 inline Atom atom_of(const Gold& gold, bool slack, std::size_t n_labels, std::size_t first,
@@ -51,17 +51,6 @@ inline Atom atom_of(const Gold& gold, bool slack, std::size_t n_labels, std::siz
     }
     if (slack) atom.scale = atom.cost;
     return atom;
-}
-
-/// The one to move from, which is in use, and the one to move to.
-inline std::pair<std::size_t, std::size_t> worst_pair(const std::vector<Atom>& atoms) {
-    std::size_t from = kNowhere, to = 0;
-    for (std::size_t k = 0; k < atoms.size(); ++k) {
-        if (atoms[k].height > atoms[to].height) to = k;
-        if (atoms[k].weight > 0 && (from == kNowhere || atoms[k].height < atoms[from].height))
-            from = k;
-    }
-    return {from, to};
 }
 
 inline double product_of(const std::vector<Atom>& atoms, std::size_t i, std::size_t j) {
@@ -84,26 +73,22 @@ void multiply(Weights<Value>& weights, std::size_t first, const std::int64_t* y,
 /// Moves weight from labellings to better ones; how many steps that took. w follows.
 template <class Value>
 FENCHEL_INLINE std::size_t settle(Weights<Value>& weights, std::size_t first, const std::int64_t* y,
-                                  double share, double lambda, std::vector<Atom>& atoms) {
-    double least = 0;
-    std::size_t n_steps = 0;
-    for (Atom& atom : atoms) atom.moved = 0;
-    for (; n_steps < kInner; ++n_steps) {
-        const auto [from, to] = worst_pair(atoms);
-        const double gain = atoms[to].height - atoms[from].height;
-        if (!(gain > least)) break;
-        least = n_steps == 0 ? kWorth * gain : least;
-        const double square = product_of(atoms, to, to) + product_of(atoms, from, from) -
-                              2 * product_of(atoms, to, from);
-        const double all = atoms[from].weight, best = lambda * gain / (share * square);
-        const double moved = square > 0 && best < all ? best : all;
-        atoms[to].weight += moved;
-        atoms[from].weight = moved < all ? all - moved : 0.0;
-        atoms[to].moved += moved;
-        atoms[from].moved -= moved;
-        for (std::size_t k = 0; k < atoms.size(); ++k)
-            atoms[k].height -=
-                moved * share / lambda * (product_of(atoms, k, to) - product_of(atoms, k, from));
+                                  double share, double lambda, std::vector<Atom>& atoms,
+                                  std::vector<double>& room) {
+    const std::size_t n = atoms.size();
+    room.resize(2 * n);
+    double *weight = room.data(), *slope = weight + n;
+    for (std::size_t k = 0; k < n; ++k) {
+        weight[k] = atoms[k].weight;
+        slope[k] = share * atoms[k].height;
+    }
+    const auto product = [&](std::size_t i, std::size_t j) {
+        return share * share * product_of(atoms, i, j);
+    };
+    const std::size_t n_steps = exchange(n, lambda, product, weight, slope);
+    for (std::size_t k = 0; k < n; ++k) {
+        atoms[k].moved = weight[k] - atoms[k].weight;
+        atoms[k].weight = weight[k];
     }
     weights.shift(first, atoms, y, -share / lambda, &Atom::moved);
     return n_steps;
@@ -154,15 +139,15 @@ inline void use(const Gold& gold, bool slack, std::size_t n_labels, std::size_t 
 
 template <int Lanes, class Value>
 FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Gold& gold,
-                                           bool slack, bool searching, const std::int64_t* order,
+                                           bool slack, const std::int64_t* order,
                                            std::size_t n_order, double lambda, double S, Atoms& of,
                                            double* w) {
     const std::size_t L = chains.pairs.n_labels, most = longest(chains);
     Weights<Value> weights(chains);
     weights.read(w);
-    PathRoom room(chains, w, !searching ? 0 : slack ? most + 1 : 1);
+    PathRoom room(chains, w, slack ? most + 1 : 1);
     std::vector<std::int64_t> labels(most);
-    std::vector<double> Z(most * room.width);
+    std::vector<double> Z(most * room.width), numbers;
     BlockSweep sweep;
     for (std::size_t i = 0; i < n_order; ++i) {
         const auto s = static_cast<std::size_t>(order[i]);
@@ -171,18 +156,15 @@ FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Go
         const std::int64_t* y = gold.y + first;
         const double share = gold.weight_of(s) / S;
         std::vector<Atom>& atoms = of[s];
-        if (!(share > 0) || (!searching && atoms.size() < 2)) continue;
+        if (!(share > 0)) continue;
         if (atoms.empty()) {
             use(gold, slack, L, first, n, y, atoms);
             atoms[0].weight = 1;
         }
         score_sequence(chains, first, n, Gold{gold.y}, weights.states(), room.width, Z.data());
-        if (searching) {
-            forget(atoms);
-            search<Lanes>(Z.data(), weights.transitions(), gold, slack, first, n, room,
-                          labels.data());
-            use(gold, slack, L, first, n, labels.data(), atoms);
-        }
+        forget(atoms);
+        search<Lanes>(Z.data(), weights.transitions(), gold, slack, first, n, room, labels.data());
+        use(gold, slack, L, first, n, labels.data(), atoms);
         double mean = 0, total = 0, highest = kMinusInf;
         for (Atom& atom : atoms) {
             atom.height = weights.height(Z.data(), atom, y);
@@ -192,7 +174,7 @@ FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Go
         }
         sweep.gap += share * std::max(0.0, highest - mean / total);
         multiply(weights, first, y, atoms);
-        sweep.n_steps += settle(weights, first, y, share, lambda, atoms);
+        sweep.n_steps += settle(weights, first, y, share, lambda, atoms, numbers);
     }
     weights.write(w);
     return sweep;
@@ -200,31 +182,21 @@ FENCHEL_INLINE BlockSweep frank_wolfe_body(const Chains<Value>& chains, const Go
 
 template <class Value>
 FENCHEL_AVX2 BlockSweep frank_wolfe_avx2(const Chains<Value>& chains, const Gold& gold, bool slack,
-                                         bool searching, const std::int64_t* order,
-                                         std::size_t n_order, double lambda, double S, Atoms& of,
-                                         double* w) {
-    return frank_wolfe_body<4>(chains, gold, slack, searching, order, n_order, lambda, S, of, w);
+                                         const std::int64_t* order, std::size_t n_order,
+                                         double lambda, double S, Atoms& of, double* w) {
+    return frank_wolfe_body<4>(chains, gold, slack, order, n_order, lambda, S, of, w);
 }
 
 }  // namespace detail
 
-/// Steps on the sequences named, in that order; w and the labellings in use follow. Unless
-/// `searching`, among those in use alone.
+/// Searches and steps on the sequences named, in that order; w and the labellings in use follow.
 template <class Value>
-BlockSweep frank_wolfe(const Chains<Value>& chains, const Gold& gold, bool slack, bool searching,
+BlockSweep frank_wolfe(const Chains<Value>& chains, const Gold& gold, bool slack,
                        const std::int64_t* order, std::size_t n_order, double lambda, double S,
                        Atoms& of, double* w) {
     if (has_avx2())
-        return detail::frank_wolfe_avx2(chains, gold, slack, searching, order, n_order, lambda, S,
-                                        of, w);
-    return detail::frank_wolfe_body<2>(chains, gold, slack, searching, order, n_order, lambda, S,
-                                       of, w);
-}
-
-/// Gives the labellings in use other shares.
-inline void assign(Atoms& of, const double* weight) {
-    for (auto& atoms : of)
-        for (Atom& atom : atoms) atom.weight = *weight++;
+        return detail::frank_wolfe_avx2(chains, gold, slack, order, n_order, lambda, S, of, w);
+    return detail::frank_wolfe_body<2>(chains, gold, slack, order, n_order, lambda, S, of, w);
 }
 
 /// sum_i s_i E[Delta] over a shard; g += sum_i s_i E[psi_i]. Shares that do not add up to 1

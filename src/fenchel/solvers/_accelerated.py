@@ -30,8 +30,8 @@ from fenchel.risks.views.black_box_form import BlackBoxForm
 from fenchel.risks.views.chain_dual import ChainDual
 from fenchel.risks.views.composite import Composite
 from fenchel.risks.views.dual_ascent import has_dual_steps
+from fenchel.risks.views.dual_form import DualForm
 from fenchel.risks.views.forms import (
-    DualForm,
     DualPoint,
     Form,
     LinearForm,

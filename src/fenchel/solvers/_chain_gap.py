@@ -36,7 +36,7 @@ from fenchel.solvers._soft_cuts import SoftCuts
 from fenchel.solvers.base import State, Step
 from fenchel.tolerances import ROUND_OFF
 
-_LOOK, _REST = 3, 0.05  # iterations from one lower bound to the next, and relative to those so far
+LOOK, REST = 3, 0.05  # iterations from one lower bound to the next, and relative to those so far
 _HOPELESS = 1e200  # of L: round-off is all that is left
 
 
@@ -65,7 +65,7 @@ def chain_steps(problem: Problem, w: Array, state: State | None) -> Iterator[Ste
         if n >= due:
             problem.pulse()
             point = problem.risk.at(pair.p.w)
-            objective, due = problem.objective(point), n + max(_LOOK, int(_REST * n))
+            objective, due = problem.objective(point), n + max(LOOK, int(REST * n))
             yield Step(point, objective, *cuts.bound(pair.p.mu), memory)
         else:
             yield Step(point, objective, state=memory)

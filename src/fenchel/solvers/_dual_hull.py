@@ -110,8 +110,9 @@ class DualHull:
     def _model_weights(self, J: LinearForm[X, Y]) -> Array | None:
         """They may add up to less than 1: what is missing is the weight of R >= 0."""
         model = self._kind(self.problem, max_cuts=2 * self._max_stretches)
-        for stretch in self._stretches:
-            stretch.mean = J.measured(stretch.mean)
+        means = J.measured([stretch.mean for stretch in self._stretches])
+        for stretch, mean in zip(self._stretches, means, strict=True):
+            stretch.mean = mean
             model.append(stretch.mean.image, stretch.mean.height, Witness())
         try:
             model.maximize()

@@ -50,18 +50,19 @@ class Estimate(Generic[X, Y]):
         """Weight * Delta(., x), plus a minimum."""
         gradient = J.d_gradient(x)
         constant, size = (0.0, 0.0) if low is None else (low.value, low.size)
-        product, d = float(gradient @ x), J.d(x)
+        product, d = J.d_terms(x)
         constant, size = constant + weight * (product - d), size + weight * (abs(product) + abs(d))
         return cls(J, 0.0, weight, -weight * gradient, constant, size)
 
     def plus(self, a: float, at_u: Linearisation[X, Y], u: Imaged[X, Y]) -> Estimate[X, Y]:
         """Psi + a [Psi + l_f(.; u, lambda_1)]."""
         J, s = self.J, self.s + a * at_u.gradient
-        terms = [at_u.value, -float(at_u.gradient @ u.x)]
+        terms = [at_u.value, -J.along(at_u, u)]
         if J.lambda_1 > 0:
             gradient = J.d_gradient(u.x)
             s = s + (-a * J.lambda_1) * gradient
-            terms += [J.lambda_1 * float(gradient @ u.x), -J.lambda_1 * J.d(u.x)]
+            product, d = J.d_terms(u.x)
+            terms += [J.lambda_1 * product, -J.lambda_1 * d]
         constant = self.constant + a * sum(terms)
         size = self.size + a * sum(map(abs, terms))
         return Estimate(J, self.A + a, self.c + a * J.lambda_1, s, constant, size)

@@ -24,11 +24,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel.risks.base import Array, Problem, Risk
-from fenchel.risks.views.forms import DualForm, DualPoint, PrimalForm, PrimalPoint
+from fenchel.risks.views.dual_form import DualForm
+from fenchel.risks.views.forms import DualPoint, PrimalForm, PrimalPoint
 from fenchel.risks.views.images import packed
 from fenchel.risks.views.soft_chains import is_soft_chain
 from fenchel.solvers._accelerated import GAMMA_D, OPTIMISTIC, lowered
-from fenchel.solvers._chain_gap import chain_steps
+from fenchel.solvers._chain_gap import LOOK, REST, chain_steps
 from fenchel.solvers.base import Needs, Solver, State, Step
 from fenchel.solvers.proximal_gradient import proximal_step
 
@@ -70,8 +71,14 @@ def _row_steps(problem: Problem, w: Array, state: State | None) -> Iterator[Step
         at_u = D.tangent(u)
         x, (u, L) = at_u.alpha, proximal_step(D, at_u, u, lowered(D, OPTIMISTIC * D.L))
         mu = L
+    n = due = 0
     while True:
-        yield _step(problem, D, x, u, mu, L)
+        if n >= due:
+            step, due = _step(problem, D, x, u, mu, L), n + max(LOOK, int(REST * n))
+            yield step
+        else:
+            yield Step(step.point, step.objective, state=functools.partial(_state, x, u, mu, L))
+        n += 1
         u_mu = PrimalForm(problem, mu).tangent(x).alpha
         L, accepted = lowered(D, L / GAMMA_D), False
         while not accepted:

@@ -28,14 +28,6 @@ from fenchel.witness import Bracket, Tangency, Ties, Witness
 Indices = npt.NDArray[np.int64]
 
 
-class Shares(NamedTuple):
-    """The outputs in use, block after block: their shares, and c_i Delta."""
-
-    weight: Array
-    cost: Array
-    starts: Indices  # of blocks, and the number of outputs
-
-
 class _Listed(NamedTuple):
     """The labellings in use of all sequences."""
 
@@ -57,10 +49,6 @@ class BlockDual:
         self._shards = [shard for shard in risk.engine.shards if isinstance(shard, Sequences)]
         self._atoms = [_kernels.ChainAtoms(shard.n_sequences) for shard in self._shards]
         self._firsts = np.cumsum([0, *(shard.n_sequences for shard in self._shards)])
-        weights = [
-            np.ones(shard.n_sequences) if shard.s is None else shard.s for shard in self._shards
-        ]
-        self._share: Array = np.concatenate(weights) / risk.weight  # c_i
 
     @classmethod
     def obstacle(cls, risk: Risk) -> str | None:
@@ -71,10 +59,11 @@ class BlockDual:
             return "it visits one sequence after the other, which must be in one memory"
         return None
 
-    def sweep(self, seeds: list[int], searching: bool) -> float:
-        """Steps on all blocks in random order: what they could at most have gained, as they were.
+    def search(self, seeds: list[int], strength: float, w: Array) -> float:
+        """A search for the worst output of each block in random order, and steps among those found.
 
-        With a search for the worst output of each, or among those in use alone.
+        `w` follows, as that of the dual point under a regulariser of this strength. What the steps
+        could at most have gained, as blocks were when the search came to them.
         """
         gap = 0.0
         for shard, atoms, place in zip(self._shards, self._atoms, self._firsts, strict=False):
@@ -86,38 +75,35 @@ class BlockDual:
                     shard.s,
                     self._cost,
                     self._slack,
-                    searching,
                     order.astype(np.int64),
-                    self.strength,
+                    strength,
                     self.risk.weight,
                     atoms,
-                    self.w,
+                    w,
                 )[0]
-        self.risk.passes += 2 * searching
+        self.risk.passes += 2
         return gap
+
+    def exchange(
+        self, seeds: list[int], strength: float, w: Array, most: int, enough: float
+    ) -> None:
+        """Sweeps of steps among the outputs in use, until one could gain no more than `enough`."""
+        faces, rng = _kernels.Simplices(), np.random.default_rng(seeds)
+        for shard, atoms in zip(self._shards, self._atoms, strict=True):
+            shard.chains.append_faces(shard.y, shard.s, self._slack, self.risk.weight, atoms, faces)
+        for _ in range(most):
+            self.pulse()
+            if faces.sweep(rng.permutation(faces.n_blocks), strength, w) <= enough:
+                break
+        first = 0
+        for atoms in self._atoms:
+            first = atoms.assign(faces, first)
 
     @staticmethod
     def _runs(shard: Sequences) -> int:
         """How many calls a sweep is made of, as nothing can interrupt one: each has its own w."""
         work = len(shard.y) * shard.pairs.n_labels**2 + shard.rows.n_numbers * shard.pairs.n_labels
         return 1 + int(work / (64 * len(shard.pairs.label) + (1 << 28)))
-
-    @property
-    def shares(self) -> Shares:
-        """Those of the outputs in use."""
-        parts = [atoms.weights() for atoms in self._atoms]
-        sequence, weight, cost = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        sequence += np.repeat(self._firsts[:-1], [len(part[0]) for part in parts])
-        first = np.flatnonzero(np.diff(sequence, prepend=-1))
-        return Shares(weight, self._share[sequence] * cost, np.append(first, len(weight)))
-
-    def assign(self, weight: Array) -> None:
-        """Other shares for the outputs in use; those of a block add up to 1."""
-        first = 0
-        for atoms in self._atoms:
-            last = first + len(atoms.weights()[1])
-            atoms.assign(np.ascontiguousarray(weight[first:last]))
-            first = last
 
     def plane(self) -> tuple[Array, float]:
         """(a, b), computed anew from the shares."""

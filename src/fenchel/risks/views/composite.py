@@ -70,6 +70,14 @@ class Composite(ABC, Generic[X, Y]):
         """(Psi(x), d(x), <s, x>) of an x that `ground` gave; its image is asked for next."""
         return self.Psi(x), self.d(x), float(s @ x)
 
+    def along(self, at: Linearisation[X, Y], x: Imaged[X, Y]) -> float:
+        """<g, x> of a tangent's gradient g."""
+        return float(at.gradient @ x.x)
+
+    def d_terms(self, x: X) -> tuple[float, float]:
+        """(<d'(x), x>, d(x)) with the gradient d'."""
+        return float(self.d_gradient(x) @ x), self.d(x)
+
     def value(self, at: Imaged[X, Y]) -> float:
         """J(x) = f(x) + Psi(x): no pass."""
         return self.f(at) + self.Psi(at.x)
