@@ -199,32 +199,32 @@ void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
     m.def(
         "csr_scores",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w,
-           Output z) { scores(csr_view(row_start, column, value, w.size()), w, z); },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w, Output z,
+           bool ones) { scores(csr_view(row_start, column, value, w.size(), ones), w, z); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "w"_a.noconvert(),
-        "z"_a.noconvert());
+        "z"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_adjoint",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a,
-           Output g) { adjoint(csr_view(row_start, column, value, g.size()), a, g); },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a, Output g,
+           bool ones) { adjoint(csr_view(row_start, column, value, g.size(), ones), a, g); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "a"_a.noconvert(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_squares",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g) {
-            squares(csr_view(row_start, column, value, g.size()), s, g);
-        },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g,
+           bool ones) { squares(csr_view(row_start, column, value, g.size(), ones), s, g); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_evaluate",
         [](Start row_start, Vector<Column> column, Vector<Value> value, const Loss& loss,
-           Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g) {
-            return evaluate(csr_view(row_start, column, value, w.size()), loss, y, s, w, z, a, g);
+           Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g, bool ones) {
+            const auto X = csr_view(row_start, column, value, w.size(), ones);
+            return evaluate(X, loss, y, s, w, z, a, g);
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "loss"_a,
         "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(), "z"_a.noconvert(), "a"_a.noconvert(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_first_duplicate",
         [](Start row_start, Vector<Column> column, Vector<Value> value,
@@ -272,6 +272,13 @@ void bind_dense(nb::module_& m) {
         "X"_a.noconvert(), "row_start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert());
     m.def(
+        "all_ones",
+        [](Vector<Value> x) {
+            nb::gil_scoped_release unlocked;
+            return fenchel::all_ones(x.data(), x.size());
+        },
+        "x"_a.noconvert());
+    m.def(
         "within",
         [](Table<Value> X, double most) {
             nb::gil_scoped_release unlocked;
@@ -290,6 +297,10 @@ void bind_dense(nb::module_& m) {
 
 }  // namespace
 
+namespace bindings {
+void bind_bell(nb::module_& m);
+}
+
 NB_MODULE(_kernels, m) {
     // Shards keep the loss that they are bound to, and a server keeps its shards to the very end.
     nb::set_leak_warnings(false);
@@ -301,6 +312,7 @@ NB_MODULE(_kernels, m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_bell(m);
     bind_block_ascent(m);
     bind_chains(m);
     bind_columns(m);
