@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import functools
@@ -17,8 +18,9 @@ from fenchel.settings import whole
 
 T = TypeVar("T")
 
-# Microseconds for which a thread that waits stays awake.
-_PATIENCE = 200.0
+# Microseconds for which a thread that waits stays awake: as long as fits take from one pass over a
+# small X to the next.
+_PATIENCE = 1000.0
 
 _ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -82,8 +84,19 @@ class Crew:
     def __init__(self, n_helpers: int):
         self.jobs: collections.deque[Job] = collections.deque()  # one entry for each wanted helper
         self.begin, self.end = _kernels.Bell(), _kernels.Bell()
-        for i in range(n_helpers):
-            threading.Thread(target=self._help, name=f"fenchel_{i}", daemon=True).start()
+        self.pid, self.dismissed = os.getpid(), False
+        self.helpers = [threading.Thread(target=self._help, daemon=True) for _ in range(n_helpers)]
+        for helper in self.helpers:
+            helper.start()
+        atexit.register(self.dismiss)
+
+    def dismiss(self) -> None:
+        """Ends the threads, before Python itself ends below them."""
+        if self.pid == os.getpid():
+            self.dismissed = True
+            self.begin.ring()
+            for helper in self.helpers:
+                helper.join()
 
     def do(self, work: Callable[[], None], n_helpers: int) -> None:
         """The work, in this thread and in up to so many others at once."""
@@ -113,7 +126,7 @@ class Crew:
 
     def _help(self) -> None:
         heard = 0
-        while True:
+        while not self.dismissed:
             heard = self.begin.wait(heard, _PATIENCE)
             with contextlib.suppress(IndexError):
                 while True:
