@@ -1,6 +1,4 @@
 // A bell that threads wait for: awake for a while, so that they hear it within a microsecond.
-#include <nanobind/nanobind.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>

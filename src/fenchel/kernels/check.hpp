@@ -85,8 +85,8 @@ Scan scan(const Dense<Value>& X) {
     return found;
 }
 
-/// The first row that names a column twice, or n_rows; `seen` holds n_columns entries, all -1. A row
-/// of ascending columns, as most are, tells by itself.
+/// The first row that names a column twice, or n_rows; `seen` holds n_columns entries, all -1. A
+/// row of ascending columns, as most are, tells by itself.
 template <class Value, class Pointer, class Column>
 std::size_t first_duplicate(const Csr<Value, Pointer, Column>& X, std::int64_t* seen) {
     for (std::size_t i = 0; i < X.n_rows; ++i) {

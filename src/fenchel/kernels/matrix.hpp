@@ -118,10 +118,9 @@ FENCHEL_INLINE void for_each_row(const Csr<Value, Pointer, Column>& X, Body&& bo
 
 template <int Lanes, class Matrix>
 FENCHEL_INLINE void sparse_scores(const Matrix& X, const double* w, double* z) {
-    for_each_row(X, [&](std::size_t i, auto column, auto value, std::size_t length,
-                        std::size_t ahead) FENCHEL_INLINE_LAMBDA {
-        z[i] = dot_row<Lanes>(column, value, length, ahead, w);
-    });
+    for_each_row(
+        X, [&](std::size_t i, auto column, auto value, std::size_t length, std::size_t ahead)
+               FENCHEL_INLINE_LAMBDA { z[i] = dot_row<Lanes>(column, value, length, ahead, w); });
 }
 
 template <int Lanes, class Matrix>

@@ -298,10 +298,6 @@ void bind_dense(nb::module_& m) {
 
 }  // namespace
 
-namespace bindings {
-void bind_bell(nb::module_& m);
-}
-
 NB_MODULE(_kernels, m) {
     // Shards keep the loss that they are bound to, and a server keeps its shards to the very end.
     nb::set_leak_warnings(false);

@@ -10,8 +10,8 @@
 
 namespace fenchel::detail {
 
-/// In place of numbers that are all 1: with a9a, rows of 14, both products are 1.25 times faster so,
-/// to the same bits.
+/// In place of numbers that are all 1: with a9a, rows of 14, both products are 1.25 times faster
+/// so, to the same bits.
 struct Ones {
     FENCHEL_INLINE double operator[](std::size_t) const { return 1.0; }
 };

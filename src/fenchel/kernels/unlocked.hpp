@@ -1,7 +1,7 @@
 // A kernel without Python's lock, which it takes back as a thread that shares its work does.
 #pragma once
 
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <chrono>
@@ -69,5 +69,7 @@ class Unlocked {
   private:
     PyThreadState* state_;
 };
+
+void bind_bell(nanobind::module_& m);
 
 }  // namespace bindings
