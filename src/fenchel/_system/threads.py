@@ -22,6 +22,8 @@ T = TypeVar("T")
 # small X to the next.
 _PATIENCE = 1000.0
 
+_ALL = 1 << 30  # who wait for a bell
+
 _ENVIRONMENT = ("FENCHEL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -94,7 +96,7 @@ class Crew:
         """Ends the threads, before Python itself ends below them."""
         if self.pid == os.getpid():
             self.dismissed = True
-            self.begin.ring()
+            self.begin.ring(_ALL)
             for helper in self.helpers:
                 helper.join()
 
@@ -102,7 +104,7 @@ class Crew:
         """The work, in this thread and in up to so many others at once."""
         job = Job(work)
         self.jobs.extend([job] * n_helpers)
-        self.begin.ring()
+        self.begin.ring(n_helpers)
         try:
             work()
         finally:
@@ -125,13 +127,14 @@ class Crew:
         return n
 
     def _help(self) -> None:
-        heard = 0
+        heard, patience = 0, 0.0
         while not self.dismissed:
-            heard = self.begin.wait(heard, _PATIENCE)
+            heard, patience = self.begin.wait(heard, patience), 0.0
             with contextlib.suppress(IndexError):
                 while True:
                     self.jobs.popleft().help_along()
-                    self.end.ring()
+                    self.end.ring(_ALL)
+                    patience = _PATIENCE  # who was not needed goes to sleep again
 
 
 def crew(n_threads: int) -> Crew:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from fenchel._system.threads import checked_threads, shared
 from fenchel.data.shards import NUMBERS_PER_SHARD, Shard
@@ -13,33 +12,14 @@ from fenchel.engines.base import Engine, PerShard
 
 T = TypeVar("T")
 
-# Seconds of work that are worth a second thread: to call it takes 20 microseconds, if it is awake.
-_WORTH_SHARING = 100e-6
+# Seconds of work that are worth a second thread: to call it takes 20 microseconds, if it is awake,
+# and NumPy's tasks wait for each other's use of Python's lock.
+_WORTH_SHARING = 150e-6
 
-# Less work than this is shared as long as it pays: of small arrays, NumPy's tasks wait more for
-# Python's lock than they gain. It did not pay where that took longer than most of the CPU's time.
-# Two trials in vain end that, and one of so many next times is a trial again.
-_SURELY_WORTH_SHARING = 2e-3
-_TRIALS, _NEXT_TRIAL, _MOST = 2, 32, 0.9
-
-
-class Account(NamedTuple):
-    """How long a task took."""
-
-    seconds: float  # for all shards, when it was done last
-    vain: int = 0  # how often in a row it was shared in vain, and done alone because of that
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether more threads than one should do it."""
-        if self.vain < _TRIALS or self.vain % _NEXT_TRIAL == 0:
-            return self.seconds >= _WORTH_SHARING
-        return self.seconds >= _SURELY_WORTH_SHARING
-
-    def after(self, seconds: float, took: float, cpu: float, shared: bool) -> Account:
-        """The account once more."""
-        in_vain = took > _MOST * cpu if shared else self.vain >= _TRIALS
-        return Account(seconds, self.vain + 1 if in_vain else 0)
+# The processor's time, as tasks that were shared have waited for the lock. Some systems count it in
+# steps that are too long.
+_FINE = time.get_clock_info("thread_time").resolution < 1e-5
+_clock = time.thread_time if _FINE else time.perf_counter
 
 
 class Threads(Engine):
@@ -51,7 +31,7 @@ class Threads(Engine):
     def __init__(self, n_threads: int | None = None):
         super().__init__()
         self.n_threads = checked_threads(n_threads)
-        self._accounts: dict[tuple[Any, Any], Account] = {}  # of each task
+        self._seconds: dict[tuple[Any, Any], float] = {}  # of each task when it was done last
 
     def settings(self) -> dict[str, Any]:
         return {"n_threads": self.n_threads}
@@ -66,20 +46,19 @@ class Threads(Engine):
         if self.n_threads == 1 or len(calls) <= 1:
             return PerShard([task(*call) for call in calls])
         name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
-        account = self._accounts.get(name, Account(0.0 if _are_few(self.shards) else math.inf))
-        taken: list[tuple[float, float]] = []  # seconds and CPU time of each call
+        seconds: list[float] = []
 
-        def timed(*call: Any) -> T:
-            started, cpu = time.perf_counter(), time.thread_time()
-            result = task(*call)
-            taken.append((time.perf_counter() - started, time.thread_time() - cpu))
+        def timed(shard: Shard, *rest: Any) -> T:
+            started = _clock()
+            result = task(shard, *rest)
+            if shard is self.shards[0]:
+                seconds.append(_clock() - started)
             return result
 
-        started = time.perf_counter()
-        results = shared(self.n_threads if account.is_shared else 1, timed, calls)
-        took = time.perf_counter() - started
-        seconds, cpu = map(sum, zip(*taken, strict=True))
-        self._accounts[name] = account.after(seconds, took, cpu, account.is_shared)
+        expected = self._seconds.get(name)
+        alone = expected < _WORTH_SHARING if expected is not None else _are_few(self.shards)
+        results = shared(1 if alone else self.n_threads, timed, calls)
+        self._seconds[name] = seconds[0] * len(calls)
         return PerShard(results)
 
 
