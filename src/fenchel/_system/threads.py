@@ -58,7 +58,7 @@ def shared(n_threads: int, work: Callable[..., T], calls: Sequence[tuple[Any, ..
     return results
 
 
-class Job:
+class SharedWork:
     """Work that several threads do at once, until each has found that nothing is left to do."""
 
     def __init__(self, work: Callable[[], None]):
@@ -84,7 +84,7 @@ class Crew:
     """
 
     def __init__(self, n_helpers: int):
-        self.jobs: collections.deque[Job] = collections.deque()  # one entry for each wanted helper
+        self.jobs: collections.deque[SharedWork] = collections.deque()  # one entry for each wanted helper
         self.begin, self.end = _kernels.Bell(), _kernels.Bell()
         self.pid, self.dismissed = os.getpid(), False
         self.helpers = [threading.Thread(target=self._help, daemon=True) for _ in range(n_helpers)]
@@ -102,7 +102,7 @@ class Crew:
 
     def do(self, work: Callable[[], None], n_helpers: int) -> None:
         """The work, in this thread and in up to so many others at once."""
-        job = Job(work)
+        job = SharedWork(work)
         self.jobs.extend([job] * n_helpers)
         self.begin.ring(n_helpers)
         try:
@@ -117,7 +117,7 @@ class Crew:
             if error is not None:
                 raise error
 
-    def _called_off(self, job: Job) -> int:
+    def _called_off(self, job: SharedWork) -> int:
         """Takes back what no helper has begun, as nothing is left to do: how often."""
         n = 0
         with contextlib.suppress(ValueError):
