@@ -84,7 +84,7 @@ class Crew:
     """
 
     def __init__(self, n_helpers: int):
-        self.jobs: collections.deque[SharedWork] = collections.deque()  # one entry for each wanted helper
+        self.jobs: collections.deque[SharedWork] = collections.deque()  # once for each helper
         self.begin, self.end = _kernels.Bell(), _kernels.Bell()
         self.pid, self.dismissed = os.getpid(), False
         self.helpers = [threading.Thread(target=self._help, daemon=True) for _ in range(n_helpers)]
