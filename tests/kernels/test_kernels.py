@@ -1,5 +1,7 @@
 """The native products equal NumPy's and SciPy's, for every storage, and stay in their arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from catalogue import LOSSES, ids, labels_for
@@ -9,6 +11,7 @@ from scipy import sparse
 
 import fenchel
 from fenchel import _kernels, losses, regularizers
+from fenchel.data.checked import checked_matrix
 from fenchel.data.classes import Targets
 from fenchel.data.rows import DenseRows, SparseRows
 from fenchel.data.shards import cut
@@ -345,3 +348,60 @@ def test_wrong_types_are_refused_and_never_converted():
         _kernels.dense_scores(X, np.ones(2, dtype=np.float32), np.empty(3))
     with pytest.raises(TypeError):
         _kernels.dense_scores(X, np.ones(4)[::2], np.empty(3))
+
+
+@INDICES
+@DTYPES
+def test_numbers_that_are_all_one_need_not_be_read(dtype, index):
+    """The bits are those of the same numbers read, and nothing depends on what is stored."""
+    rng = np.random.default_rng(0)
+    X = with_row_lengths(rng, [*SMALL, 0, 900, 1, 0], 40, dtype)
+    X.data[:] = 1.0
+    read = sparse_rows(X, index)
+    known = replace(read, value=np.full_like(read.value, np.nan), ones=True)
+    w, a, s = rng.normal(size=40), rng.normal(size=len(X.indptr) - 1), rng.uniform(size=16)
+    y, loss = np.where(a > 0, 1.0, -1.0), twin(losses.Logistic())
+    assert np.array_equal(known.scores(w), read.scores(w))
+    assert np.array_equal(known.adjoint(a), read.adjoint(a))
+    assert np.array_equal(known.squares(s), read.squares(s))
+    for one, other in zip(known.evaluate(loss, y, s, w), read.evaluate(loss, y, s, w), strict=True):
+        assert np.array_equal(one, other)
+
+
+@DTYPES
+@pytest.mark.parametrize("place", [None, 0, 1500, 2999])
+def test_ones_are_known_where_there_is_no_other_number(dtype, place):
+    X = sparse.csr_array(np.ones((100, 30), dtype=dtype))
+    if place is not None:
+        X.data[place] = 1.5
+    rows = checked_matrix(X)
+    assert rows.ones == (place is None)
+    assert all(shard.rows.ones == rows.ones for shard in cut(rows, np.zeros(100), None))
+
+
+def test_columns_of_64_bits_are_narrowed_and_others_used_as_they_are():
+    X = random_csr(np.random.default_rng(0), 20, 30)
+    wide = sparse.csr_array((X.data, X.indices.astype(np.int64), X.indptr), shape=X.shape)
+    wide.indices = wide.indices.astype(np.int64)
+    narrow = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr), shape=X.shape)
+    assert wide.indices.dtype == np.int64
+    assert checked_matrix(wide).column.dtype == np.int32
+    assert np.shares_memory(checked_matrix(narrow).column, narrow.indices)
+    assert np.array_equal(checked_matrix(wide).column, narrow.indices)
+
+
+@pytest.mark.parametrize(
+    ("columns", "repeated"),
+    [
+        ([0, 1, 2, 3], False),
+        ([3, 1, 2, 0], False),
+        ([0, 1, 1, 3], True),
+        ([2, 1, 3, 2], True),
+        ([1, 3, 0, 1], True),
+    ],
+)
+def test_columns_that_repeat_are_found_in_any_order(columns, repeated):
+    start, value = np.array([0, 1, 5]), np.ones(5)
+    column, seen = np.array([2, *columns], dtype=np.int32), np.full(4, -1, dtype=np.int64)
+    found = _kernels.csr_first_duplicate(start, column, value, seen)
+    assert found == (1 if repeated else 2)

@@ -172,8 +172,18 @@ def _sparse(X: Any) -> SparseRows:
     n_rows, n_columns = X.shape
     row_start, column = _structure(X.indptr, X.indices, X.data, n_rows, n_columns, "column")
     value = floating("X", np.require(X.data[: row_start[-1]], requirements=["C", "A"]))
-    _check_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
-    return SparseRows(row_start, column, value, n_columns)
+    ones = _kernels.all_ones(value)
+    if not ones:
+        _check_range(value[np.newaxis], lambda _, k: (_row_of(row_start, k), int(column[k])))
+    return SparseRows(row_start, _narrow(column, n_columns), value, n_columns, ones)
+
+
+def _narrow(
+    column: npt.NDArray[np.signedinteger[Any]], n_columns: int
+) -> npt.NDArray[np.signedinteger[Any]]:
+    """Columns in 32 bits where these suffice: scikit-learn's loader has 64, of which each pass
+    reads twice as much; the copy takes less than half a pass and a quarter of X's memory."""
+    return column.astype(np.int32, copy=False) if n_columns <= 1 << 31 else column
 
 
 def _converted(X: Any) -> sparse.csr_array:

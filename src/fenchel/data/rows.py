@@ -89,12 +89,13 @@ class SparseRows:
     column: npt.NDArray[np.signedinteger[Any]]
     value: npt.NDArray[np.floating[Any]]
     n_columns: int
+    ones: bool = False  # all numbers are known to be 1: products need not read them
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled without the rows of others."""
         first, last = self.row_start[0], self.row_start[-1]
         parts = self.row_start - first, self.column[first:last], self.value[first:last]
-        return SparseRows, (*parts, self.n_columns)
+        return SparseRows, (*parts, self.n_columns, self.ones)
 
     @property
     def n_rows(self) -> int:
@@ -111,13 +112,19 @@ class SparseRows:
         if len(w) != self.n_columns:  # the kernel takes its number of columns from w
             raise ValueError(f"w has length {len(w)}; expected {self.n_columns}")
         z = np.empty((self.n_rows, *w.shape[1:]))
-        _kernels.csr_scores(self.row_start, self.column, self.value, w, z)
+        if w.ndim == 2:
+            _kernels.csr_scores(self.row_start, self.column, self.value, w, z)
+        else:
+            _kernels.csr_scores(self.row_start, self.column, self.value, w, z, self.ones)
         return z
 
     def adjoint(self, a: Array) -> Array:
         """g = X' a."""
         g = np.zeros((self.n_columns, *a.shape[1:]))
-        _kernels.csr_adjoint(self.row_start, self.column, self.value, a, g)
+        if a.ndim == 2:
+            _kernels.csr_adjoint(self.row_start, self.column, self.value, a, g)
+        else:
+            _kernels.csr_adjoint(self.row_start, self.column, self.value, a, g, self.ones)
         return g
 
     def evaluate(
@@ -126,7 +133,7 @@ class SparseRows:
         """(sum_i s_i l(z_i, y_i), sum_i s_i l'(z_i, y_i) x_i, z) in one sweep over the rows."""
         z, a, g = np.empty(self.n_rows), np.empty(self.n_rows), np.zeros(self.n_columns)
         total = _kernels.csr_evaluate(
-            self.row_start, self.column, self.value, loss, y, s, w, z, a, g
+            self.row_start, self.column, self.value, loss, y, s, w, z, a, g, self.ones
         )
         return total, g, z
 
@@ -135,7 +142,7 @@ class SparseRows:
         if s is not None and s.ndim == 2:
             return replace(self, value=self.value**2).adjoint(s)
         g = np.zeros(self.n_columns)
-        _kernels.csr_squares(self.row_start, self.column, self.value, s, g)
+        _kernels.csr_squares(self.row_start, self.column, self.value, s, g, self.ones)
         return g
 
     def row_squares(self, scale: Array | None) -> Array:
@@ -173,7 +180,7 @@ class SparseRows:
 
     def take(self, rows: npt.NDArray[np.intp]) -> SparseRows:
         X = self.matrix()[rows]
-        return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, self.n_columns)
+        return SparseRows(X.indptr.astype(np.int64), X.indices, X.data, self.n_columns, self.ones)
 
 
 @dataclass(frozen=True)

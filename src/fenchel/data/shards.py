@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -156,7 +156,7 @@ def _ends(rows: SparseRows | DenseRows) -> npt.NDArray[np.int64]:
 
 def _slice(rows: SparseRows | DenseRows, i: int, j: int) -> Rows:
     if isinstance(rows, SparseRows):
-        return SparseRows(rows.row_start[i : j + 1], rows.column, rows.value, rows.n_columns)
+        return replace(rows, row_start=rows.row_start[i : j + 1])
     return DenseRows(rows.values[i:j])
 
 
@@ -194,7 +194,7 @@ def _joined_rows(parts: Sequence[Rows]) -> Rows:
         starts = [part.row_start[:-1] for part in parts if isinstance(part, SparseRows)]
         last = cast(SparseRows, parts[-1]).row_start[-1:]
         row_start = np.concatenate([*starts, last])
-        return SparseRows(row_start, first.column, first.value, first.n_columns)
+        return replace(first, row_start=row_start)
     # Slices of one array that follow each other: the first, made longer, is all of them.
     values = cast(DenseRows, first).values
     shape = sum(part.n_rows for part in parts), first.n_columns

@@ -12,8 +12,14 @@ from fenchel.engines.base import Engine, PerShard
 
 T = TypeVar("T")
 
-# Seconds of work that are worth a second thread: to wake it takes 30 to 60 microseconds.
+# Seconds of work that are worth a second thread: to call it takes 20 microseconds, if it is awake,
+# and NumPy's tasks wait for each other's use of Python's lock.
 _WORTH_SHARING = 150e-6
+
+# The processor's time, as tasks that were shared have waited for the lock. Some systems count it in
+# steps that are too long.
+_FINE = time.get_clock_info("thread_time").resolution < 1e-5
+_clock = time.thread_time if _FINE else time.perf_counter
 
 
 class Threads(Engine):
@@ -33,7 +39,7 @@ class Threads(Engine):
     def map(self, task: Callable[..., T], *args: Any) -> PerShard[T]:
         """task(shard, *args) for every shard; the calling thread works too.
 
-        It works alone where the task took less time than waking others: of a few thousand rows
+        It works alone where the task took less time than calling others: of a few thousand rows
         most do that do not go through X. Results do not depend on who computes them.
         """
         calls = list(self.calls(args))
@@ -43,10 +49,10 @@ class Threads(Engine):
         seconds: list[float] = []
 
         def timed(shard: Shard, *rest: Any) -> T:
-            started = time.perf_counter()
+            started = _clock()
             result = task(shard, *rest)
             if shard is self.shards[0]:
-                seconds.append(time.perf_counter() - started)
+                seconds.append(_clock() - started)
             return result
 
         expected = self._seconds.get(name)
@@ -58,4 +64,4 @@ class Threads(Engine):
 
 def _are_few(shards: Sequence[Shard]) -> bool:
     """Whether the shards have so few numbers that a task not seen before is done alone."""
-    return sum(shard.rows.n_numbers for shard in shards) < NUMBERS_PER_SHARD
+    return sum(shard.rows.n_numbers for shard in shards) < NUMBERS_PER_SHARD // 8

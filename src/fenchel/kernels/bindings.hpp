@@ -68,12 +68,12 @@ template <class Value, class Column>
 fenchel::Csr<Value, std::int64_t, Column> csr_view(const Vector<std::int64_t>& row_start,
                                                    const Vector<Column>& column,
                                                    const Vector<Value>& value,
-                                                   std::size_t n_columns) {
+                                                   std::size_t n_columns, bool ones = false) {
     require(row_start.size() > 0, "row_start", 0, 1);
     require(column.size() == value.size(), "column", column.size(), value.size());
     const auto end = static_cast<std::size_t>(row_start(row_start.size() - 1));
     require(end <= value.size(), "value", value.size(), end);
-    return {row_start.size() - 1, n_columns, row_start.data(), column.data(), value.data()};
+    return {row_start.size() - 1, n_columns, row_start.data(), column.data(), value.data(), ones};
 }
 
 template <class Value>

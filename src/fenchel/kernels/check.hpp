@@ -54,6 +54,18 @@ bool within(const Dense<Value>& X, double most) {
     return true;
 }
 
+/// Whether all numbers are 1; of most arrays the first number tells.
+template <class Value>
+bool all_ones(const Value* x, std::size_t length) {
+    constexpr std::size_t step = 1024;
+    for (std::size_t k = 0; k < length; k += step) {
+        bool others = false;
+        for (std::size_t l = k; l < std::min(k + step, length); ++l) others |= x[l] != 1;
+        if (others) return false;
+    }
+    return true;
+}
+
 /// Counts nan and inf in X and finds the first, row by row.
 template <class Value>
 Scan scan(const Dense<Value>& X) {
@@ -74,15 +86,16 @@ Scan scan(const Dense<Value>& X) {
     return found;
 }
 
-/// The first row that names a column twice, or n_rows; `seen` holds n_columns entries, all -1.
-///
-/// Of a row whose columns are in order nothing has to be remembered.
+/// The first row that names a column twice, or n_rows; `seen` holds n_columns entries, all -1. A
+/// row of ascending columns, as most are, tells by itself.
 template <class Value, class Pointer, class Column>
 std::size_t first_duplicate(const Csr<Value, Pointer, Column>& X, std::int64_t* seen) {
     for (std::size_t i = 0; i < X.n_rows; ++i) {
-        const Column *first = X.column + X.row_start[i], *last = X.column + X.row_start[i + 1];
-        if (std::adjacent_find(first, last, std::greater_equal<>()) == last) continue;
-        for (Pointer k = X.row_start[i]; k < X.row_start[i + 1]; ++k) {
+        const Pointer first = X.row_start[i], end = X.row_start[i + 1];
+        bool ascending = true;
+        for (Pointer k = first + 1; k < end; ++k) ascending &= X.column[k - 1] < X.column[k];
+        if (ascending) continue;
+        for (Pointer k = first; k < end; ++k) {
             std::int64_t& last = seen[X.column[k]];
             if (last == static_cast<std::int64_t>(i)) return i;
             last = static_cast<std::int64_t>(i);

@@ -10,6 +10,7 @@
 
 #include "lines.hpp"
 #include "simd.hpp"
+#include "sparse_lines.hpp"
 
 namespace fenchel {
 
@@ -20,6 +21,7 @@ struct Csr {
     const Pointer* row_start;  // need not start at 0: a shard is a slice of the whole matrix
     const Column* column;      // whole array; in any order within a row, repeats add up
     const Value* value;        // whole array
+    bool ones = false;         // all numbers are 1, and need not be read
 };
 
 /// Dense: x(i, j) = value[i row_stride + j column_stride], one of the strides being 1.
@@ -97,7 +99,46 @@ std::size_t block_end(const Csr<Value, Pointer, Column>& X, std::size_t first) {
 template <class Value, class Pointer, class Column>
 Csr<Value, Pointer, Column> rows(const Csr<Value, Pointer, Column>& X, std::size_t first,
                                  std::size_t last) {
-    return {last - first, X.n_columns, X.row_start + first, X.column, X.value};
+    return {last - first, X.n_columns, X.row_start + first, X.column, X.value, X.ones};
+}
+
+/// body(i, column, value, length, ahead) for each row.
+template <class Value, class Pointer, class Column, class Body>
+FENCHEL_INLINE void for_each_row(const Csr<Value, Pointer, Column>& X, Body&& body) {
+    const auto shard_end = static_cast<std::size_t>(X.row_start[X.n_rows]);
+    for (std::size_t i = 0; i < X.n_rows; ++i) {
+        const auto k = static_cast<std::size_t>(X.row_start[i]);
+        const auto end = static_cast<std::size_t>(X.row_start[i + 1]);
+        if (X.ones)
+            body(i, X.column + k, Ones{}, end - k, distance(end, shard_end));
+        else
+            body(i, X.column + k, X.value + k, end - k, distance(end, shard_end));
+    }
+}
+
+template <int Lanes, class Matrix>
+FENCHEL_INLINE void sparse_scores(const Matrix& X, const double* w, double* z) {
+    for_each_row(
+        X, [&](std::size_t i, auto column, auto value, std::size_t length, std::size_t ahead)
+               FENCHEL_INLINE_LAMBDA { z[i] = dot_row<Lanes>(column, value, length, ahead, w); });
+}
+
+template <int Lanes, class Matrix>
+FENCHEL_INLINE void sparse_adjoint(const Matrix& X, const double* a, double* g) {
+    for_each_row(X, [&](std::size_t i, auto column, auto value, std::size_t length,
+                        std::size_t ahead) FENCHEL_INLINE_LAMBDA {
+        if (a[i] != 0) add_row<Lanes>(column, value, length, ahead, a[i], g);
+    });
+}
+
+template <class Matrix>
+FENCHEL_AVX2 void sparse_scores_avx2(const Matrix& X, const double* w, double* z) {
+    sparse_scores<4>(X, w, z);
+}
+
+template <class Matrix>
+FENCHEL_AVX2 void sparse_adjoint_avx2(const Matrix& X, const double* a, double* g) {
+    sparse_adjoint<4>(X, a, g);
 }
 
 // ---- Dense -----------------------------------------------------------------------------------
@@ -155,26 +196,13 @@ void dense_adjoint(const Dense<Value>& X, std::size_t first, std::size_t last, c
 /// z = X w
 template <class Value, class Pointer, class Column>
 void scores(const Csr<Value, Pointer, Column>& X, const double* w, double* z) {
-    const auto shard_end = static_cast<std::size_t>(X.row_start[X.n_rows]);
-    for (std::size_t i = 0; i < X.n_rows; ++i) {
-        const auto k = static_cast<std::size_t>(X.row_start[i]);
-        const auto end = static_cast<std::size_t>(X.row_start[i + 1]);
-        z[i] = detail::sparse_dot(X.column + k, X.value + k, end - k,
-                                  detail::distance(end, shard_end), w);
-    }
+    has_avx2() ? detail::sparse_scores_avx2(X, w, z) : detail::sparse_scores<2>(X, w, z);
 }
 
 /// g += X' a; rows with a_i = 0 are not read
 template <class Value, class Pointer, class Column>
 void adjoint(const Csr<Value, Pointer, Column>& X, const double* a, double* g) {
-    const auto shard_end = static_cast<std::size_t>(X.row_start[X.n_rows]);
-    for (std::size_t i = 0; i < X.n_rows; ++i) {
-        if (a[i] == 0) continue;
-        const auto k = static_cast<std::size_t>(X.row_start[i]);
-        const auto end = static_cast<std::size_t>(X.row_start[i + 1]);
-        detail::sparse_add(X.column + k, X.value + k, end - k, detail::distance(end, shard_end),
-                           a[i], g);
-    }
+    has_avx2() ? detail::sparse_adjoint_avx2(X, a, g) : detail::sparse_adjoint<2>(X, a, g);
 }
 
 /// z = X w; slopes(first, last) reads z and writes a for those rows, block by block; g += X' a

@@ -22,6 +22,7 @@
 #include "losses.hpp"
 #include "matrix.hpp"
 #include "offset.hpp"
+#include "unlocked.hpp"
 
 using namespace bindings;
 using namespace nb::literals;
@@ -37,7 +38,7 @@ template <class Matrix>
 void scores(const Matrix& X, const Vector<double>& w, Output& z) {
     require(w.size() == X.n_columns, "w", w.size(), X.n_columns);
     require(z.size() == X.n_rows, "z", z.size(), X.n_rows);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     fenchel::scores(X, w.data(), z.data());
 }
 
@@ -45,7 +46,7 @@ template <class Matrix>
 void adjoint(const Matrix& X, const Vector<double>& a, Output& g) {
     require(a.size() == X.n_rows, "a", a.size(), X.n_rows);
     require(g.size() == X.n_columns, "g", g.size(), X.n_columns);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     fenchel::adjoint(X, a.data(), g.data());
 }
 
@@ -53,7 +54,7 @@ template <class Matrix>
 void squares(const Matrix& X, const Weights& s, Output& g) {
     if (s) require(s->size() == X.n_rows, "sample weights", s->size(), X.n_rows);
     require(g.size() == X.n_columns, "g", g.size(), X.n_columns);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     fenchel::squares(X, s ? s->data() : nullptr, g.data());
 }
 
@@ -66,7 +67,7 @@ double evaluate(const Matrix& X, const Loss& loss, const Vector<double>& y, cons
     require(a.size() == X.n_rows, "a", a.size(), X.n_rows);
     require(g.size() == X.n_columns, "g", g.size(), X.n_columns);
     const fenchel::Rows rows = rows_view(z.data(), y, s);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         double sum = 0;
         fenchel::evaluate(X, w.data(), z.data(), a.data(), g.data(),
@@ -82,7 +83,7 @@ double slopes(const Loss& loss, const Vector<double>& z, const Vector<double>& y
     require(y.size() == z.size(), "y", y.size(), z.size());
     require(a.size() == z.size(), "a", a.size(), z.size());
     const fenchel::Rows rows = rows_view(z.data(), y, s);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::slopes(l, rows, b, a.data(), 0, z.size());
     });
@@ -92,7 +93,7 @@ std::pair<double, double> sums(const Loss& loss, const Vector<double>& z, const 
                                const Weights& s, double b) {
     require(y.size() == z.size(), "y", y.size(), z.size());
     const fenchel::Rows rows = rows_view(z.data(), y, s);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const fenchel::Bend sum = fenchel::with_loss(
         loss.scalar, [&](const auto& l) { return fenchel::sums(l, rows, b, z.size()); });
     return {sum.value, sum.slope};
@@ -110,7 +111,7 @@ auto best_offset(const Loss& loss, const Vector<double>& z, const Vector<double>
     const fenchel::Rows rows = rows_view(z.data(), y, s);
     fenchel::Offset found;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         found = fenchel::with_loss(loss.scalar, [&](const auto& l) {
             return fenchel::best_offset(l, rows, z.size(), total, near);
         });
@@ -132,7 +133,7 @@ auto step_along(const Loss& loss, const Vector<double>& z, const Vector<double>&
     fenchel::Offset found;
     double rate = 0;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         for (std::size_t i = 0; i < n; ++i) moved.data()[i] = z.data()[i] + eta * q.data()[i];
         std::vector<double> at(fixed ? n : 0);
         for (std::size_t i = 0; i < at.size(); ++i) at[i] = moved.data()[i] + fixed->data()[i];
@@ -151,7 +152,7 @@ std::size_t near_kinks(const Loss& loss, const Vector<double>& z, const Vector<d
                        double tolerance) {
     require(y.size() == z.size(), "y", y.size(), z.size());
     const fenchel::Rows rows{z.data(), y.data(), nullptr};
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::near_kinks(l, rows, tolerance, z.size());
     });
@@ -163,7 +164,7 @@ std::pair<double, double> slope_along(const Loss& loss, const Vector<double>& z,
     require(y.size() == z.size(), "y", y.size(), z.size());
     require(q.size() == z.size(), "q", q.size(), z.size());
     const fenchel::Rows rows = rows_view(z.data(), y, s);
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const fenchel::Slope at = fenchel::with_loss(loss.scalar, [&](const auto& l) {
         return fenchel::slope_along(l, rows, q.data(), eta, z.size());
     });
@@ -178,7 +179,7 @@ auto kinks_along(const Loss& loss, const Vector<double>& z, const Vector<double>
     const fenchel::Rows rows = rows_view(z.data(), y, s);
     std::vector<fenchel::Kink> kinks;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         kinks = fenchel::with_loss(loss.scalar, [&](const auto& l) {
             return fenchel::kinks_along(l, rows, q.data(), low, high, z.size());
         });
@@ -190,7 +191,7 @@ double crossing(double slope, double curvature, double low,
                 const nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig>& kinks) {
     std::vector<fenchel::Kink> list(kinks.shape(0));
     for (std::size_t i = 0; i < list.size(); ++i) list[i] = {kinks(i, 0), kinks(i, 1), kinks(i, 2)};
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return fenchel::crossing({slope, curvature}, low, list);
 }
 
@@ -199,38 +200,38 @@ void bind_csr(nb::module_& m) {
     using Start = Vector<std::int64_t>;
     m.def(
         "csr_scores",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w,
-           Output z) { scores(csr_view(row_start, column, value, w.size()), w, z); },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> w, Output z,
+           bool ones) { scores(csr_view(row_start, column, value, w.size(), ones), w, z); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "w"_a.noconvert(),
-        "z"_a.noconvert());
+        "z"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_adjoint",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a,
-           Output g) { adjoint(csr_view(row_start, column, value, g.size()), a, g); },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Vector<double> a, Output g,
+           bool ones) { adjoint(csr_view(row_start, column, value, g.size(), ones), a, g); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "a"_a.noconvert(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_squares",
-        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g) {
-            squares(csr_view(row_start, column, value, g.size()), s, g);
-        },
+        [](Start row_start, Vector<Column> column, Vector<Value> value, Weights s, Output g,
+           bool ones) { squares(csr_view(row_start, column, value, g.size(), ones), s, g); },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "s"_a.none(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_evaluate",
         [](Start row_start, Vector<Column> column, Vector<Value> value, const Loss& loss,
-           Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g) {
-            return evaluate(csr_view(row_start, column, value, w.size()), loss, y, s, w, z, a, g);
+           Vector<double> y, Weights s, Vector<double> w, Output z, Output a, Output g, bool ones) {
+            const auto X = csr_view(row_start, column, value, w.size(), ones);
+            return evaluate(X, loss, y, s, w, z, a, g);
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(), "loss"_a,
         "y"_a.noconvert(), "s"_a.none(), "w"_a.noconvert(), "z"_a.noconvert(), "a"_a.noconvert(),
-        "g"_a.noconvert());
+        "g"_a.noconvert(), "ones"_a = false);
     m.def(
         "csr_first_duplicate",
         [](Start row_start, Vector<Column> column, Vector<Value> value,
            Written<std::int64_t> seen) {
             const auto X = csr_view(row_start, column, value, seen.size());
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return fenchel::first_duplicate(X, seen.data());
         },
         "row_start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
@@ -264,7 +265,7 @@ void bind_dense(nb::module_& m) {
             require(row_start.size() == X.shape(0) + 1, "row_start", row_start.size(),
                     X.shape(0) + 1);
             require(column.size() == value.size(), "column", column.size(), value.size());
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             if (!fenchel::compress(dense_view(X), value.size(), row_start.data(), column.data(),
                                    value.data()))
                 throw std::invalid_argument("X has more numbers than column and value have room");
@@ -272,16 +273,23 @@ void bind_dense(nb::module_& m) {
         "X"_a.noconvert(), "row_start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert());
     m.def(
+        "all_ones",
+        [](Vector<Value> x) {
+            const Unlocked unlocked;
+            return fenchel::all_ones(x.data(), x.size());
+        },
+        "x"_a.noconvert());
+    m.def(
         "within",
         [](Table<Value> X, double most) {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return fenchel::within(dense_view(X), most);
         },
         "X"_a.noconvert(), "most"_a);
     m.def(
         "scan",
         [](Table<Value> X) {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             const fenchel::Scan found = fenchel::scan(dense_view(X));
             return std::make_tuple(found.nonfinite, found.row, found.column, found.largest);
         },
@@ -301,6 +309,7 @@ NB_MODULE(_kernels, m) {
     bind_csr<float, std::int64_t>(m);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_bell(m);
     bind_block_ascent(m);
     bind_chains(m);
     bind_columns(m);

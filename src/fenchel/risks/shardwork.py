@@ -181,7 +181,10 @@ def adjoint(shard: Shard, a: Array) -> Array:
 
 
 def moved(shard: Shard, z: Array, q: Array, eta: float) -> Array:
-    return z + eta * q
+    """z + eta q."""
+    there = eta * q
+    there += z
+    return there
 
 
 def shifted(shard: Shard, z: Array, b: float | Array) -> Array:
