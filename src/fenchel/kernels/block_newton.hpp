@@ -87,7 +87,7 @@ class BlockNewton {
 
   private:
     static constexpr double kInexact = 0.1, kLoose = 1e-3;
-    static constexpr double kShort = 0.03;  // of a step that went too far
+    static constexpr double kShort = 0.003;  // of a step that went too far
 
     BlockNewtonDone paid() {
         done.passes += systems.passes;
