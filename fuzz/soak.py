@@ -26,7 +26,6 @@ import gc
 import os
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -37,7 +36,7 @@ import numpy as np
 from scipy import sparse
 
 import fenchel
-from fenchel._system.threads import pool
+from fenchel._system.threads import crew
 from fenchel.data import shards
 from fenchel.data.dataset import Dataset
 from fenchel.data.store import read_store, write_store
@@ -116,13 +115,6 @@ def _problems(folder: Path) -> list[Callable[[], fenchel.Problem]]:
     return [functools.partial(posed, loss, where) for loss, where in made]
 
 
-def fill_pool() -> None:
-    """Starts all threads of the pool, which starts another when it sees none idle: by chance."""
-    threads, all_there = pool(POOL), threading.Barrier(POOL)
-    for each in [threads.submit(all_there.wait, 60.0) for _ in range(POOL)]:
-        each.result()
-
-
 def cycle(problems: list[Callable[[], fenchel.Problem]]) -> int:
     """Fits each problem by every solver, and verifies one of them; how many fits that were."""
     fits = 0
@@ -145,7 +137,7 @@ def main() -> int:
     seconds = parser.parse_args().seconds
     warnings.simplefilter("ignore")
     shards.NUMBERS_PER_SHARD = 40
-    fill_pool()
+    crew(POOL)  # starts all its threads
     samples, fits, started = [], 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         problems = _problems(Path(folder))

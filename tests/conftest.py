@@ -157,7 +157,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever the driver looks at its clock it is a second later: an iteration takes one."""
     ticks = itertools.count()
     fake = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
-    monkeypatch.setattr("fenchel.driver.time", fake)
+    monkeypatch.setattr("fenchel.minimisation.time", fake)
 
 
 @pytest.fixture

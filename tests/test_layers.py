@@ -22,7 +22,7 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing kernel_posing functions racing driver stopping following proving starts paths "
+    "advice posing kernel_posing functions racing driver minimisation stopping following proving starts paths "
     "checkpoint verification report inference",
     "estimators",
     "sklearn",

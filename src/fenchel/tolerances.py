@@ -109,5 +109,5 @@ STALLED = 1e-8
 # Of the terms of J: a lower bound that is above J by more refutes the claim that the loss is
 # convex. Our own arithmetic explains no more than `ROUND_OFF`, which bounds are reduced by anyway;
 # but a user's loss or oracle may compute in single precision, 6e-8 an operation: 16 of these.
-# Smaller contradictions are no error, but widen the gap (`driver.py`).
+# Smaller contradictions are no error, but widen the gap (`minimisation.py`).
 CONTRADICTION = 1e-6

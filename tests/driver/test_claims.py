@@ -19,8 +19,8 @@ from structures import CASES
 
 import fenchel
 from fenchel import FenchelWarning, InvalidCertificate, Status, losses, proving
-from fenchel.driver import _Run
 from fenchel.losses import ScalarLoss
+from fenchel.minimisation import Minimisation
 from fenchel.regularizers import Boxed, Regularizer
 from fenchel.risks.base import Problem
 from fenchel.solvers import AGMInf, Needs, Solver, Step
@@ -161,14 +161,14 @@ class Scripted(Solver):
 
 def test_a_contradiction_within_round_off_widens_the_gap_by_as_much():
     problem = problem_for(losses.Logistic())
-    run = _Run(problem, Tolerance(1e-9), 10, math.inf, None)
+    run = Minimisation(problem, Tolerance(1e-9), 10, math.inf, None)
     run.begin(50)
     w = np.zeros(problem.risk.n_parameters)
     result = run.result(run.through(Scripted([1e-10]), w, None), "scripted", "")
     assert result.converged
     assert result.gap == pytest.approx(1e-10, rel=1e-3)
     assert result.lower_bound < result.objective == math.log(2)
-    run = _Run(problem, Tolerance(1e-12), 10, math.inf, None)
+    run = Minimisation(problem, Tolerance(1e-12), 10, math.inf, None)
     run.begin(50)
     assert run.through(Scripted([1e-10] * 3), w, None) is Status.STALLED
 
@@ -227,7 +227,7 @@ class Line(ScalarLoss):
 def test_a_difference_of_large_terms_may_be_off_by_their_round_off():
     # J(w) = w^2 + w is about -1e-9, the difference of two terms near 1.
     problem = fenchel.problem(np.ones((1, 1)), np.zeros(1), loss=Line(), strength=2.0)
-    run = _Run(problem, Tolerance(1e-12), 10, math.inf, None)
+    run = Minimisation(problem, Tolerance(1e-12), 10, math.inf, None)
     run.begin(50)
     point = problem.risk.at(np.array([-1 + 1e-9]))
     J = problem.objective(point)

@@ -35,7 +35,7 @@ class Worked:
 def worked(monkeypatch):
     found = Worked()
     fake = SimpleNamespace(perf_counter=lambda: float(found.calls >= found.late))
-    monkeypatch.setattr("fenchel.driver.time", fake)
+    monkeypatch.setattr("fenchel.minimisation.time", fake)
     return found
 
 

@@ -236,11 +236,10 @@ def test_what_a_process_holds_is_counted():
     assert held.fits == 3 and held.memory > 10**6 and held.files >= 3 and held.threads >= 1
 
 
-def test_the_pool_is_full_before_threads_are_counted():
-    soak.fill_pool()
+def test_the_crew_is_complete_before_threads_are_counted():
+    soak.crew(soak.POOL)
     before = soak.sample(0).threads
-    soak.fill_pool()
-    assert len(soak.pool(soak.POOL)._threads) == soak.POOL
+    assert len(soak.crew(soak.POOL).helpers) == soak.POOL - 1
     assert soak.sample(0).threads == before
 
 

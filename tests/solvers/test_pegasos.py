@@ -77,7 +77,7 @@ def test_steps_in_several_calls_are_those_of_one(monkeypatch):
 def test_a_limit_of_time_is_heard_within_an_epoch(monkeypatch):
     monkeypatch.setattr("fenchel.solvers.pegasos._AT_ONCE", 1)
     ticks = itertools.count()
-    monkeypatch.setattr("fenchel.driver.time.perf_counter", lambda: next(ticks) / 100)
+    monkeypatch.setattr("fenchel.minimisation.time.perf_counter", lambda: next(ticks) / 100)
     result = fenchel.minimize(fenchel.problem(X, Y), Pegasos(1), max_seconds=0.5)
     assert result.status is Status.TIME_LIMIT and result.seconds < 1.0
 

@@ -34,6 +34,7 @@ FORBIDDEN = (
     "fenchel._kernels",
     "fenchel.solvers",
     "fenchel.driver",
+    "fenchel.minimisation",
     "fenchel.engines",
     "fenchel.risks.views",
     "fenchel.risks.shardwork",

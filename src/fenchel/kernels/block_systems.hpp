@@ -100,7 +100,7 @@ class BlockSystems {
             for (std::size_t k = 0; k < K; ++k)
                 R[j * K + k] = D[j * K + k] + (stiffness > 0 ? stiffness / kappa * C[j] : 0.0);
         for (std::size_t k = 0; k < K; ++k)
-            R[d * K + k] = (bend[k] > 0 ? kInertia * bend[k] : 1.0) + stiffness / kappa;
+            R[d * K + k] = inertia(k, std::abs(g[d * K + k])) + stiffness / kappa;
         for (std::size_t j = 0; j < size; ++j) residual[j] = -g[j];
         if (factored_anew()) {
             hessian.solve(residual.data(), p.data());
@@ -129,6 +129,12 @@ class BlockSystems {
     static constexpr std::size_t kMostFactored = 1500;  // parameters
 
     double share(std::size_t i) const { return rows.weight(i) / weight; }
+
+    /// What an offset is held by: little, or where no row is bent as much as makes its step 1.
+    double inertia(std::size_t k, double slope) const {
+        if (bend[k] > 0) return kInertia * bend[k];
+        return slope > 0 ? slope : 1.0;
+    }
 
     /// No loss here knows a number that is added to all scores of a row, and offsets have no
     /// penalty: what of the step round-off sends that way, which may be far, is taken out.
