@@ -22,8 +22,8 @@ LAYERS = (
     "regularizers engines features",
     "risks",
     "solvers",
-    "advice posing kernel_posing functions racing driver minimisation stopping following proving starts "
-    "paths checkpoint verification report inference",
+    "advice posing kernel_posing functions racing driver minimisation stopping following proving "
+    "starts paths checkpoint verification report inference",
     "estimators",
     "sklearn",
     "model serve",
