@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -31,15 +32,19 @@ inline std::pair<std::size_t, std::size_t> newton_path(NewtonProblem problem, do
         for (std::size_t j = 0; j < d; ++j) D[j] = strengths[k] * unit[j];
         method.begin();
         std::size_t here = 0;
+        const auto is_open = [gap](NewtonBounds at) {
+            return at.J - at.lower > gap * std::abs(at.J);
+        };
         while (here < most && method.step(gap)) ++here;
+        NewtonBounds found = method.bounds();  // at the best offset, where more may be left
+        for (; is_open(found) && here < most && method.step(gap); ++here) found = method.bounds();
         taken += here + 1;
-        const auto [J, lower] = method.bounds();
         std::copy(w, w + d, to.w + k * d);
         for (std::size_t i = 0; i < n; ++i)
             to.alpha[k * n + i] = method.slopes_seen()[i] / problem.total;
         to.b[k] = method.b();
-        to.bounds[2 * k] = J;
-        to.bounds[2 * k + 1] = lower;
+        to.bounds[2 * k] = found.J;
+        to.bounds[2 * k + 1] = found.lower;
     }
     return {k, taken};
 }
