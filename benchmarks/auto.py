@@ -52,7 +52,8 @@ LOSSES = {
     "labels": ("multilabel_hinge",),
 }
 STRENGTHS = {"l2": (1e-2, 1e-4, 1e-6), "l1": (1e-2, 1e-4), "elastic_net": (1e-4,)}
-SEVERAL = ("classes", "labels")
+# Of several scores there are fewer sets, and more depends on the strength.
+SEVERAL = {"l2": (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
 
 
 def two() -> Iterator[Data]:
@@ -149,9 +150,8 @@ def problems() -> Iterator[tuple[str, fenchel.Problem]]:
     for task, sets in SETS.items():
         for name, X, y in sets():
             for loss in LOSSES[task]:
-                for penalty, strengths in STRENGTHS.items():
-                    if penalty != "l2" and task in SEVERAL:
-                        continue
+                penalties = SEVERAL if task in ("classes", "labels") else STRENGTHS
+                for penalty, strengths in penalties.items():
                     for strength in strengths:
                         n += 1
                         what = f"{loss} with {penalty} on {name} at strength {strength:g}"
