@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 # Microseconds for which a thread that waits stays awake: as long as fits take from one pass over a
 # small X to the next.
-_PATIENCE = 1000.0
+_PATIENCE = 200.0
 
 _ALL = 1 << 30  # who wait for a bell
 
