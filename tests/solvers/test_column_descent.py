@@ -157,7 +157,8 @@ def test_supports_are_liblinears_but_for_ties(way):
     result = solved(twice, y, loss="logistic", strength=strength, gap=1e-8)
     odd = np.flatnonzero((result.w != 0) != (peer.coef_[0] != 0))
     slopes = twice.T @ (-y / (1 + np.exp(y * (twice @ result.w)))) / len(y)
-    np.testing.assert_allclose(np.abs(slopes[odd]), strength, rtol=1e-4)
+    # A gap of 1e-8 leaves slopes off by its root.
+    np.testing.assert_allclose(np.abs(slopes[odd]), strength, rtol=1e-3)
     assert set(odd) <= {0, 1, *(2 + np.argsort(-np.abs(w))[:2])}
 
 
