@@ -79,12 +79,11 @@ def minimize(
     status = _executed(run, method, w, start, file)
     if not run.history:
         raise Incompatible(f"{method.name} took no step: its iterate must yield one Step at least")
-    if status is Status.STALLED and solver == "auto" and file is None and run.best is not None:
-        second = relief(problem, method)
-        if second is not None:
-            method, reason = second.aiming(tolerance.gap), f"{method.name} stalled: {reason}"
-            LOG.info("%s goes on: %s", method.name, reason)
-            status = _executed(run, method, run.best.w, None, None)
+    tied = solver != "auto" or file is not None  # to what the user named, or to its state
+    if status is Status.STALLED and run.best and not tied and (second := relief(problem, method)):
+        method, reason = second.aiming(tolerance.gap), f"{method.name} stalled: {reason}"
+        LOG.info("%s goes on: %s", method.name, reason)
+        status = _executed(run, method, run.best.w, None, None)
     result = run.result(status, method.name, reason)
     result = replace(result, advice=advised(problem, result))
     LOG.info("%s", result)
